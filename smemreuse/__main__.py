@@ -1,0 +1,5 @@
+"""`python -m smemreuse`."""
+
+from smemreuse.cli import main
+
+main()

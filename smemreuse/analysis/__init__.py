@@ -1,0 +1,1 @@
+"""From the access tree to live ranges: touches, linearization, attribution policies, liveness."""

@@ -1,0 +1,40 @@
+"""The `smemreuse` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from smemreuse import __version__
+from smemreuse.commands.analyze import analyze
+from smemreuse.commands.apply import apply
+from smemreuse.commands.compare import compare
+from smemreuse.commands.plan import plan
+from smemreuse.errors import SmemReuseError
+
+
+class _Group(click.Group):
+    """Turns the errors meant for the user into one line and their exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SmemReuseError as error:
+            click.echo(f"smemreuse: {error}", err=True)
+            sys.exit(error.exit_code)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="smemreuse")
+def main() -> None:
+    """Find how little shared memory a GPU kernel needs, and why.
+
+    FILE is a kernel dumped as TVMScript: `print(mod.script())`. No TVM is needed to read it, and
+    nothing in it is executed.
+    """
+
+
+for command in (analyze, compare, plan, apply):
+    main.add_command(command)

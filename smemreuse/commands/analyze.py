@@ -1,0 +1,33 @@
+"""`smemreuse analyze FILE`: the linear sequence and what liveness makes of it."""
+
+from __future__ import annotations
+
+import click
+
+from smemreuse.commands.common import (
+    emit_json,
+    emit_tables,
+    format_option,
+    note_if_empty,
+    policy_option,
+    read_subjects,
+)
+from smemreuse.planning import sequence_of
+from smemreuse.report.data import analyze_entry
+from smemreuse.report.tables import analyze_table, console
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@policy_option("outer")
+@format_option
+def analyze(file: str, policy: str, output_format: str) -> None:
+    """List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live ranges."""
+    found = read_subjects([file])
+    note_if_empty(found, [file])
+    sequences = [(subject, sequence_of(subject.kernel, subject.scope, policy)) for subject in found]
+    if output_format == "json":
+        emit_json("analyze", [analyze_entry(subject, policy, seq) for subject, seq in sequences])
+    else:
+        out = console()
+        emit_tables(analyze_table(out, subject, policy, seq) for subject, seq in sequences)

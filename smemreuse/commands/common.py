@@ -1,0 +1,81 @@
+"""Options and output that several verbs share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+from rich.console import RenderableType
+
+from smemreuse.analysis.policy import POLICIES
+from smemreuse.errors import InputError
+from smemreuse.frontend.text import read_dump
+from smemreuse.planner import PACKERS
+from smemreuse.planning import OBJECTIVES
+from smemreuse.report.data import Data, Subject, subjects
+from smemreuse.report.tables import console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people or for programs.",
+)
+packer_option = click.option(
+    "--packer",
+    type=click.Choice(list(PACKERS)),
+    default="best",
+    show_default=True,
+    help="`tilelang` packs exactly as TileLang's own pass.",
+)
+objective_option = click.option(
+    "--objective",
+    type=click.Choice(list(OBJECTIVES)),
+    default="bytes",
+    show_default=True,
+    help="`bytes`: the smallest arena; `none`: side by side.",
+)
+
+
+def policy_option(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--policy",
+        type=click.Choice(list(POLICIES)),
+        default=default,
+        show_default=True,
+        help="Where touches are recorded. `inner` is not proved sound.",
+    )
+
+
+def read_subjects(files: Iterable[str]) -> list[Subject]:
+    """The kernels and scopes of dump files, in order. Raises `InputError` for the first bad one."""
+    found: list[Subject] = []
+    for file in files:
+        dump = read_dump(file)
+        try:
+            found += subjects(file, dump.kernels)
+        except InputError as error:
+            raise error.located(file=file) from None
+    return found
+
+
+def emit_json(schema: str, kernels: list[Data]) -> None:
+    click.echo(json.dumps({"schema": f"smemreuse.{schema}/1", "kernels": kernels}, indent=2))
+
+
+def emit_tables(tables: Iterable[RenderableType]) -> None:
+    out = console()
+    for table in tables:
+        out.print(table)
+
+
+def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:
+    """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
+    if not found:
+        click.echo(f"no device kernel in {', '.join(files)}", err=True)

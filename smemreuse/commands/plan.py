@@ -1,0 +1,38 @@
+"""`smemreuse plan FILE`: the offsets of one plan."""
+
+from __future__ import annotations
+
+import click
+
+from smemreuse.commands.common import (
+    emit_json,
+    emit_tables,
+    format_option,
+    note_if_empty,
+    objective_option,
+    packer_option,
+    policy_option,
+    read_subjects,
+)
+from smemreuse.planning import plan_kernel
+from smemreuse.report.data import plan_entry
+from smemreuse.report.tables import console, plan_table
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@policy_option("outer")
+@packer_option
+@objective_option
+@format_option
+def plan(file: str, policy: str, packer: str, objective: str, output_format: str) -> None:
+    """Plan the merged allocation: where each buffer lies."""
+    found = read_subjects([file])
+    note_if_empty(found, [file])
+    options = {"policy": policy, "packer": packer, "objective": objective}
+    plans = [(subject, plan_kernel(subject.kernel, subject.scope, **options)) for subject in found]
+    if output_format == "json":
+        emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
+    else:
+        out = console()
+        emit_tables(plan_table(out, subject, made) for subject, made in plans)

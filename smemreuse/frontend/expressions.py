@@ -1,0 +1,307 @@
+"""Translates the expressions of printed TVMScript, given as Python `ast`, into the model.
+
+Nothing is evaluated: names are looked up in a table that the statement reader keeps, operators map
+to TIR's, and a call that is not known stays a call by its name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import NoReturn, Protocol, TypeAlias
+
+from smemreuse.errors import InputError
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer
+from smemreuse.model.kernel import Buffer
+
+Value: TypeAlias = Buffer | Expr
+
+
+class Names(Protocol):
+    """What the expression reader asks of the statement reader."""
+
+    prefixes: frozenset[str]
+
+    def lookup(self, node: ast.Name) -> Value: ...
+
+
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "floormod",
+    ast.And: "and",
+    ast.Or: "or",
+    ast.Not: "not",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "shift_left",
+    ast.RShift: "shift_right",
+    ast.Invert: "bitwise_not",
+}
+
+# Script names of TIR nodes that the printer spells as calls, by the name that the model uses.
+_NODE_NAMES = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "truncdiv": "div",
+    "truncmod": "mod",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "LT": "lt",
+    "LE": "le",
+    "GT": "gt",
+    "GE": "ge",
+    "EQ": "eq",
+    "NE": "ne",
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+    "Min": "min",
+    "Max": "max",
+    "Ramp": "ramp",
+    "Broadcast": "broadcast",
+    "Select": "select",
+    "Cast": "cast",
+    "cast": "cast",
+    "Shuffle": "shuffle",
+}
+
+_LITERAL_TYPES = ("int", "uint", "float", "bfloat", "bool", "boolean")
+
+
+def fail(node: ast.AST, message: str) -> NoReturn:
+    """Raises the error that names the line of `node`."""
+    raise InputError(message, line=getattr(node, "lineno", None))
+
+
+def script_name(func: ast.expr, prefixes: frozenset[str]) -> str | None:
+    """`tvm_access_ptr` for `T.tvm_access_ptr`; None for anything that is not `T.something`."""
+    parts = []
+    while isinstance(func, ast.Attribute):
+        parts.append(func.attr)
+        func = func.value
+    if isinstance(func, ast.Name) and func.id in prefixes and parts:
+        return ".".join(reversed(parts))
+    return None
+
+
+class ExpressionReader:
+    """Reads expressions; `names` resolves identifiers and says which prefix means TVMScript."""
+
+    def __init__(self, names: Names):
+        self._names = names
+
+    def read(self, node: ast.expr) -> Expr:
+        """The model's expression for a node that must be a scalar, a vector or an address."""
+        value = self.value(node)
+        return Pointer(value) if isinstance(value, Buffer) else value
+
+    def value(self, node: ast.expr) -> Value:
+        """As `read`, but a bare buffer name gives the buffer itself."""
+        if isinstance(node, ast.Constant):
+            return self._constant(node)
+        if isinstance(node, ast.Name):
+            return self._names.lookup(node)
+        if isinstance(node, ast.BinOp):
+            return Call(
+                self._operator(node.op, node), (self.read(node.left), self.read(node.right))
+            )
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.BoolOp):
+            return self._chain(node)
+        if isinstance(node, ast.Compare):
+            return self._compare(node)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return Call("tuple", tuple(self.read(item) for item in node.elts))
+        if isinstance(node, ast.Dict):
+            return Call("dict", tuple(self.read(item) for item in node.values))
+        if isinstance(node, ast.Lambda):
+            return Call("lambda", ())  # reducers and index maps: no memory access of their own
+        fail(node, f"cannot read the expression `{_excerpt(node)}`")
+
+    def _constant(self, node: ast.Constant) -> Const:
+        if node.value is None:
+            return Const("None")
+        if isinstance(node.value, bool):
+            return Const(int(node.value))
+        if isinstance(node.value, (int, float, str)):
+            return Const(node.value)
+        fail(node, f"cannot read the literal {_excerpt(node)}")
+
+    def _operator(self, op: ast.AST, node: ast.expr) -> str:
+        name = _OPERATORS.get(type(op))
+        if name is None:
+            fail(node, f"TVMScript has no operator for `{_excerpt(node)}`")
+        return name
+
+    def _unary(self, node: ast.UnaryOp) -> Expr:
+        operand = self.read(node.operand)
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        if isinstance(node.op, ast.USub):
+            if isinstance(operand, Const) and isinstance(operand.value, (int, float)):
+                return Const(-operand.value)
+            return Call("sub", (Const(0), operand))
+        return Call(self._operator(node.op, node), (operand,))
+
+    def _chain(self, node: ast.BoolOp) -> Expr:
+        """`a and b and c` is `(a and b) and c`: TIR's logical operators take two operands."""
+        name = self._operator(node.op, node)
+        result = self.read(node.values[0])
+        for operand in node.values[1:]:
+            result = Call(name, (result, self.read(operand)))
+        return result
+
+    def _compare(self, node: ast.Compare) -> Expr:
+        if len(node.ops) != 1:
+            fail(node, f"chained comparison `{_excerpt(node)}`: write it with `and`")
+        left, right = self.read(node.left), self.read(node.comparators[0])
+        return Call(self._operator(node.ops[0], node), (left, right))
+
+    def _subscript(self, node: ast.Subscript) -> Expr:
+        if isinstance(node.value, ast.Attribute):  # A.strides[0], metadata["..."][0]
+            return Call("subscript", (self.read(node.value),))
+        if isinstance(node.value, ast.Name) and node.value.id == "metadata":
+            return Const(_excerpt(node))
+        if isinstance(node.value, ast.Subscript):
+            return self._subscript(node.value)
+        target = self.value(node.value)
+        if not isinstance(target, Buffer):
+            fail(node, f"`{_excerpt(node.value)}` is indexed but is not a buffer")
+        return Load(target, self.indices(node))
+
+    def indices(self, node: ast.Subscript) -> tuple[Expr, ...]:
+        """The indices of a buffer access, one for each dimension."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return tuple(
+            self._slice(part) if isinstance(part, ast.Slice) else self.read(part) for part in parts
+        )
+
+    def _slice(self, node: ast.Slice) -> Expr:
+        """`base:base + lanes * stride:stride`, the printer's form of a ramp."""
+        if node.lower is None or node.upper is None:
+            fail(node, "a slice of a buffer needs both ends")
+        base = self.read(node.lower)
+        stride = self.read(node.step) if node.step is not None else Const(1)
+        extent = self.difference(node.upper, node.lower)
+        if isinstance(extent, Const) and isinstance(extent.value, int):
+            if isinstance(stride, Const) and isinstance(stride.value, int) and stride.value:
+                return Call("ramp", (base, stride, Const(extent.value // stride.value)))
+        return Call("ramp", (base, stride, Call("floordiv", (extent, stride))))
+
+    def difference(self, upper: ast.expr, lower: ast.expr) -> Expr:
+        """`upper - lower`, exact where the printer wrote `upper` as `lower + constant`."""
+        rest, constant = _split_constant(upper)
+        base, offset = _split_constant(lower)
+        if _dump(rest) == _dump(base):
+            return Const(constant - offset)
+        return Call("sub", (self.read(upper), self.read(lower)))
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        name = script_name(node, self._names.prefixes)
+        if name is not None:
+            return Const(name)  # a type used as a value, such as T.float32
+        if isinstance(node.value, ast.Name):
+            target = self._names.lookup(node.value)
+            if isinstance(target, Buffer):
+                if node.attr == "data":
+                    return Pointer(target)
+                if node.attr == "elem_offset":
+                    return target.elem_offset
+                return Call(node.attr, (Const(target.name),))
+        return Call("attribute", (Const(_excerpt(node)),))
+
+    def _call(self, node: ast.Call) -> Expr:
+        name = script_name(node.func, self._names.prefixes)
+        if name is None:
+            return self._method(node)
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            fail(node, f"cannot read the starred argument of `{_excerpt(node)}`")
+        if name == "Let":
+            return self._let(node)
+        arguments = [self.read(argument) for argument in node.args]
+        arguments += [self.read(keyword.value) for keyword in node.keywords]
+        if len(arguments) == 1 and isinstance(arguments[0], Const) and _is_type(name):
+            return arguments[0]  # T.float16(0.0) is a literal
+        return Call(_NODE_NAMES.get(name, name), tuple(arguments))
+
+    def _let(self, node: ast.Call) -> Expr:
+        """`T.Let(body, where={var: value})`, as the arguments of TIR's node: var, value, body."""
+        where = next((keyword.value for keyword in node.keywords if keyword.arg == "where"), None)
+        if not isinstance(where, ast.Dict) or len(where.keys) != 1 or len(node.args) != 1:
+            fail(node, "T.Let needs a body and `where={var: value}`")
+        variable = where.keys[0]
+        if variable is None:
+            fail(node, "T.Let needs a variable")
+        value = self.read(where.values[0])
+        return Call("let", (self.read(variable), value, self.read(node.args[0])))
+
+    def _method(self, node: ast.Call) -> Expr:
+        """`buffer.vload(...)`, or a call of another function of the module."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore"):
+            if isinstance(node.func.value, ast.Name):
+                target = self._names.lookup(node.func.value)
+                if isinstance(target, Buffer) and node.args:
+                    return self.vload(target, node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else _excerpt(node.func)
+        arguments = [self.read(argument) for argument in node.args]
+        return Call("call_global", (Const(name), *arguments))
+
+    def vload(self, buffer: Buffer, node: ast.Call) -> Load:
+        """A predicated vector load, `buffer.vload([indices], predicate=...)`."""
+        indices = self.index_list(node.args[0])
+        predicate = next(
+            (self.read(keyword.value) for keyword in node.keywords if keyword.arg == "predicate"),
+            None,
+        )
+        return Load(buffer, indices, predicate)
+
+    def index_list(self, node: ast.expr) -> tuple[Expr, ...]:
+        """Indices given as a list, as `vload` and `vstore` take them."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return tuple(self.read(item) for item in node.elts)
+        return (self.read(node),)
+
+
+def _is_type(name: str) -> bool:
+    return name.rstrip("0123456789") in _LITERAL_TYPES or name.startswith("float8_")
+
+
+def _split_constant(node: ast.expr) -> tuple[ast.expr | None, int]:
+    """`(x, c)` for `x + c`, `(None, c)` for a literal, `(node, 0)` for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return (None, node.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+        if isinstance(node.right.value, int) and isinstance(node.op, (ast.Add, ast.Sub)):
+            rest, constant = _split_constant(node.left)
+            sign = 1 if isinstance(node.op, ast.Add) else -1
+            return (rest, constant + sign * node.right.value)
+    return (node, 0)
+
+
+def _dump(node: ast.expr | None) -> str:
+    return "" if node is None else ast.dump(node)
+
+
+def _excerpt(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 60 else text[:57] + "..."

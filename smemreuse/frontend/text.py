@@ -1,0 +1,135 @@
+"""Reads dumped TVMScript, as `print(mod.script())` writes it. A dump is data: nothing is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from smemreuse.errors import InputError
+from smemreuse.frontend.kernels import split_kernels
+from smemreuse.frontend.statements import FunctionText, StatementReader
+from smemreuse.model.kernel import Kernel
+
+MAX_BYTES = 64 * 2**20
+_IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
+_DEFAULT_PREFIXES = frozenset({"T"})
+_TOO_DEEP = "nested too deeply to read; dump the kernel before unrolling, or split the expression"
+
+
+@dataclass(frozen=True)
+class DumpFunction:
+    """A function of a dump: its kernels, and where the parts stand that a rewrite changes."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    text: FunctionText
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A dump file: its source text and its functions in order, host functions included."""
+
+    file: str
+    source: str
+    functions: tuple[DumpFunction, ...]
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(kernel for function in self.functions for kernel in function.kernels)
+
+
+def read_dump(path: Path | str) -> Dump:
+    """Reads a dump from a file. Raises `InputError` naming the file and, where known, the line."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    if len(data) > MAX_BYTES:
+        raise InputError(f"larger than {MAX_BYTES >> 20} MiB; this is no kernel dump", file=path)
+    try:
+        source = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            "not a text file; give a dump written by `mod.script()`", file=path
+        ) from None
+    return parse_dump(source, file=str(path))
+
+
+def parse_dump(source: str, file: str = "<dump>") -> Dump:
+    """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
+    try:
+        functions = tuple(_functions(_parse(source), _prefixes(source)))
+    except InputError as error:
+        raise error.located(file=file) from None
+    except (RecursionError, MemoryError):
+        raise InputError(_TOO_DEEP, file=file) from None
+    return Dump(file, source, functions)
+
+
+def _parse(source: str) -> ast.Module:
+    if not source.strip():
+        raise InputError("the file is empty; give a dump written by `mod.script()`")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's remarks on code that never runs
+            return ast.parse(source)
+    except IndentationError as error:
+        mend = "more than 100 nested blocks" if "too many levels" in str(error) else error.msg
+        raise InputError(f"the indentation cannot be read: {mend}", line=error.lineno) from None
+    except SyntaxError as error:
+        message = f"not TVMScript: {error.msg}; give a dump written by `mod.script()`"
+        raise InputError(message, line=error.lineno) from None
+    except ValueError as error:
+        raise InputError(f"not TVMScript: {error}") from None
+
+
+def _prefixes(source: str) -> frozenset[str]:
+    """The names that mean TVMScript's `T`, from the (commented) imports that the printer writes."""
+    found = {alias or name for name, alias in _IMPORT.findall(source) if name in ("tir", "tirx")}
+    return frozenset(found) | _DEFAULT_PREFIXES
+
+
+def _dialect(source: str) -> str:
+    return "tilelang" if "import tirx" in source or "tl." in source else "tvm"
+
+
+def _functions(module: ast.Module, prefixes: frozenset[str]) -> Iterator[DumpFunction]:
+    nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
+    if not nodes:
+        yield _fragment(module, prefixes)
+        return
+    for node in nodes:
+        text = StatementReader(prefixes, lenient=False).function(node)
+        kernels = split_kernels(node.name, text.body, text.attrs, "tilelang")
+        yield DumpFunction(node.name, tuple(kernels), text)
+
+
+def _function_nodes(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            yield from _function_nodes(node.body)
+
+
+def _is_prim_func(node: ast.FunctionDef) -> bool:
+    return any("prim_func" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _fragment(module: ast.Module, prefixes: frozenset[str]) -> DumpFunction:
+    """Statements without a function header, as they come out of a log."""
+    uses_script = any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in prefixes
+        for node in ast.walk(module)
+    )
+    if not uses_script:
+        raise InputError("no TVMScript kernel inside; give a dump written by `mod.script()`")
+    text = StatementReader(prefixes, lenient=True).fragment(module.body)
+    kernels = split_kernels("fragment", text.body, text.attrs, "tilelang")
+    return DumpFunction("fragment", tuple(kernels), text)

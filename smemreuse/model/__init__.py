@@ -1,0 +1,1 @@
+"""The vocabulary that every other part of smemreuse speaks; it knows nothing of any compiler."""

@@ -1,0 +1,123 @@
+"""Expressions of a kernel: the part of TIR's expression language that analysis has to understand.
+
+Operators and intrinsics are both a `Call`, by TIR's script name without a namespace (`floormod`,
+`tvm_access_ptr`, `tma_load`): an intrinsic nobody has heard of still parses, and whoever meets it
+decides what not understanding it means (soundness rule 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from smemreuse.model.kernel import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal. Booleans are the integers 0 and 1, as in TIR."""
+
+    value: int | float | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A scalar or handle variable. Two variables may share a name: identity is what counts."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointer:
+    """`buffer.data`: the address of a buffer's first byte."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """`buffer[indices]`, one index for each dimension; a vector access has a `ramp` index."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    predicate: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """An operator or intrinsic applied to its arguments."""
+
+    op: str
+    args: tuple[Expr, ...]
+
+
+Expr: TypeAlias = Const | Var | Pointer | Load | Call
+
+_BINARY = {
+    "or": ("or", 1),
+    "and": ("and", 2),
+    "eq": ("==", 4),
+    "ne": ("!=", 4),
+    "lt": ("<", 4),
+    "le": ("<=", 4),
+    "gt": (">", 4),
+    "ge": (">=", 4),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "mul": ("*", 6),
+    "div": ("/", 6),
+    "floordiv": ("//", 6),
+    "floormod": ("%", 6),
+}
+_ATOM = 9
+
+
+def format_expr(expr: Expr) -> str:
+    """`expr` as a line of Python-like text, with no more brackets than needed."""
+    return _format(expr)[0]
+
+
+def _format(expr: Expr) -> tuple[str, int]:
+    """The text and how tightly its outermost operator binds."""
+    if isinstance(expr, Const):
+        return (repr(expr.value), _ATOM)
+    if isinstance(expr, Var):
+        return (expr.name, _ATOM)
+    if isinstance(expr, Pointer):
+        return (f"{expr.buffer.name}.data", _ATOM)
+    if isinstance(expr, Load):
+        return (f"{expr.buffer.name}[{', '.join(map(format_index, expr.indices))}]", _ATOM)
+    if expr.op in _BINARY and len(expr.args) == 2:
+        symbol, tightness = _BINARY[expr.op]
+        left, right = (_format(arg) for arg in expr.args)
+        left_text = left[0] if left[1] >= tightness else f"({left[0]})"
+        right_text = right[0] if right[1] > tightness else f"({right[0]})"
+        return (f"{left_text} {symbol} {right_text}", tightness)
+    return (f"{expr.op}({', '.join(map(format_expr, expr.args))})", _ATOM)
+
+
+def format_index(index: Expr) -> str:
+    """One index of a buffer access; a `ramp` is written as the slice that TVMScript prints."""
+    if isinstance(index, Call) and index.op == "ramp":
+        base, stride, lanes = index.args
+        text = f"{format_expr(base)}:+{format_expr(lanes)}"
+        return text if stride == Const(1) else f"{text}:{format_expr(stride)}"
+    return format_expr(index)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Direct sub-expressions, in the order in which TVM's visitor meets them."""
+    if isinstance(expr, Call):
+        return expr.args
+    if isinstance(expr, Load):
+        return expr.indices if expr.predicate is None else (*expr.indices, expr.predicate)
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """`expr` and everything below it, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)

@@ -1,0 +1,106 @@
+"""What the analysis finds: touches, the linear sequence, live ranges, and the plan made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.model.expr import Expr
+from smemreuse.model.kernel import Buffer, Stmt
+
+
+class Access(Enum):
+    """What an access does to the bytes; an operand that is not understood does both (rule 1)."""
+
+    READ = "read"
+    WRITE = "write"
+    READ_WRITE = "read-write"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """One mention of an allocation's bytes; `expr` is the node that mentions it."""
+
+    buffer: Buffer
+    access: Access
+    expr: Expr | Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class StmtEntry:
+    """An entry of the linear sequence.
+
+    For a scope that begins at position `i`, `seq[i + seq[i].scope_pair_offset]` is its end and the
+    end points back: positive at the beginning, negative at the end, 0 for a leaf. A scope's touches
+    stand on its end entry, as in TVM's `SharedMemLinearAccessPatternFinder`.
+    """
+
+    stmt: Stmt
+    scope_pair_offset: int
+    touched: tuple[Touch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Linearization:
+    """The sequence of one kernel and one storage scope, and the scope depth of each allocation."""
+
+    entries: tuple[StmtEntry, ...]
+    alloc_level: Mapping[Buffer, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRange:
+    """Where a buffer's bytes are taken: sequence positions `begin` to `end`, half-open.
+
+    `begin` is the position of its gen event and `end` is one past that of its kill event.
+    """
+
+    buffer: Buffer
+    begin: int
+    end: int
+
+    @property
+    def gen(self) -> int:
+        return self.begin
+
+    @property
+    def kill(self) -> int:
+        return self.end - 1
+
+    def overlaps(self, other: LiveRange) -> bool:
+        return self.begin < other.end and other.begin < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where each buffer of one kernel and storage scope lies in the merged allocation.
+
+    `offsets` and `arena_bytes` are bytes; buffers of symbolic size come behind the constant part,
+    each at an expression, and `arena_expr` is then the whole size (None when it is `arena_bytes`).
+    Buffers that nothing touches have no offset. `lower_bound_bytes` is the peak live of the
+    constant-sized buffers, below which no plan under this policy can go.
+    """
+
+    scope: str
+    policy: str
+    packer: str
+    objective: str
+    buffers: Sequence[Buffer]
+    alignments: Mapping[Buffer, int]
+    live: Mapping[Buffer, LiveRange]
+    offsets: Mapping[Buffer, int]
+    symbolic_offsets: Mapping[Buffer, Expr]
+    arena_bytes: int
+    arena_expr: Expr | None
+    lower_bound_bytes: int
+
+    @property
+    def optimal(self) -> bool:
+        """Whether this arena is proved smallest for its live ranges: it meets the lower bound."""
+        return self.arena_bytes == self.lower_bound_bytes
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that the constant-sized buffers take side by side, without alignment gaps."""
+        return sum(buffer.size or 0 for buffer in self.buffers)

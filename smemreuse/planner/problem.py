@@ -1,0 +1,105 @@
+"""The packing problem, free of kernels: sizes, alignments and conflicts in, offsets out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import networkx as nx
+
+from smemreuse.errors import PlanError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Items numbered from 0, with `sizes` and `alignments` in bytes.
+
+    `conflicts` has an edge between two items that must not share a byte. `intervals` are the
+    half-open live ranges that it was made from, for packers that scan them; None where the
+    conflicts are no interval graph. `lower_bound` is proved: no arena can be smaller. `names` only
+    break ties, so that results do not depend on anything but the problem.
+    """
+
+    sizes: Sequence[int]
+    alignments: Sequence[int]
+    conflicts: nx.Graph
+    lower_bound: int = 0
+    intervals: Sequence[tuple[int, int]] | None = None
+    names: Sequence[str] = ()
+
+    @staticmethod
+    def from_intervals(
+        sizes: Sequence[int],
+        alignments: Sequence[int],
+        intervals: Sequence[tuple[int, int]],
+        names: Sequence[str] = (),
+    ) -> Problem:
+        """The problem whose items conflict exactly where their live ranges overlap."""
+        conflicts: nx.Graph = nx.Graph()
+        conflicts.add_nodes_from(range(len(sizes)))
+        bound = 0
+        by_begin = sorted(range(len(sizes)), key=lambda item: intervals[item])
+        active: list[int] = []
+        for item in by_begin:
+            begin, end = intervals[item]
+            active = [other for other in active if intervals[other][1] > begin]
+            if begin < end:
+                conflicts.add_edges_from((item, other) for other in active)
+                active.append(item)
+            bound = max(bound, sum(sizes[other] for other in active))
+        return Problem(sizes, alignments, conflicts, bound, intervals, names)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Byte offsets, one for each item of the problem, and the bytes of the arena around them."""
+
+    offsets: tuple[int, ...]
+    arena: int
+
+
+Packer = Callable[[Problem], Placement]
+
+
+def align_up(value: int, alignment: int) -> int:
+    """The first multiple of `alignment` at or after `value`."""
+    return -(-value // alignment) * alignment
+
+
+def arena_of(problem: Problem, offsets: Iterable[int]) -> int:
+    """The end of the last item."""
+    return max(
+        (offset + size for offset, size in zip(offsets, problem.sizes, strict=True)), default=0
+    )
+
+
+def validate(problem: Problem, placement: Placement) -> None:
+    """Raises `PlanError` naming the items if a placement breaks the problem it was made for."""
+
+    def name(item: int) -> str:
+        return problem.names[item] if item < len(problem.names) else f"item {item}"
+
+    offsets, sizes = placement.offsets, problem.sizes
+    if len(offsets) != len(sizes):
+        raise PlanError(f"{len(offsets)} offsets for {len(sizes)} buffers")
+    for item, offset in enumerate(offsets):
+        if offset < 0 or offset % problem.alignments[item]:
+            raise PlanError(f"{name(item)} at {offset} is not {problem.alignments[item]}-aligned")
+        if offset + sizes[item] > placement.arena:
+            raise PlanError(f"{name(item)} ends behind the arena of {placement.arena} bytes")
+    for one, two in problem.conflicts.edges:
+        begin = max(offsets[one], offsets[two])
+        if begin < min(offsets[one] + sizes[one], offsets[two] + sizes[two]):
+            raise PlanError(f"{name(one)} and {name(two)} conflict and share bytes")
+
+
+def without_reuse(problem: Problem) -> Problem:
+    """The same items, each in conflict with every other: the layout side by side."""
+    items = range(len(problem.sizes))
+    conflicts: nx.Graph = nx.Graph(combinations(items, 2))
+    conflicts.add_nodes_from(items)
+    intervals = [(0, 1)] * len(problem.sizes)
+    return Problem(
+        problem.sizes, problem.alignments, conflicts, sum(problem.sizes), intervals, problem.names
+    )

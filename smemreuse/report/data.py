@@ -1,0 +1,135 @@
+"""Findings as plain JSON-ready data: the command line's machine contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.model.expr import format_expr
+from smemreuse.model.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
+from smemreuse.model.sequence import Linearization, Plan
+from smemreuse.report.labels import label, node_name
+
+Data = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One kernel and storage scope of one file: what every listing has an entry for."""
+
+    file: str
+    kernel: Kernel
+    scope: str
+
+
+def subjects(file: str, kernels: Sequence[Kernel]) -> list[Subject]:
+    """An entry for each kernel and shared scope; a kernel without shared buffers has one too."""
+    return [
+        Subject(file, kernel, scope)
+        for kernel in kernels
+        for scope in kernel.shared_scopes() or SHARED_SCOPES[-1:]
+    ]
+
+
+def buffers_data(subject: Subject, plan: Plan) -> list[Data]:
+    names = unique_names(subject.kernel.allocations(subject.scope))
+    return [
+        {
+            "name": names[buffer],
+            "bytes": buffer.size,
+            "alignment": plan.alignments[buffer],
+            **({"size": format_expr(buffer.size_expr)} if buffer.size is None else {}),
+            **({"line": buffer.line} if buffer.line else {}),
+        }
+        for buffer in plan.buffers
+    ]
+
+
+def kept_apart(kernel: Kernel) -> list[Data]:
+    """Shared memory that is never merged: barriers and tensor memory (rule 8)."""
+    return [
+        {"name": buffer.name, "scope": buffer.scope, "bytes": buffer.size}
+        for buffer in kernel.allocations()
+        if buffer.scope.startswith("shared") and buffer.scope not in SHARED_SCOPES
+    ]
+
+
+def placement_data(plan: Plan) -> Data:
+    """Arena, bound and offsets of a plan; a symbolic offset or arena is an expression's text."""
+    names = unique_names(tuple(plan.buffers))
+    offsets: Data = {names[buffer]: offset for buffer, offset in plan.offsets.items()}
+    for buffer, expr in plan.symbolic_offsets.items():
+        offsets[names[buffer]] = format_expr(expr)
+    data: Data = {
+        "arena_bytes": plan.arena_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+        "optimal": plan.optimal,
+        "offsets": offsets,
+    }
+    if plan.arena_expr is not None:
+        data["arena"] = format_expr(plan.arena_expr)
+    return data
+
+
+def compare_entry(subject: Subject, plans: Sequence[Plan]) -> Data:
+    """One kernel of `smemreuse.compare/1`: the same buffers under several policies."""
+    names = unique_names(tuple(plans[0].buffers))
+    return {
+        **_heading(subject),
+        "buffers": buffers_data(subject, plans[0]),
+        "total_bytes": plans[0].total_bytes,
+        "kept_apart": kept_apart(subject.kernel),
+        "policies": {
+            plan.policy: {**placement_data(plan), "live": _live(plan, names)} for plan in plans
+        },
+    }
+
+
+def plan_entry(subject: Subject, plan: Plan) -> Data:
+    """One kernel of `smemreuse.plan/1`."""
+    return {
+        **_heading(subject),
+        "policy": plan.policy,
+        "packer": plan.packer,
+        "objective": plan.objective,
+        "buffers": buffers_data(subject, plan),
+        **placement_data(plan),
+    }
+
+
+def analyze_entry(subject: Subject, policy: str, sequence: Linearization) -> Data:
+    """One kernel of `smemreuse.analyze/1`."""
+    names = unique_names(subject.kernel.allocations(subject.scope))
+    ranges = live_ranges(sequence.entries)
+    return {
+        **_heading(subject),
+        "policy": policy,
+        "sequence": [
+            {
+                "stmt": node_name(entry.stmt),
+                "label": label(entry.stmt),
+                "scope_pair_offset": entry.scope_pair_offset,
+                "touched": [names[touch.buffer] for touch in entry.touched],
+                **({"line": entry.stmt.line} if entry.stmt.line else {}),
+            }
+            for entry in sequence.entries
+        ],
+        "alloc_level": {names[buffer]: level for buffer, level in sequence.alloc_level.items()},
+        "gen": {names[buffer]: live.gen for buffer, live in ranges.items()},
+        "kill": {names[buffer]: live.kill for buffer, live in ranges.items()},
+        "live": {names[buffer]: [live.begin, live.end] for buffer, live in ranges.items()},
+    }
+
+
+def _heading(subject: Subject) -> Data:
+    return {
+        "file": subject.file,
+        "name": subject.kernel.name,
+        "scope": subject.scope,
+        "dialect": subject.kernel.dialect,
+    }
+
+
+def _live(plan: Plan, names: dict[Buffer, str]) -> Data:
+    return {names[buffer]: [live.begin, live.end] for buffer, live in plan.live.items()}

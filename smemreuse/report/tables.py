@@ -1,0 +1,128 @@
+"""Tables for people, made with rich; plain ASCII when the output is not a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.model.expr import format_expr
+from smemreuse.model.kernel import unique_names
+from smemreuse.model.sequence import Linearization, Plan
+from smemreuse.report.data import Subject
+from smemreuse.report.labels import label, node_name
+
+_PIPED_WIDTH = 160
+
+
+def console() -> Console:
+    """Standard output; wide and without colour when piped, `NO_COLOR` respected."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
+
+
+def _table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
+    style = box.SIMPLE_HEAD if out.is_terminal else box.ASCII
+    table = Table(title=Text(title), title_justify="left", box=style)
+    for name, justify in columns:
+        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    return table
+
+
+def compare_table(out: Console, rows: Sequence[tuple[Subject, Sequence[Plan]]]) -> Table:
+    """A row for each kernel and policy: the arena, its lower bound and the gap between them."""
+    table = _table(
+        out,
+        "Shared memory of each block, in bytes",
+        ("kernel", "left"),
+        ("scope", "left"),
+        ("side by side", "right"),
+        ("policy", "left"),
+        ("arena", "right"),
+        ("lower bound", "right"),
+        ("gap", "right"),
+        ("proved smallest", "left"),
+    )
+    for subject, plans in rows:
+        heading = (_kernel_name(subject), subject.scope, f"{plans[0].total_bytes:,}")
+        for plan in plans:
+            table.add_row(*map(Text, (*heading, plan.policy, *_size_cells(plan))))
+            heading = ("", "", "")
+        table.add_section()
+    return table
+
+
+def _kernel_name(subject: Subject) -> str:
+    return f"{subject.file}: {subject.kernel.name}"
+
+
+def _size_cells(plan: Plan) -> tuple[str, str, str, str]:
+    arena = f"{plan.arena_bytes:,}"
+    if plan.arena_expr is not None:
+        arena = f"{format_expr(plan.arena_expr)}"
+    bound = plan.lower_bound_bytes
+    gap = f"{plan.arena_bytes / bound:.3f}" if bound else "-"
+    return (arena, f"{bound:,}", gap, "yes" if plan.optimal else "no")
+
+
+def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
+    """One plan: where each buffer lies, in order of offset."""
+    arena, bound, gap, smallest = _size_cells(plan)
+    title = (
+        f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: arena {arena} bytes, "
+        f"lower bound {bound}, gap {gap}, proved smallest: {smallest}"
+    )
+    columns = [("offset", "right"), ("end", "right"), ("bytes", "right"), ("alignment", "right")]
+    table = _table(out, title, ("buffer", "left"), *columns, ("live [begin, end)", "left"))
+    names = unique_names(tuple(plan.buffers))
+    for buffer, offset in sorted(plan.offsets.items(), key=lambda item: (item[1], names[item[0]])):
+        size = buffer.size or 0
+        numbers = (f"{value:,}" for value in (offset, offset + size, size, plan.alignments[buffer]))
+        live = plan.live[buffer]
+        table.add_row(*map(Text, (names[buffer], *numbers, f"[{live.begin}, {live.end})")))
+    for buffer, expr in plan.symbolic_offsets.items():
+        size_text = format_expr(buffer.size_expr)
+        cells = (names[buffer], format_expr(expr), "", size_text, str(plan.alignments[buffer]))
+        table.add_row(*map(Text, (*cells, "shares with nothing (symbolic)")))
+    for buffer in plan.buffers:
+        if buffer not in plan.offsets and buffer not in plan.symbolic_offsets:
+            table.add_row(
+                *map(Text, (names[buffer], "-", "-", f"{buffer.size or 0:,}", "", "unused"))
+            )
+    return table
+
+
+def analyze_table(out: Console, subject: Subject, policy: str, sequence: Linearization) -> Table:
+    """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
+    title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
+    table = _table(
+        out,
+        title,
+        ("#", "right"),
+        ("offset", "right"),
+        ("statement", "left"),
+        ("touched", "left"),
+        ("gen", "left"),
+        ("kill", "left"),
+        ("line", "right"),
+    )
+    names = unique_names(subject.kernel.allocations(subject.scope))
+    ranges = live_ranges(sequence.entries).values()
+    depth = 0
+    for position, entry in enumerate(sequence.entries):
+        depth -= entry.scope_pair_offset < 0
+        text = "  " * depth + (
+            f"end {node_name(entry.stmt)}" if entry.scope_pair_offset < 0 else label(entry.stmt)
+        )
+        depth += entry.scope_pair_offset > 0
+        touched = " ".join(names[touch.buffer] for touch in entry.touched)
+        gen = " ".join(names[live.buffer] for live in ranges if live.gen == position)
+        kill = " ".join(names[live.buffer] for live in ranges if live.kill == position)
+        line = str(entry.stmt.line or "")
+        cells = (str(position), str(entry.scope_pair_offset), text, touched, gen, kill, line)
+        table.add_row(*map(Text, cells))
+    return table

@@ -1,0 +1,54 @@
+"""smemreuse inside TileLang: `with smemreuse.tilelang.merge(): ...` around any compilation.
+
+Needs TileLang 0.1.15 (`pip install smemreuse[tilelang]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from smemreuse.errors import BackendError, PlanError
+
+try:
+    import tilelang  # noqa: F401  (brings TVM's Python package onto the path)
+except ImportError as error:
+    raise BackendError(
+        f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
+    ) from error
+
+from smemreuse.analysis.policy import POLICIES
+from smemreuse.planner import PACKERS
+from smemreuse.planning import OBJECTIVES
+from smemreuse.tilelang.hooks import install
+from smemreuse.tilelang.session import AppliedPlan, Session, activated
+from smemreuse.tilelang.visitor import read_function, read_module
+
+__all__ = ["AppliedPlan", "Session", "merge", "read_function", "read_module"]
+
+
+@contextmanager
+def merge(
+    policy: str = "outer", *, packer: str = "best", objective: str = "bytes"
+) -> Iterator[Session]:
+    """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
+
+    Works for `tilelang.compile`, `@tilelang.jit`, `tilelang.lower` and the autotuner, in this
+    thread and in any other, since TileLang compiles in worker threads too. Kernels already
+    compiled, and TileLang's caches of them, stay apart. The yielded session lists the plans.
+
+    Policy `inner` is the rule of apache/tvm issue 17375 as it stands: it is *not* proved, and
+    gives wrong results on kernels that carry a buffer from one iteration to the next.
+
+    Raises `PlanError` for an unknown policy, packer or objective.
+    """
+    for what, name, choices in (
+        ("policy", policy, list(POLICIES)),
+        ("packer", packer, list(PACKERS)),
+        ("objective", objective, list(OBJECTIVES)),
+    ):
+        if name not in choices:
+            raise PlanError(f"unknown {what} {name!r}; choose one of {', '.join(choices)}")
+    install()
+    with activated(Session(policy, packer, objective)) as session:
+        yield session

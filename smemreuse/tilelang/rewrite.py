@@ -1,0 +1,147 @@
+"""Applies a plan to a live function: one arena per launch, every buffer a pointer into it.
+
+Each `AllocBuffer` goes, and `buffer.data` is bound to `handle_add_byte_offset(arena, offset)` at the
+head of the kernel, as TileLang's own pass does; every access stays as it is. Thread-sync and fence
+insertion come later in the pipeline and see the aliases through those bindings (rule 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilelang import tvm
+
+from smemreuse.errors import BackendError
+from smemreuse.model.expr import Call, Const, Expr, Var, format_expr
+from smemreuse.model.kernel import THREAD_EXTENT, Buffer
+from smemreuse.model.sequence import Plan
+from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
+from smemreuse.planner.problem import align_up
+from smemreuse.tilelang.visitor import TirVisitor
+
+tirx = tvm.tirx
+
+ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
+
+
+def apply_plans(func: Any, visitor: TirVisitor, plans: Sequence[Sequence[Plan]]) -> Any:
+    """`func` with its plans applied: one sequence of plans for each launch, in program order.
+
+    `visitor` is the one that read `func`; it knows which data variable each buffer came from.
+    Raises `BackendError` when the function does not have as many launches as there are plans.
+    """
+    data_vars = {buffer: var for var, buffer in visitor.allocated.items()}
+    merged = {data_vars[buffer] for launch in plans for plan in launch for buffer in plan.buffers}
+    prologues = [
+        [stmt for plan in launch for stmt in _prologue(plan, data_vars, visitor.vars)]
+        for launch in plans
+    ]
+    body, placed = _insert(_without_allocations(func.body, merged), prologues, 0)
+    if placed != len(prologues):
+        raise BackendError(f"found {placed} thread launches for {len(prologues)} kernels")
+    return func.with_body(body)
+
+
+def _without_allocations(body: Any, merged: set[Any]) -> Any:
+    def drop(node: Any) -> Any:
+        return tirx.Evaluate(0) if node.buffer.data in merged else None
+
+    return tirx.stmt_functor.ir_transform(body, None, drop, ["tirx.AllocBuffer"])
+
+
+def _prologue(
+    plan: Plan, data_vars: Mapping[Buffer, Any], variables: Mapping[Any, Var]
+) -> list[Any]:
+    """The arena's allocation and the pointers into it, in order of offset."""
+    name = ARENA_NAMES[plan.scope]
+    pointer = tvm.ir.PointerType(tvm.ir.PrimType("uint8"), plan.scope)
+    arena = tirx.Var(name, pointer)
+    to_tir = _TirBuilder(variables).build
+    size = to_tir(plan.arena_expr) if plan.arena_expr else _rounded(plan.arena_bytes)
+    buffer = tirx.decl_buffer((size,), "uint8", name=name, data=arena, scope=plan.scope)
+    binds = [
+        tirx.Bind(data_vars[buffer], tirx.call_intrin("handle", _ADD_OFFSET, arena, offset))
+        for buffer, offset in _ordered_offsets(plan, to_tir)
+    ]
+    return [tirx.AllocBuffer(buffer), *binds]
+
+
+_ADD_OFFSET = "tirx.handle_add_byte_offset"
+
+
+def _rounded(arena: int) -> int:
+    return align_up(arena, ARENA_ALIGNMENT)
+
+
+def _ordered_offsets(plan: Plan, to_tir: Callable[[Expr], Any]) -> list[tuple[Buffer, Any]]:
+    """Offsets as TIR; a buffer that nothing touches gets 0, where it disturbs nobody."""
+    constant = sorted(
+        ((plan.offsets.get(buffer, 0), buffer.name, index, buffer))
+        for index, buffer in enumerate(plan.buffers)
+        if buffer not in plan.symbolic_offsets
+    )
+    ordered: list[tuple[Buffer, Any]] = [
+        (item[3], tirx.IntImm("int32", item[0])) for item in constant
+    ]
+    return ordered + [(buffer, to_tir(expr)) for buffer, expr in plan.symbolic_offsets.items()]
+
+
+class _TirBuilder:
+    """Turns the arithmetic of symbolic sizes back into TIR."""
+
+    _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "floordiv": tirx.floordiv,
+        "floormod": tirx.floormod,
+        "ceildiv": tirx.ceildiv,
+        "min": tirx.min,
+        "max": tirx.max,
+    }
+
+    def __init__(self, variables: Mapping[Any, Var]):
+        self._variables = {var: tir_var for tir_var, var in variables.items()}
+
+    def build(self, expr: Expr) -> Any:
+        if isinstance(expr, Const) and isinstance(expr.value, int):
+            return tirx.IntImm("int32", expr.value)
+        if isinstance(expr, Var) and expr in self._variables:
+            return self._variables[expr]
+        if isinstance(expr, Call) and expr.op == "cast":
+            return tirx.Cast("int32", self.build(expr.args[1]))
+        if isinstance(expr, Call) and expr.op in self._OPERATORS and len(expr.args) == 2:
+            left, right = (self.build(arg) for arg in expr.args)
+            return self._OPERATORS[expr.op](left, right)
+        raise BackendError(f"cannot turn the size `{format_expr(expr)}` back into TIR")
+
+
+def _insert(stmt: Any, prologues: Sequence[Sequence[Any]], index: int) -> tuple[Any, int]:
+    """Puts the prologues at the head of the outermost launches; gives the number placed so far."""
+    if isinstance(stmt, tirx.SeqStmt):
+        children = []
+        for child in stmt.seq:
+            child, index = _insert(child, prologues, index)
+            children.append(child)
+        return tirx.SeqStmt(children), index
+    if isinstance(stmt, tirx.AttrStmt):
+        if stmt.attr_key != THREAD_EXTENT:
+            body, index = _insert(stmt.body, prologues, index)
+        elif index < len(prologues):
+            body, index = _sequence(prologues[index], stmt.body), index + 1
+        else:
+            body, index = stmt.body, index + 1
+        return tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, body), index
+    if isinstance(stmt, tirx.IfThenElse):
+        then, index = _insert(stmt.then_case, prologues, index)
+        orelse = stmt.else_case
+        if orelse is not None:
+            orelse, index = _insert(orelse, prologues, index)
+        return tirx.IfThenElse(stmt.condition, then, orelse), index
+    return stmt, index
+
+
+def _sequence(prologue: Sequence[Any], body: Any) -> Any:
+    rest = list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+    return tirx.SeqStmt([*prologue, *rest])
