@@ -97,15 +97,14 @@ class _Editor:
     def _whole_line(self, node: ast.stmt) -> str:
         """The indentation of a statement that has its lines to itself."""
         before = self._lines[node.lineno - 1][: node.col_offset]
-        after = self._lines[(node.end_lineno or node.lineno) - 1].encode()[
-            node.end_col_offset or 0 :
-        ]
-        if before.strip() or after.decode(errors="replace").strip().strip(";"):
+        last = self._lines[(node.end_lineno or node.lineno) - 1].encode()
+        after = last[node.end_col_offset or 0 :].decode(errors="replace").strip()
+        if before.strip() or (after and not after.startswith("#")):
             raise PlanError(f"line {node.lineno}: the allocation shares its line; give it its own")
         return before
 
     def _arena_place(self, text: FunctionText, kernel: Kernel, plan: Plan) -> tuple[int, str]:
-        """The line before which the arena goes, behind the outermost launch, and its indentation."""
+        """The line before which the arena goes, behind the first launch, and its indentation."""
         for stmt in walk_statements(kernel.body):
             if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.line is not None:
                 node = text.launches[stmt.line]

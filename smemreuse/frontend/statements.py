@@ -154,7 +154,7 @@ class StatementReader:
         return None
 
     def _thread_axis(self, call: ast.Call, target: ast.expr | None) -> tuple[str, Var]:
-        """`T.launch_thread("threadIdx.x", n)` or, for an axis used earlier, `T.launch_thread(tx, n)`."""
+        """`T.launch_thread("threadIdx.x", n)`; an axis used earlier is given by its variable."""
         self._arity(call, 2)
         axis = call.args[0]
         if isinstance(axis, ast.Name):
@@ -201,6 +201,8 @@ class StatementReader:
         if isinstance(target, ast.Subscript):
             return [self._store(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            if len(target.elts) != len(value.elts):
+                fail(node, f"{len(target.elts)} names for {len(value.elts)} values")
             pairs = zip(target.elts, value.elts, strict=True)
             return [stmt for one, rhs in pairs for stmt in self._define_name(one, rhs, node)]
         return self._define_name(target, value, node)

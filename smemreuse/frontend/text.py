@@ -1,4 +1,4 @@
-"""Reads dumped TVMScript, as `print(mod.script())` writes it. A dump is data: nothing is evaluated."""
+"""Reads dumped TVMScript, as `print(mod.script())` writes it; nothing in it is evaluated."""
 
 from __future__ import annotations
 
@@ -91,10 +91,6 @@ def _prefixes(source: str) -> frozenset[str]:
     """The names that mean TVMScript's `T`, from the (commented) imports that the printer writes."""
     found = {alias or name for name, alias in _IMPORT.findall(source) if name in ("tir", "tirx")}
     return frozenset(found) | _DEFAULT_PREFIXES
-
-
-def _dialect(source: str) -> str:
-    return "tilelang" if "import tirx" in source or "tl." in source else "tvm"
 
 
 def _functions(module: ast.Module, prefixes: frozenset[str]) -> Iterator[DumpFunction]:

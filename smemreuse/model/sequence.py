@@ -1,4 +1,4 @@
-"""What the analysis finds: touches, the linear sequence, live ranges, and the plan made from them."""
+"""What the analysis finds: touches, the linear sequence, live ranges, and plans made of them."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _orders(problem: Problem) -> Iterator[list[int]]:
 
 
 def first_fit(problem: Problem, order: Sequence[int]) -> Placement:
-    """Places items in `order`, each at the lowest offset free of conflicting items placed before."""
+    """Places items in `order`, each at the lowest offset free of the conflicts placed before."""
     offsets: dict[int, int] = {}
     for item in order:
         taken = sorted(

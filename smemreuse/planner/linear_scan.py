@@ -17,7 +17,7 @@ ARENA_ALIGNMENT = 16
 
 
 def linear_scan(problem: Problem) -> Placement:
-    """Packs an interval problem as TileLang does. Raises `PlanError` when there are no intervals."""
+    """Packs an interval problem as TileLang does. Raises `PlanError` without intervals."""
     if problem.intervals is None:
         raise PlanError("packer 'tilelang' needs live ranges, not only conflicts")
     intervals, sizes = problem.intervals, problem.sizes

@@ -1,8 +1,8 @@
 """Applies a plan to a live function: one arena per launch, every buffer a pointer into it.
 
-Each `AllocBuffer` goes, and `buffer.data` is bound to `handle_add_byte_offset(arena, offset)` at the
-head of the kernel, as TileLang's own pass does; every access stays as it is. Thread-sync and fence
-insertion come later in the pipeline and see the aliases through those bindings (rule 6).
+Each `AllocBuffer` goes, and `buffer.data` is bound to `handle_add_byte_offset(arena, offset)` at
+the head of the kernel, as TileLang's own pass does; every access stays as it is. Thread-sync and
+fence insertion come later in the pipeline and see the aliases through those bindings (rule 6).
 """
 
 from __future__ import annotations

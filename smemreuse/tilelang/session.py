@@ -95,7 +95,7 @@ class Session:
 
 @cache
 def _code_stamp() -> str:
-    """A digest of this package's source: a changed analysis must not meet kernels of the old one."""
+    """A digest of this package's source: a changed analysis never meets kernels of the old one."""
     digest = hashlib.sha256(smemreuse.__version__.encode())
     root = Path(smemreuse.__file__).parent
     for path in sorted(root.rglob("*.py")):

@@ -159,7 +159,7 @@ class TirVisitor:
         return known
 
     def buffer(self, buffer: Any) -> Buffer:
-        """The model's buffer; one that is used but never declared is a view of its data variable."""
+        """The model's buffer; one that was never declared is a view of its data variable."""
         known = self._buffers.get(buffer)
         if known is None:
             data = self.allocated.get(buffer.data) or self._var(buffer.data)
