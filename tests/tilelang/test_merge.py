@@ -1,0 +1,136 @@
+"""The lowering hook: our plan inside TileLang's pipeline, down to CUDA that nvcc compiles."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+
+import pytest
+import tilelang
+
+import smemreuse.tilelang
+from smemreuse.errors import PlanError
+from tests.tilelang.conftest import Case
+from tests.tilelang.lowering import arena_of, lower
+
+pytestmark = pytest.mark.tilelang
+
+BATCHED = Case("batched_gemm", "small", "sm_80")
+WIDE = Case("batched_gemm", "wide", "sm_90a-plain")
+
+
+@pytest.mark.parametrize("policy", ["outer", "inner"])
+def test_plan_is_what_the_lowered_module_has(case: Case, policy: str) -> None:
+    with smemreuse.tilelang.merge(policy) as session:
+        lowered = lower(case.func, case.arch, case.pass_configs)
+    ((arena, offsets),) = arena_of(lowered.after).values()
+    (applied,) = session.plans
+    assert arena == applied.plan.arena_bytes
+    assert offsets == {buffer.name: at for buffer, at in applied.plan.offsets.items()}
+
+
+def test_batched_gemm_needs_half_under_inner() -> None:
+    arenas = {}
+    for policy in ("outer", "inner"):
+        with smemreuse.tilelang.merge(policy):
+            lowered = lower(BATCHED.func, BATCHED.arch)
+        (arenas[policy],) = (size for size, _ in arena_of(lowered.artifact.device_mod).values())
+    assert arenas == {"outer": 65_536, "inner": 32_768}
+
+
+def test_wide_tile_fits_only_when_merged() -> None:
+    arenas = {}
+    for policy in ("outer", "inner"):
+        with smemreuse.tilelang.merge(policy):
+            lowered = lower(WIDE.func, WIDE.arch, WIDE.pass_configs)
+        (arenas[policy],) = (size for size, _ in arena_of(lowered.artifact.device_mod).values())
+    assert arenas == {"outer": 262_144, "inner": 196_608}
+    assert arenas["inner"] <= 227 * 1024 < arenas["outer"]
+
+
+def _has_nvcc() -> bool:
+    """TileLang takes nvcc from the PATH or from the `nvidia-cuda-nvcc` wheel."""
+    return shutil.which("nvcc") is not None or find_spec("nvidia.cu13") is not None
+
+
+@pytest.mark.skipif(not _has_nvcc(), reason="nvcc is not installed")
+@pytest.mark.parametrize("fixture", ["gemm", "batched_gemm", "stream_k"])
+def test_nvcc_compiles_the_merged_kernel(fixture: str) -> None:
+    from fixtures.kernels.lowering import compile_cuda
+
+    case = Case(fixture, "small", "sm_90a")
+    with smemreuse.tilelang.merge("inner"):
+        source = lower(case.func, case.arch).artifact.kernel_source
+    aliases = [line for line in source.splitlines() if "(char*)buf_dyn_shmem + " in line]
+    assert len(aliases) >= 3, source
+    assert compile_cuda(source, case.arch).startswith(b"\x7fELF")
+
+
+def test_thread_sync_sees_the_aliases() -> None:
+    """Rule 6: where Cs takes the stages' bytes, ThreadSync puts a barrier that it else would not."""
+
+    def barriers(policy: str) -> int:
+        with smemreuse.tilelang.merge(policy):
+            lowered = lower(BATCHED.func, "sm_90a")
+        return str(lowered.artifact.kernel_source).count("__syncthreads()")
+
+    assert barriers("inner") > barriers("outer")
+
+
+def test_no_reuse_without_thread_sync() -> None:
+    """TileLang issue 2416: nobody inserts the barriers that reuse would need."""
+    gemm = Case("gemm", "small", "sm_80")
+    with smemreuse.tilelang.merge("inner") as session:
+        lowered = lower(gemm.func, "sm_80", {"tl.disable_thread_storage_sync": True})
+    ((arena, offsets),) = arena_of(lowered.after).values()
+    assert arena == 65_536
+    assert len(set(offsets.values())) == 3
+    assert [applied.plan.objective for applied in session.plans] == ["none"]
+
+
+def test_disable_reuse_is_respected() -> None:
+    with smemreuse.tilelang.merge("inner"):
+        lowered = lower(BATCHED.func, "sm_80", {"tl.disable_shared_memory_reuse": True})
+    ((arena, _),) = arena_of(lowered.after).values()
+    assert arena == 65_536
+
+
+def test_stock_pass_is_back_behind_the_with() -> None:
+    with smemreuse.tilelang.merge("inner") as session:
+        pass
+    lowered = lower(BATCHED.func, "sm_80")
+    ((arena, _),) = arena_of(lowered.after).values()
+    assert arena == 65_536
+    assert session.plans == []
+
+
+def test_inner_merge_wins_when_nested() -> None:
+    with smemreuse.tilelang.merge("outer") as around, smemreuse.tilelang.merge("inner") as within:
+        lower(BATCHED.func, "sm_80")
+    assert (len(around.plans), len(within.plans)) == (0, 1)
+
+
+def test_unknown_policy_is_named() -> None:
+    with pytest.raises(PlanError, match="unknown policy 'tight'; choose one of outer"):
+        with smemreuse.tilelang.merge("tight"):
+            pass
+
+
+def test_a_single_buffer_is_left_alone() -> None:
+    import tilelang.language as T
+
+    @T.prim_func
+    def copy(A: T.Tensor((128, 32), "float16"), B: T.Tensor((128, 32), "float16")):
+        with T.Kernel(1, threads=128):
+            As = T.alloc_shared((128, 32), "float16")
+            T.copy(A, As)
+            T.copy(As, B)
+
+    with smemreuse.tilelang.merge("inner") as session:
+        lowered = lower(copy, "sm_80")
+    assert session.plans == []
+    assert "handle_add_byte_offset" not in lowered.after.script()
+
+
+def test_tilelang_is_the_version_the_hooks_are_for() -> None:
+    assert tilelang.__version__.startswith("0.1.15")
