@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +101,14 @@ def compile_all(groups: Sequence[tuple[Any, str]], arch: str, workers: int) -> l
             for lowering in LOWERINGS
         ]
         with merge.active(), ThreadPoolExecutor(workers) as pool:
-            runs += pool.map(lambda job: _compile(*job, merge=merge, arch=arch), jobs)
+            runs += pool.map(partial(_compile, merge=merge, arch=arch), jobs)
     return runs
 
 
-def _compile(
-    fixture: Any, config: str, lowering: str, func: Any, *, merge: Merge, arch: str
-) -> Run:
+def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
     import tilelang
 
+    fixture, config, lowering, func = job
     run = Run(fixture.name, config, lowering, merge.name)
     pass_configs = {**LOWERINGS[lowering], **merge.pass_configs}
     try:

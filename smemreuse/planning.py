@@ -1,20 +1,27 @@
-"""Kernel in, plan out: joins the analysis to a packer. The one place that knows both."""
+"""Kernel in, plan out: joins analysis, packer and checker. The one place that knows all three."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from smemreuse.analysis.aggressive import aggressive_live_ranges
 from smemreuse.analysis.alignment import MIN_ALIGNMENT, alignments
+from smemreuse.analysis.dataflow import Dataflow, Pair, dataflow
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.policy import POLICIES
+from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
 from smemreuse.model.expr import Call, Const, Expr
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
-from smemreuse.planner import PACKERS, Problem, validate, without_reuse
+from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.planner import PACKERS, Problem, validate, with_conflicts, without_reuse
 from smemreuse.planner.problem import align_up
+
+POLICY_NAMES = (*POLICIES, "dataflow")
+"""Attribution rules, and the proved combination of them, which is the default."""
 
 OBJECTIVES = ("bytes", "none")
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused."""
@@ -24,7 +31,7 @@ def plan_kernel(
     kernel: Kernel,
     scope: str,
     *,
-    policy: str = "outer",
+    policy: str = "dataflow",
     packer: str = "best",
     objective: str = "bytes",
 ) -> Plan:
@@ -33,57 +40,102 @@ def plan_kernel(
     With policy `inner`, packer `tilelang` gets the live ranges of TileLang's aggressive option.
     Raises `PlanError` for an unknown policy, packer or objective.
     """
-    _known("policy", policy, POLICIES)
+    _known("policy", policy, POLICY_NAMES)
     _known("packer", packer, PACKERS)
     _known("objective", objective, OBJECTIVES)
-    sequence = linearize(kernel, scope, POLICIES[policy])
-    if (policy, packer) == ("inner", "tilelang"):
-        live = aggressive_live_ranges(kernel.body, sequence)
-    else:
-        live = live_ranges(sequence.entries)
-    return plan_ranges(kernel, scope, live, policy=policy, packer=packer, objective=objective)
+    planner = _Planner(kernel, scope, packer, objective)
+    return planner.proved() if policy == "dataflow" else planner.attributed(policy)
 
 
-def plan_ranges(
-    kernel: Kernel,
-    scope: str,
-    live: Mapping[Buffer, LiveRange],
-    *,
-    policy: str,
-    packer: str,
-    objective: str,
-) -> Plan:
-    """Packs buffers whose live ranges are known; those without one take no bytes."""
-    buffers = kernel.allocations(scope)
-    names = unique_names(buffers)
-    align = alignments(kernel, scope)
-    constant = [buffer for buffer in buffers if buffer in live and buffer.size is not None]
-    problem = Problem.from_intervals(
-        sizes=[buffer.size or 0 for buffer in constant],
-        alignments=[align[buffer] for buffer in constant],
-        intervals=[(live[buffer].begin, live[buffer].end) for buffer in constant],
-        names=[names[buffer] for buffer in constant],
-    )
-    if objective == "none":
-        problem = without_reuse(problem)
-    placement = PACKERS[packer](problem)
-    validate(problem, placement)
-    symbolic = [buffer for buffer in buffers if buffer in live and buffer.size is None]
-    symbolic_offsets, arena_expr = _append_symbolic(placement.arena, symbolic, align)
-    return Plan(
-        scope=scope,
-        policy=policy,
-        packer=packer,
-        objective=objective,
-        buffers=buffers,
-        alignments=align,
-        live=dict(live),
-        offsets=dict(zip(constant, placement.offsets, strict=True)),
-        symbolic_offsets=symbolic_offsets,
-        arena_bytes=placement.arena,
-        arena_expr=arena_expr,
-        lower_bound_bytes=problem.lower_bound,
-    )
+def judge(kernel: Kernel, plan: Plan) -> Verdict:
+    """The checker's verdict on a plan, before barriers are inserted."""
+    offsets = plan.offsets
+    return check_plan(kernel, plan.scope, offsets, plan.arena_bytes, plan.alignments)
+
+
+class _Planner:
+    """Makes plans for one kernel and scope with one packer and objective."""
+
+    def __init__(self, kernel: Kernel, scope: str, packer: str, objective: str):
+        self._kernel = kernel
+        self._scope = scope
+        self._packer = packer
+        self._objective = objective
+        self._buffers = kernel.allocations(scope)
+        self._align = alignments(kernel, scope)
+
+    def attributed(self, policy: str) -> Plan:
+        """The plan of an attribution rule alone."""
+        sequence = linearize(self._kernel, self._scope, POLICIES[policy])
+        if (policy, self._packer) == ("inner", "tilelang"):
+            live = aggressive_live_ranges(self._kernel.body, sequence)
+        else:
+            live = live_ranges(sequence.entries)
+        return self.pack(live, policy)
+
+    def proved(self) -> Plan:
+        """The dataflow plan: as tight as can be proved, and never larger than outer's.
+
+        Where mbarriers may order what static rules cannot (rules 4 and 5), a tighter plan is made
+        and kept if the checker proves it. Where outer's plan is smaller all the same, its sharing
+        is kept unless the checker refutes it.
+        """
+        plan = self._from(dataflow(self._kernel, self._scope))
+        if self._objective == "none":
+            return plan
+        floor = min(self.attributed(policy).lower_bound_bytes for policy in POLICIES)
+        if plan.arena_bytes > floor:
+            traced = self._from(dataflow(self._kernel, self._scope, ordered_by_trace=True))
+            if traced.arena_bytes < plan.arena_bytes and judge(self._kernel, traced).sound:
+                plan = replace(traced, notes=("arms are ordered by mbarriers (rule 4)",))
+        outer = self.attributed("outer")
+        if outer.arena_bytes < plan.arena_bytes:
+            verdict = judge(self._kernel, outer)
+            if verdict.verdict != UNSOUND:
+                note = "outer's sharing is kept: " + (
+                    "neither proved nor refuted" if verdict.verdict == UNPROVED else "proved"
+                )
+                plan = replace(outer, policy="dataflow", notes=(note,))
+        return plan
+
+    def _from(self, found: Dataflow) -> Plan:
+        return self.pack(found.live, "dataflow", found.concurrent)
+
+    def pack(
+        self, live: Mapping[Buffer, LiveRange], policy: str, concurrent: Iterable[Pair] = ()
+    ) -> Plan:
+        """Packs buffers whose live ranges are known; those without one take no bytes."""
+        names = unique_names(self._buffers)
+        constant = [one for one in self._buffers if one in live and one.size is not None]
+        problem = Problem.from_intervals(
+            sizes=[buffer.size or 0 for buffer in constant],
+            alignments=[self._align[buffer] for buffer in constant],
+            intervals=[(live[buffer].begin, live[buffer].end) for buffer in constant],
+            names=[names[buffer] for buffer in constant],
+        )
+        number = {buffer: index for index, buffer in enumerate(constant)}
+        pairs = [tuple(number[one] for one in pair if one in number) for pair in concurrent]
+        problem = with_conflicts(problem, [(a[0], a[1]) for a in pairs if len(a) == 2])
+        if self._objective == "none":
+            problem = without_reuse(problem)
+        placement = PACKERS[self._packer](problem)
+        validate(problem, placement)
+        symbolic = [one for one in self._buffers if one in live and one.size is None]
+        symbolic_offsets, arena_expr = _append_symbolic(placement.arena, symbolic, self._align)
+        return Plan(
+            scope=self._scope,
+            policy=policy,
+            packer=self._packer,
+            objective=self._objective,
+            buffers=self._buffers,
+            alignments=self._align,
+            live=dict(live),
+            offsets=dict(zip(constant, placement.offsets, strict=True)),
+            symbolic_offsets=symbolic_offsets,
+            arena_bytes=placement.arena,
+            arena_expr=arena_expr,
+            lower_bound_bytes=problem.lower_bound,
+        )
 
 
 def _append_symbolic(
@@ -107,10 +159,19 @@ def _aligned(value: Expr, alignment: int) -> Expr:
     return Call("mul", (Call("floordiv", (up, Const(alignment))), Const(alignment)))
 
 
-def sequence_of(kernel: Kernel, scope: str, policy: str) -> Linearization:
-    """The linear sequence under a policy given by name."""
-    _known("policy", policy, POLICIES)
-    return linearize(kernel, scope, POLICIES[policy])
+def sequence_of(
+    kernel: Kernel, scope: str, policy: str
+) -> tuple[Linearization, Mapping[Buffer, LiveRange]]:
+    """The linear sequence under a policy given by name, and the live ranges on it.
+
+    The dataflow policy's ranges lie on inner's sequence, wider than inner's where a rule asks.
+    """
+    _known("policy", policy, POLICY_NAMES)
+    if policy == "dataflow":
+        found = dataflow(kernel, scope)
+        return found.sequence, found.live
+    sequence = linearize(kernel, scope, POLICIES[policy])
+    return sequence, live_ranges(sequence.entries)
 
 
 def _known(what: str, name: str, choices: Sequence[str] | Mapping[str, object]) -> None:

@@ -94,6 +94,7 @@ class Plan:
     arena_bytes: int
     arena_expr: Expr | None
     lower_bound_bytes: int
+    notes: tuple[str, ...] = ()
 
     @property
     def optimal(self) -> bool:

@@ -51,6 +51,43 @@ class Problem:
         return Problem(sizes, alignments, conflicts, bound, intervals, names)
 
 
+def with_conflicts(problem: Problem, pairs: Iterable[tuple[int, int]]) -> Problem:
+    """The same items with more conflicts, which then are no longer those of intervals.
+
+    The lower bound becomes the heaviest clique, as far as it can be found: each item's clique is
+    grown greedily, which proves a bound but not always the best one.
+    """
+    conflicts = problem.conflicts.copy()
+    conflicts.add_edges_from(pairs)
+    if conflicts.number_of_edges() == problem.conflicts.number_of_edges():
+        return problem
+    sizes = problem.sizes
+    bound = max(problem.lower_bound, _clique_bound(conflicts, sizes))
+    return Problem(sizes, problem.alignments, conflicts, bound, None, problem.names)
+
+
+def _clique_bound(conflicts: nx.Graph, sizes: Sequence[int]) -> int:
+    """The weight of the heaviest clique among graphs small enough, else of a greedy one."""
+    if len(sizes) <= EXACT_CLIQUE_ITEMS:
+        weighted = conflicts.copy()
+        nx.set_node_attributes(weighted, dict(enumerate(sizes)), "bytes")
+        _, weight = nx.max_weight_clique(weighted, "bytes")
+        return int(weight)
+    best = 0
+    heaviest_first = sorted(conflicts, key=lambda item: -sizes[item])
+    for seed in heaviest_first:
+        clique = [seed]
+        for item in heaviest_first:
+            if item != seed and all(conflicts.has_edge(item, other) for other in clique):
+                clique.append(item)
+        best = max(best, sum(sizes[item] for item in clique))
+    return best
+
+
+EXACT_CLIQUE_ITEMS = 40
+"""Buffers up to which the heaviest clique is searched for exactly; real kernels have up to 32."""
+
+
 @dataclass(frozen=True)
 class Placement:
     """Byte offsets, one for each item of the problem, and the bytes of the arena around them."""

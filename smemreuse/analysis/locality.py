@@ -1,0 +1,376 @@
+"""Is a buffer's content local to one iteration of a loop? Proved byte by byte (rule 2).
+
+Every byte that an iteration reads must have been written earlier in the same iteration, and what
+is read after the loop must be written in every iteration. Footprints are enumerated exactly over
+all threads of the block; a loop variable that occurs only under `% c` needs only `c` values. What
+cannot be enumerated (data-dependent, symbolic) is no proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from smemreuse.model.evaluate import Threads, evaluate
+from smemreuse.model.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.model.intrinsics import Addresses, MemoryAccess, accesses_of
+from smemreuse.model.kernel import (
+    THREAD_EXTENT,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    While,
+    nested_blocks,
+    walk_statements,
+)
+from smemreuse.model.sequence import Access
+
+MAX_VALUES = 64
+"""Values of a loop variable that are enumerated one by one."""
+
+MAX_LANES = 1 << 16
+"""Threads times iterations that are enumerated at once."""
+
+AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+
+
+class Locality:
+    """Answers for the loops of one kernel body; `None` as `threads` when the block is unknown."""
+
+    def __init__(self, body: Block, addresses: Addresses):
+        self._accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {
+            stmt: tuple(accesses_of(stmt, addresses)) for stmt in walk_statements(body)
+        }
+        self._mentioned: dict[Stmt, frozenset[Buffer]] = {}
+        self._entry: dict[Stmt, Threads | None] = {}
+        self._thread_vars: set[Var] = set()
+        self._body = body
+        axes = thread_axes(body)
+        if axes is not None:
+            threads = Threads(np.arange(int(np.prod(list(axes.values())))))
+            self._enter(body, threads, axes)
+
+    def is_local(self, loop: For | While, buffer: Buffer) -> bool:
+        """Whether no byte of `buffer` is carried into, across or out of the loop's iterations."""
+        threads = self._entry.get(loop)
+        size = buffer.size
+        if threads is None or size is None or isinstance(loop, While):
+            return False
+        needed = self._read_outside(loop, buffer, size)
+        for value in self._values(loop, buffer, threads):
+            written = np.zeros(size, dtype=bool)
+            if self._exposed(loop.body, buffer, threads.bind(loop.var, value), written):
+                return False
+            if (needed & ~written).any():
+                return False
+        return True
+
+    def is_divergent(self, stmt: If) -> bool:
+        """Whether threads of one block may take different arms (rule 4); True if not known."""
+        threads = self._entry.get(stmt)
+        if threads is None:
+            return True
+        condition = evaluate(stmt.condition, threads)
+        if condition is None:
+            return self._depends_on_thread(stmt.condition)
+        return isinstance(condition, np.ndarray) and bool((condition != condition[0]).any())
+
+    # How threads get to a statement -------------------------------------------------------------
+
+    def _enter(self, block: Block, threads: Threads | None, axes: Mapping[str, int]) -> None:
+        """Notes with which threads and variables each loop and branch is reached."""
+        for stmt in block:
+            self._entry[stmt] = threads
+            if threads is None:
+                for inner in nested_blocks(stmt):
+                    self._enter(inner, None, axes)
+            elif isinstance(stmt, Bind):
+                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
+                if self._depends_on_thread(stmt.value):
+                    self._thread_vars.add(stmt.var)
+            elif isinstance(stmt, Attr):
+                self._enter(stmt.body, self._with_axis(stmt, threads, axes), axes)
+            elif isinstance(stmt, If):
+                then, orelse = self._arms(stmt, threads)
+                self._enter(stmt.then, then, axes)
+                self._enter(stmt.orelse, orelse, axes)
+            elif isinstance(stmt, For):
+                self._enter(stmt.body, threads.bind(stmt.var, None), axes)
+            else:
+                for inner in nested_blocks(stmt):
+                    self._enter(inner, threads, axes)
+
+    def _with_axis(self, stmt: Attr, threads: Threads, axes: Mapping[str, int]) -> Threads:
+        if stmt.key != THREAD_EXTENT or stmt.var is None:
+            return threads
+        tag = str(stmt.node.value) if isinstance(stmt.node, Const) else ""
+        if tag not in axes:
+            return threads.bind(stmt.var, None)
+        self._thread_vars.add(stmt.var)
+        stride = int(np.prod([axes.get(axis, 1) for axis in AXES[: AXES.index(tag)]]))
+        return threads.bind(stmt.var, threads.ids // stride % axes[tag])
+
+    def _arms(self, stmt: If, threads: Threads) -> tuple[Threads | None, Threads | None]:
+        """The threads of each arm; None where it is not known which they are."""
+        condition = evaluate(stmt.condition, threads)
+        if condition is None:
+            both = None if self._depends_on_thread(stmt.condition) else threads
+            return both, both
+        if isinstance(condition, int):
+            return threads, threads  # one of them is dead code
+        mask = np.not_equal(condition, 0)
+        return threads.where(mask), threads.where(~mask)
+
+    def _depends_on_thread(self, expr: Expr) -> bool:
+        """Whether threads may see different values: by index, or through memory."""
+        return any(
+            isinstance(node, Load)
+            or (isinstance(node, Var) and node in self._thread_vars)
+            or (isinstance(node, Call) and node.op in _THREAD_QUERIES)
+            for node in walk(expr)
+        )
+
+    # What one iteration does to a buffer --------------------------------------------------------
+
+    def _exposed(self, block: Block, buffer: Buffer, threads: Threads, written: np.ndarray) -> bool:
+        """Whether a byte is read before `written` says that it was; writes are added to that."""
+        for stmt in block:
+            if isinstance(stmt, Bind):
+                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
+            if buffer not in self._buffers(stmt):
+                continue
+            for access in self._accesses[stmt]:
+                if access.buffer is buffer and self._exposed_by(access, threads, written):
+                    return True
+            if isinstance(stmt, If):
+                exposed = self._exposed_in_arms(stmt, buffer, threads, written)
+            elif isinstance(stmt, For):
+                exposed = self._exposed_in_loop(stmt, buffer, threads, written)
+            else:
+                # The body of a `while` may not run at all: what it writes does not count.
+                inside = written.copy() if isinstance(stmt, While) else written
+                exposed = any(
+                    self._exposed(inner, buffer, threads, inside) for inner in nested_blocks(stmt)
+                )
+            if exposed:
+                return True
+        return False
+
+    def _exposed_by(self, access: MemoryAccess, threads: Threads, written: np.ndarray) -> bool:
+        where = footprint_bytes(access, threads, len(written))
+        if access.access is not Access.WRITE:
+            read = written if where is None else written[where]
+            if not read.all():
+                return True
+        if access.access is Access.WRITE and access.certain and where is not None:
+            written[where] = True
+        return False
+
+    def _exposed_in_arms(
+        self, stmt: If, buffer: Buffer, threads: Threads, written: np.ndarray
+    ) -> bool:
+        condition = evaluate(stmt.condition, threads)
+        if isinstance(condition, int):
+            return self._exposed(stmt.then if condition else stmt.orelse, buffer, threads, written)
+        if condition is not None:
+            mask = np.not_equal(condition, 0)
+            arms = ((stmt.then, threads.where(mask)), (stmt.orelse, threads.where(~mask)))
+            before = written.copy()
+            for block, chosen in arms:
+                # Arms run concurrently: neither may count on what the other writes (rule 4).
+                own = before.copy()
+                if chosen.count and self._exposed(block, buffer, chosen, own):
+                    return True
+                written |= own
+            return False
+        then, orelse = written.copy(), written.copy()
+        exposed = self._exposed(stmt.then, buffer, threads, then) or self._exposed(
+            stmt.orelse, buffer, threads, orelse
+        )
+        if not self._depends_on_thread(stmt.condition):
+            written |= then & orelse
+        return exposed
+
+    def _exposed_in_loop(
+        self, stmt: For, buffer: Buffer, threads: Threads, written: np.ndarray
+    ) -> bool:
+        values = _constant_range(stmt, threads)
+        if values is None:
+            inside = written.copy()  # it may not run at all
+            return self._exposed(stmt.body, buffer, threads.bind(stmt.var, None), inside)
+        if len(values) == 0:
+            return False
+        if len(self._kinds(stmt.body, buffer)) == 1:
+            if threads.count * len(values) <= MAX_LANES:
+                every = threads.repeated(stmt.var, values)
+                return self._exposed(stmt.body, buffer, every, written)
+        chosen = self._chosen(stmt, buffer, values)
+        if chosen is None:
+            inside = written.copy()
+            return self._exposed(stmt.body, buffer, threads.bind(stmt.var, None), inside)
+        return any(
+            self._exposed(stmt.body, buffer, threads.bind(stmt.var, int(value)), written)
+            for value in chosen
+        )
+
+    def _values(self, loop: For, buffer: Buffer, threads: Threads) -> Iterator[int | None]:
+        """The values of the loop's own variable to prove for; None stands for any."""
+        values = _constant_range(loop, threads)
+        if not self._uses(loop.body, buffer, loop.var):
+            yield None
+            return
+        if values is None:
+            period = self._period(loop.body, buffer, loop.var)
+            yield from range(period) if period is not None else (None,)
+            return
+        chosen = self._chosen(loop, buffer, values)
+        yield from (None,) if chosen is None else map(int, chosen)
+
+    def _chosen(self, loop: For, buffer: Buffer, values: np.ndarray) -> np.ndarray | None:
+        """The iterations that have to be looked at one by one; None if there are too many."""
+        period = self._period(loop.body, buffer, loop.var)
+        if period is not None and period < len(values):
+            return values[:period] if loop.step == Const(1) else None
+        return values if len(values) <= MAX_VALUES else None
+
+    # Facts about blocks -------------------------------------------------------------------------
+
+    def _buffers(self, stmt: Stmt) -> frozenset[Buffer]:
+        known = self._mentioned.get(stmt)
+        if known is None:
+            found = {access.buffer for access in self._accesses[stmt]}
+            for block in nested_blocks(stmt):
+                for inner in block:
+                    found |= self._buffers(inner)
+            known = self._mentioned[stmt] = frozenset(found)
+        return known
+
+    def _kinds(self, block: Block, buffer: Buffer) -> set[Access]:
+        return {
+            access.access
+            for stmt in walk_statements(block)
+            for access in self._accesses[stmt]
+            if access.buffer is buffer
+        }
+
+    def _deciding(self, block: Block, buffer: Buffer) -> Iterator[Expr]:
+        """Expressions that decide where or whether the buffer is accessed."""
+        for stmt in walk_statements(block):
+            if buffer not in self._buffers(stmt) and not isinstance(stmt, Bind):
+                continue
+            if isinstance(stmt, Bind):
+                yield stmt.value
+            elif isinstance(stmt, (If, While)):
+                yield stmt.condition
+            elif isinstance(stmt, For):
+                yield from (stmt.begin, stmt.extent, stmt.step)
+            for access in self._accesses[stmt]:
+                if access.buffer is buffer and access.footprint.start is not None:
+                    yield access.footprint.start
+
+    def _uses(self, block: Block, buffer: Buffer, var: Var) -> bool:
+        return any(node is var for expr in self._deciding(block, buffer) for node in walk(expr))
+
+    def _period(self, block: Block, buffer: Buffer, var: Var) -> int | None:
+        """`c` if `var` decides only under `% c`; None if it decides otherwise too."""
+        period = 1
+        for expr in self._deciding(block, buffer):
+            for divisor in _moduli(expr, var):
+                if divisor is None:
+                    return None
+                period = int(np.lcm(period, divisor))
+        return period if period <= MAX_VALUES else None
+
+    def _read_outside(self, loop: Stmt, buffer: Buffer, size: int) -> np.ndarray:
+        """The bytes that may be read by statements outside of the loop."""
+        inside = set(walk_statements((loop,)))
+        needed = np.zeros(size, dtype=bool)
+        for stmt in walk_statements(self._body):
+            if stmt in inside:
+                continue
+            for access in self._accesses[stmt]:
+                if access.buffer is buffer and access.access is not Access.WRITE:
+                    needed[:] = True
+        return needed
+
+
+_THREAD_QUERIES = frozenset(
+    {"tl_shuffle_elect", "get_warp_idx", "get_warp_idx_sync", "get_lane_idx"}
+)
+
+
+def thread_axes(body: Block) -> dict[str, int] | None:
+    """The extents of the thread axes; None where they are not constant or too large."""
+    axes: dict[str, int] = {}
+    for stmt in walk_statements(body):
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
+            tag = str(stmt.node.value)
+            extent = stmt.value.value if isinstance(stmt.value, Const) else None
+            if tag in AXES:
+                if not isinstance(extent, int) or axes.setdefault(tag, extent) != extent:
+                    return None
+    return axes if np.prod(list(axes.values())) <= 1024 else None
+
+
+def footprint_bytes(access: MemoryAccess, threads: Threads, size: int) -> np.ndarray | None:
+    """The byte indices that all threads access together; None where they are not known.
+
+    An index that leaves the buffer is no proof of anything.
+    """
+    footprint = access.footprint
+    if footprint.start is None:
+        return None
+    start = evaluate(footprint.start, threads)
+    if start is None:
+        return None
+    runs = np.arange(footprint.count)[:, None] * footprint.stride + np.arange(footprint.size)
+    starts = np.unique(np.asarray(start))
+    where: np.ndarray = (starts.reshape(-1, 1) + runs.reshape(1, -1)).ravel()
+    if len(where) and (where.min() < 0 or where.max() >= size):
+        return None
+    return where
+
+
+def _constant_range(loop: For, threads: Threads) -> np.ndarray | None:
+    """All values of a loop's variable; None where its bounds are not the same constants for all."""
+    bounds: Sequence[object] = [
+        evaluate(expr, threads) for expr in (loop.begin, loop.extent, loop.step)
+    ]
+    begin, extent, step = bounds
+    if isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int) and step > 0:
+        return np.arange(begin, begin + max(extent, 0), step)
+    return None
+
+
+def _moduli(expr: Expr, var: Var) -> Iterator[int | None]:
+    """The constants modulo which `expr` depends on `var`; None for a dependence without one."""
+    if expr is var:
+        yield None
+        return
+    if isinstance(expr, Call) and expr.op == "floormod" and len(expr.args) == 2:
+        dividend, divisor = expr.args
+        if any(node is var for node in walk(dividend)):
+            constant = divisor.value if isinstance(divisor, Const) else None
+            usable = isinstance(constant, int) and constant > 0 and _is_affine(dividend, var)
+            yield int(constant) if usable and constant is not None else None
+            return
+    for child in children(expr):
+        yield from _moduli(child, var)
+
+
+def _is_affine(expr: Expr, var: Var) -> bool:
+    """Whether `expr` is a sum of integer multiples of `var` and of things without it."""
+    if expr is var or not any(node is var for node in walk(expr)):
+        return True
+    if isinstance(expr, Call) and expr.op in ("add", "sub"):
+        return all(_is_affine(arg, var) for arg in expr.args)
+    if isinstance(expr, Call) and expr.op == "mul":
+        return any(isinstance(arg, Const) for arg in expr.args) and all(
+            _is_affine(arg, var) for arg in expr.args
+        )
+    return False

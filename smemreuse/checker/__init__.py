@@ -1,0 +1,8 @@
+"""Takes a kernel and any plan, and says whether the plan is sound. Shares nothing with planning.
+
+Two independent parts: `static` looks at the plan alone, `trace` executes the kernel under it.
+"""
+
+from smemreuse.checker.check import check_plan
+
+__all__ = ["check_plan"]

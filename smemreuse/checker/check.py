@@ -1,0 +1,180 @@
+"""`check_plan`: static rules, then the byte trace for one thread block of each kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from smemreuse.checker.machine import Layout
+from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.static import static_violations
+from smemreuse.checker.trace import AXES, Finding, Trace, Uncovered
+from smemreuse.model.evaluate import Threads, Value, evaluate
+from smemreuse.model.expr import Const, Expr, Var
+from smemreuse.model.intrinsics import find_addresses
+from smemreuse.model.kernel import (
+    THREAD_EXTENT,
+    Attr,
+    Buffer,
+    Kernel,
+    unique_names,
+    walk_statements,
+)
+from smemreuse.model.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+
+DEFAULT_BUDGET = 20_000
+"""Statements that one trace may execute."""
+
+MAX_KINDS = 16
+MAX_BLOCKS = 1 << 16
+MAX_DECISION = 1 << 22
+
+BARRIERS_FOLLOW = (
+    "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
+)
+
+
+def check_plan(
+    kernel: Kernel,
+    scope: str,
+    offsets: Mapping[Buffer, int],
+    arena: int,
+    alignments: Mapping[Buffer, int],
+    *,
+    assume_barriers: bool = True,
+    budget: int = DEFAULT_BUDGET,
+) -> Verdict:
+    """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
+
+    `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
+    aliases, as in TileLang; without it every barrier must be in the kernel already.
+    """
+    names = unique_names(kernel.allocations(scope))
+    static = tuple(static_violations(offsets, alignments, names, arena))
+    if static:
+        return Verdict(UNSOUND, static)
+    sizes = {buffer: buffer.size or 0 for buffer in offsets}
+    layout = Layout(offsets, sizes, names)
+    if not layout.partners:
+        return Verdict(SOUND)
+    findings, uncovered = _traces(kernel, layout, assume_barriers, budget)
+    certain = tuple(finding.violation for finding in findings if finding.certain)
+    possible = tuple(finding.violation for finding in findings if not finding.certain)
+    assumptions = (BARRIERS_FOLLOW,) if assume_barriers else ()
+    if certain:
+        return Verdict(UNSOUND, certain, uncovered, assumptions)
+    if possible or uncovered:
+        return Verdict(UNPROVED, possible, uncovered, assumptions)
+    return Verdict(SOUND, (), (), assumptions)
+
+
+def _traces(
+    kernel: Kernel, layout: Layout, assume_barriers: bool, budget: int
+) -> tuple[list[Finding], tuple[str, ...]]:
+    """Findings of one trace for each kind of block, and what could not be covered."""
+    relevance = Relevance(kernel.body, set(layout.partners), find_addresses(kernel.body))
+    findings: dict[tuple[int, frozenset[str]], Finding] = {}
+    try:
+        axes = _thread_axes(kernel)
+        for block, kind in zip(_block_kinds(kernel), range(MAX_KINDS + 1), strict=False):
+            if kind == MAX_KINDS:
+                raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
+            trace = Trace(
+                relevance,
+                layout,
+                assume_barriers=assume_barriers,
+                budget=budget,
+                axes=axes,
+                block=block.index,
+            )
+            try:
+                trace.run(kernel.body)
+            finally:
+                for key, finding in trace.findings.items():
+                    if key not in findings or finding.certain:
+                        findings[key] = finding
+            block.settle(trace.decisions)
+    except Uncovered as reason:
+        return list(findings.values()), (str(reason),)
+    return list(findings.values()), ()
+
+
+def _thread_axes(kernel: Kernel) -> dict[str, int]:
+    """The extents of the thread axes; every axis once, constant."""
+    axes: dict[str, int] = {}
+    for stmt in walk_statements(kernel.body):
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
+            tag = str(stmt.node.value)
+            if tag in AXES:
+                extent = stmt.value.value if isinstance(stmt.value, Const) else None
+                if not isinstance(extent, int) or axes.get(tag, extent) != extent:
+                    raise Uncovered(f"the extent of {tag} is not one constant")
+                axes[tag] = extent
+    if not axes:
+        axes["threadIdx.x"] = 1
+    if math.prod(axes.values()) > 1024:
+        raise Uncovered("more than 1,024 threads in a block")
+    return axes
+
+
+class _Blocks:
+    """The thread blocks of a grid that no trace has covered yet."""
+
+    def __init__(self, variables: Sequence[Var], extents: Sequence[int]):
+        self._variables = variables
+        self._grid = np.unravel_index(np.arange(math.prod(extents)), extents) if extents else ()
+        self.open = np.ones(math.prod(extents), dtype=bool)
+
+    @property
+    def index(self) -> dict[Var, int]:
+        """The first block that is still open."""
+        first = int(np.argmax(self.open))
+        pairs = zip(self._variables, self._grid, strict=True)
+        return {var: int(values[first]) for var, values in pairs}
+
+    def settle(self, decisions: Sequence[tuple[Expr, Threads, Value]]) -> None:
+        """Closes all blocks in which every decision of a trace comes out the same."""
+        same = self.open.copy()
+        for expr, threads, outcome in decisions:
+            where = np.flatnonzero(same)
+            if threads.count * len(where) > MAX_DECISION:
+                where = where[:1]
+                same[:] = False
+                same[where] = True
+            same[where] = self._agrees(expr, threads, outcome, where)
+        first = int(np.argmax(self.open))
+        same[first] = True
+        self.open &= ~same
+
+    def _agrees(
+        self, expr: Expr, threads: Threads, outcome: Value, where: np.ndarray
+    ) -> np.ndarray:
+        each = threads.repeated(Var("block"), where)
+        for var, values in zip(self._variables, self._grid, strict=True):
+            each = each.bind(var, np.tile(values[where], threads.count))
+        value = evaluate(expr, each)
+        if value is None:
+            return np.zeros(len(where), dtype=bool)
+        table = np.broadcast_to(np.asarray(value), (threads.count * len(where),))
+        table = table.reshape(threads.count, len(where))
+        expected = np.broadcast_to(np.asarray(outcome), (threads.count,))
+        return np.asarray((table == expected[:, None]).all(axis=0))
+
+
+def _block_kinds(kernel: Kernel) -> Iterator[_Blocks]:
+    """Yields the open blocks until all are settled. A grid of unknown size is one unknown block."""
+    variables: list[Var] = []
+    extents: list[int] = []
+    for stmt in walk_statements(kernel.body):
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            if str(stmt.node.value if isinstance(stmt.node, Const) else "") in AXES:
+                continue
+            extent = stmt.value.value if isinstance(stmt.value, Const) else None
+            if isinstance(extent, int) and extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
+                variables.append(stmt.var)
+                extents.append(extent)
+    blocks = _Blocks(variables, extents)
+    while blocks.open.any():
+        yield blocks

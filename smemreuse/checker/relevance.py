@@ -1,0 +1,257 @@
+"""What of a kernel the byte trace must execute: the rest is skipped, and long loops are cut short.
+
+A statement matters if it touches a buffer that shares bytes, synchronizes, or sets a local counter
+on which such a statement depends. A loop that uses its variable only under `% c` behaves the same
+every `c` iterations, so a few periods stand for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Set
+
+from smemreuse.model.expr import Call, Const, Expr, Load, children, walk
+from smemreuse.model.intrinsics import Addresses, Engine, MemoryAccess, accesses_of
+from smemreuse.model.kernel import (
+    Bind,
+    Block,
+    Buffer,
+    Evaluate,
+    For,
+    If,
+    Stmt,
+    Store,
+    While,
+    expressions_of,
+    nested_blocks,
+    walk_statements,
+)
+
+SYNC_OPS = frozenset(
+    {
+        "tvm_storage_sync",
+        "sync_warp",
+        "named_barrier_arrive",
+        "mbarrier_wait_parity",
+        "mbarrier_expect_tx",
+        "ptx_arrive_barrier",
+        "ptx_arrive_barrier_expect_tx",
+        "ptx_init_barrier_thread_count",
+        "ptx_cp_async",
+        "ptx_commit_group",
+        "ptx_wait_group",
+        "ptx_cp_async_barrier",
+        "ptx_cp_async_barrier_noinc",
+        "tma_load",
+        "tma_load_im2col",
+        "tma_store",
+        "tma_store_arrive",
+        "tma_store_wait",
+        "initialize_wgmma_descriptor",
+        "ptx_wgmma_ss",
+        "ptx_wgmma_rs",
+        "warpgroup_commit_batch",
+        "warpgroup_wait",
+        "wait_wgmma",
+        "loop_break",
+        "break_loop",
+        "continue_loop",
+    }
+)
+
+# Of these, nothing depends on the order between the iterations of an unrolled inner loop.
+_UNORDERED = frozenset({"ptx_cp_async", "tma_store"})
+MAX_PERIOD = 64
+
+
+class Relevance:
+    """Which statements of a kernel matter to the buffers in `shared`."""
+
+    def __init__(self, body: Block, shared: Set[Buffer], addresses: Addresses):
+        self._shared = shared
+        self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
+        self.load_bytes: dict[Stmt, int] = {}
+        for stmt in walk_statements(body):
+            everything = list(accesses_of(stmt, addresses))
+            found = tuple(access for access in everything if access.buffer in shared)
+            if found:
+                self.accesses[stmt] = found
+            for access in everything:
+                if access.engine is Engine.TMA_LOAD and access.footprint.start is not None:
+                    self.load_bytes[stmt] = access.footprint.size
+        self._counters: set[object] = set()
+        self._relevant: dict[Stmt, bool] = {}
+        self._periods: dict[For, int | None] = {}
+        self._find_counters(body)
+
+    def __call__(self, stmt: Stmt) -> bool:
+        known = self._relevant.get(stmt)
+        if known is None:
+            known = self._relevant[stmt] = self._matters(stmt) or any(
+                self(inner) for block in nested_blocks(stmt) for inner in block
+            )
+        return known
+
+    def block(self, block: Block) -> bool:
+        return any(self(stmt) for stmt in block)
+
+    def synchronizes(self, block: Block) -> bool:
+        """Whether anything in a block orders accesses, or needs its iterations one by one."""
+        return any(
+            _sync_calls(stmt) - _UNORDERED or isinstance(stmt, While) or self._sets_counter(stmt)
+            for stmt in walk_statements(block)
+        )
+
+    def kinds(self, block: Block) -> set[tuple[Buffer, str]]:
+        """The buffers accessed in a block, with how."""
+        return {
+            (access.buffer, access.access.value)
+            for stmt in walk_statements(block)
+            for access in self.accesses.get(stmt, ())
+        }
+
+    def _matters(self, stmt: Stmt) -> bool:
+        return stmt in self.accesses or bool(_sync_calls(stmt)) or self._sets_counter(stmt)
+
+    def _sets_counter(self, stmt: Stmt) -> bool:
+        return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
+
+    def _find_counters(self, body: Block) -> None:
+        """Local buffers that decide where, when or whether a relevant statement acts."""
+        while True:
+            before = len(self._counters)
+            self._relevant.clear()
+            for stmt in walk_statements(body):
+                for expr in self._deciding(stmt):
+                    for node in walk(expr):
+                        if isinstance(node, Load) and node.buffer.scope.startswith("local"):
+                            self._counters.add(node.buffer.storage)
+            if len(self._counters) == before:
+                return
+
+    def _deciding(self, stmt: Stmt) -> Iterator[Expr]:
+        """Expressions whose values matter: places, conditions, barrier operands, counters."""
+        if not self(stmt):
+            return
+        if isinstance(stmt, (If, While)):
+            yield stmt.condition
+        elif isinstance(stmt, For):
+            yield from (stmt.begin, stmt.extent, stmt.step)
+        elif isinstance(stmt, Bind):
+            yield stmt.value
+        elif self._sets_counter(stmt):
+            assert isinstance(stmt, Store)
+            yield from (stmt.value, *stmt.indices)
+        for access in self.accesses.get(stmt, ()):
+            if access.footprint.start is not None:
+                yield access.footprint.start
+            if access.barrier is not None:
+                yield from access.barrier.indices
+        if isinstance(stmt, Evaluate) and _sync_calls(stmt):
+            for node in walk(stmt.value):
+                if isinstance(node, Call) and node.op.startswith(("mbarrier", "ptx_arrive")):
+                    yield from _barrier_operands(node)
+
+    def iterations(self, loop: For, count: int) -> Iterable[int]:
+        """The iterations to run: all, or as many as show every state that the loop can be in.
+
+        What is left out is a whole number of periods, so that counters end where they would.
+        """
+        if loop not in self._periods:
+            self._periods[loop] = self._period(loop)
+        period = self._periods[loop]
+        if period is None or count <= 3 * period:
+            return range(count)
+        return range(2 * period + count % period)
+
+    def _period(self, loop: For) -> int | None:
+        """After how many iterations a loop repeats itself; None if it never may.
+
+        What varies is its variable, and counters that it steps by a constant. Both must decide
+        only under a modulus by a constant; the period is then the common one.
+        """
+        stepped = set()
+        for stmt in walk_statements(loop.body):
+            if isinstance(stmt, Store) and self._sets_counter(stmt):
+                stepped.add(stmt.buffer.storage)
+                if not _is_step(stmt):
+                    return None
+
+        def varies(node: Expr) -> bool:
+            if isinstance(node, Load):
+                return node.buffer.storage in stepped
+            return node is loop.var
+
+        period = 1
+        for stmt in walk_statements(loop.body):
+            if self._sets_counter(stmt):
+                continue
+            for expr in self._deciding(stmt):
+                divisors = _moduli(expr, varies)
+                if divisors is None:
+                    return None
+                period = math.lcm(period, *divisors)
+        return period if period <= MAX_PERIOD else None
+
+
+def _is_step(store: Store) -> bool:
+    """`counter[i] = counter[i] + constant`."""
+    value = store.value
+    if not (isinstance(value, Call) and value.op == "add" and len(value.args) == 2):
+        return False
+    left, right = value.args
+    return (
+        isinstance(left, Load)
+        and isinstance(right, Const)
+        and left.buffer.storage is store.buffer.storage
+        and left.indices == store.indices
+    )
+
+
+def _moduli(expr: Expr, varies: Callable[[Expr], bool]) -> set[int] | None:
+    """The constants modulo which `expr` depends on what varies; None if it does so otherwise."""
+    if varies(expr):
+        return None
+    if isinstance(expr, Call) and expr.op == "floormod":
+        dividend, divisor = expr.args
+        if any(varies(node) for node in walk(dividend)):
+            if not isinstance(divisor, Const) or not isinstance(divisor.value, int):
+                return None
+            return {divisor.value} if divisor.value > 0 and _is_affine(dividend, varies) else None
+    found: set[int] = set()
+    for child in children(expr):
+        moduli = _moduli(child, varies)
+        if moduli is None:
+            return None
+        found |= moduli
+    return found
+
+
+def _barrier_operands(call: Call) -> Iterator[Expr]:
+    for argument in call.args:
+        if isinstance(argument, Load):
+            yield from argument.indices
+        else:
+            yield argument
+
+
+def _sync_calls(stmt: Stmt) -> set[str]:
+    return {
+        node.op
+        for expr in expressions_of(stmt)
+        for node in walk(expr)
+        if isinstance(node, Call) and node.op in SYNC_OPS
+    }
+
+
+def _is_affine(expr: Expr, varies: Callable[[Expr], bool]) -> bool:
+    """Whether `expr` is a sum of integer multiples of what varies, and of things that do not."""
+    if varies(expr) or not any(varies(node) for node in walk(expr)):
+        return True
+    if isinstance(expr, Call) and expr.op in ("add", "sub"):
+        return all(_is_affine(arg, varies) for arg in expr.args)
+    if isinstance(expr, Call) and expr.op == "mul":
+        return any(isinstance(arg, Const) for arg in expr.args) and all(
+            _is_affine(arg, varies) for arg in expr.args
+        )
+    return False

@@ -1,0 +1,35 @@
+"""What can be said of a plan without executing anything (rules 7, 8 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from smemreuse.model.kernel import SHARED_SCOPES, Buffer
+from smemreuse.model.verdict import Violation
+
+
+def static_violations(
+    offsets: Mapping[Buffer, int],
+    alignments: Mapping[Buffer, int],
+    names: Mapping[Buffer, str],
+    arena: int,
+) -> Iterator[Violation]:
+    """Misplaced buffers: outside the arena, misaligned, of the wrong scope, or of unknown size."""
+    for buffer, offset in offsets.items():
+        name, size = names[buffer], buffer.size
+        if buffer.scope not in SHARED_SCOPES:
+            yield Violation(8, (name,), f"{name} is in scope {buffer.scope}, never merged")
+        if offset < 0 or (size is not None and offset + size > arena):
+            end = "an unknown end" if size is None else f"{offset + size}"
+            yield Violation(7, (name,), f"{name} at [{offset}, {end}) leaves the arena of {arena}")
+        if offset % alignments.get(buffer, 1):
+            needed = alignments[buffer]
+            yield Violation(7, (name,), f"{name} at {offset} is not aligned to {needed} bytes")
+        if size is None:
+            for other, place in offsets.items():
+                behind = place + (other.size or 0)
+                if other is not buffer and (other.size is None or behind > offset):
+                    pair = (name, names[other])
+                    yield Violation(
+                        9, pair, f"{name} has no known size and may reach {names[other]}"
+                    )
