@@ -17,7 +17,7 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.locality import Locality
 from smemreuse.analysis.policy import inner
 from smemreuse.model.expr import Const
-from smemreuse.model.intrinsics import accesses_of, find_addresses
+from smemreuse.model.intrinsics import accesses_of, evaluated_call, find_addresses
 from smemreuse.model.kernel import (
     Block,
     Buffer,
@@ -185,16 +185,35 @@ class _Analysis:
     # Rule 4 -------------------------------------------------------------------------------------
 
     def _concurrent_pairs(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
-        for stmt in walk_statements(block):
-            if not isinstance(stmt, If) or not stmt.orelse:
-                continue
-            then, orelse = (self._buffers(arm) for arm in (stmt.then, stmt.orelse))
-            if then and orelse and self._locality.is_divergent(stmt):
-                reason = Reason(4, "arms that threads of one block take at the same time", stmt)
-                for one in then:
-                    for two in orelse:
-                        if one is not two:
-                            yield frozenset((one, two)), reason
+        yield from self._consecutive_branches(block)
+        for stmt in block:
+            if isinstance(stmt, If) and stmt.orelse and self._locality.is_divergent(stmt):
+                yield from self._pairs(stmt, stmt.then, stmt.orelse)
+            for inner_block in nested_blocks(stmt):
+                yield from self._concurrent_pairs(inner_block)
+
+    def _consecutive_branches(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
+        """`if tx < 128: ...` and later `if 128 <= tx: ...`: nobody waits for the first to end.
+
+        Where such branches wait for one another's mbarriers no later pass can put a barrier of all
+        threads between them; elsewhere it can, and does where they share bytes.
+        """
+        before: list[If] = []
+        for stmt in block:
+            if _is_full_barrier(stmt):
+                before = []
+            elif isinstance(stmt, If) and self._locality.is_divergent(stmt):
+                for other in before:
+                    if _waits(other) or _waits(stmt):
+                        yield from self._pairs(stmt, (other,), (stmt,))
+                before.append(stmt)
+
+    def _pairs(self, stmt: If, one_arm: Block, other_arm: Block) -> Iterator[tuple[Pair, Reason]]:
+        reason = Reason(4, "arms that threads of one block take at the same time", stmt)
+        for one in self._buffers(one_arm):
+            for two in self._buffers(other_arm):
+                if one is not two:
+                    yield frozenset((one, two)), reason
 
     def _buffers(self, block: Block) -> set[Buffer]:
         return {
@@ -203,6 +222,16 @@ class _Analysis:
             for access in self._accesses[stmt]
             if access.buffer in self._live
         }
+
+
+def _waits(stmt: Stmt) -> bool:
+    calls = (evaluated_call(inner_stmt) for inner_stmt in walk_statements((stmt,)))
+    return any(call is not None and call.op == "mbarrier_wait_parity" for call in calls)
+
+
+def _is_full_barrier(stmt: Stmt) -> bool:
+    call = evaluated_call(stmt)
+    return call is not None and call.op == "tvm_storage_sync" and len(call.args) == 1
 
 
 def _runs_once(stmt: Stmt) -> bool:

@@ -95,6 +95,12 @@ class Relevance:
     def block(self, block: Block) -> bool:
         return any(self(stmt) for stmt in block)
 
+    def waits(self, stmt: Stmt) -> bool:
+        """Whether a branch waits for other threads, as the arms of warp specialization do."""
+        return any(
+            "mbarrier_wait_parity" in _sync_calls(inner) for inner in walk_statements((stmt,))
+        )
+
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""
         return any(

@@ -175,11 +175,56 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _run(self, block: Block, agent: Agent) -> Steps:
-        for stmt in block:
+        skip = 0
+        for index, stmt in enumerate(block):
+            if index < skip:
+                continue
             if isinstance(stmt, Bind):
                 agent.threads = agent.threads.bind(stmt.var, evaluate(stmt.value, agent.threads))
+            if isinstance(stmt, If) and self._relevance.waits(stmt):
+                group = self._specialized(block[index:], agent.threads)
+                if len(group) > 1:
+                    skip = index + 1 + block[index:].index(group[-1][0])
+                    yield from self._branch_apart(group, agent)
+                    continue
             if self._relevance(stmt) or isinstance(stmt, Attr):
                 yield from self._statement(stmt, agent)
+
+    def _specialized(self, block: Block, threads: Threads) -> list[tuple[If, np.ndarray]]:
+        """The branches at the head of a block that different threads take, each with who does.
+
+        `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
+        threads that skip the first do not wait for it.
+        """
+        group = []
+        for stmt in block:
+            if isinstance(stmt, If) and self._relevance(stmt):
+                condition = self._decide(stmt.condition, threads)
+                if not isinstance(condition, np.ndarray):
+                    break
+                group.append((stmt, np.not_equal(condition, 0)))
+            elif self._relevance(stmt) or isinstance(stmt, (Bind, Attr)):
+                break
+        return group
+
+    def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
+        """Runs several branches, each thread those that it takes, threads that agree together."""
+        taken = np.stack([mask for _, mask in group])
+        arms = []
+        for choice in np.unique(taken, axis=1).T:
+            mine = (taken == choice[:, None]).all(axis=0)
+            blocks = [
+                stmt.then if then else stmt.orelse
+                for (stmt, _), then in zip(group, choice, strict=True)
+            ]
+            arms.append(self._run_all(blocks, Agent(agent.threads.where(mine), agent.loops)))
+        yield from self._meet(arms, agent.threads)
+
+    def _run_all(self, blocks: list[Block], agent: Agent) -> Steps:
+        threads = agent.threads
+        for block in blocks:
+            agent.threads = threads
+            yield from self._run(block, agent)
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
         if isinstance(stmt, Attr):
@@ -256,14 +301,11 @@ class Trace:
             if self._relevance.block(block)
         ]
         blocks = [block for block in (stmt.then, stmt.orelse) if self._relevance.block(block)]
-        yield from self._concurrently(
-            [self._run(block, arm) for block, arm in zip(blocks, arms, strict=True)]
+        yield from self._meet(
+            [self._run(block, arm) for block, arm in zip(blocks, arms, strict=True)], threads
         )
-        if self._assume_barriers:
-            # Where the arms have met again, all threads may meet at a barrier too.
-            self.state.order.barrier(full_warps(threads.ids, self._thread_count))
 
-    def _concurrently(self, arms: list[Steps]) -> Steps:
+    def _meet(self, arms: list[Steps], threads: Threads) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on."""
         while arms:
             before = self.steps
@@ -273,6 +315,9 @@ class Trace:
                     self.steps += 1
             if self.steps == before:
                 yield _BLOCKED
+        if self._assume_barriers:
+            # Where the arms have met again, all threads may meet at a barrier too.
+            self.state.order.barrier(full_warps(threads.ids, self._thread_count))
 
     def _either(self, stmt: If, agent: Agent) -> Steps:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
