@@ -16,18 +16,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.model.kernel import Buffer
+from smemreuse.model.kernel import Buffer, Stmt
+from smemreuse.report.labels import label
 
 Bytes = np.ndarray  # indices of bytes in a buffer
 
 
 @dataclass(frozen=True)
 class Event:
-    """One access of the trace, as the witness tells it."""
+    """One access of the trace, as the witness tells it: the statement, and the loops around it."""
 
-    text: str
-    line: int | None
-    iteration: str
+    stmt: Stmt
+    loops: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        text = label(self.stmt)
+        text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+        line = f" (line {self.stmt.line})" if self.stmt.line else ""
+        at = ", ".join(f"{name} = {value}" for name, value in self.loops)
+        return f"`{text}`{line}" + (f" at {at}" if at else "")
+
+
+MAX_TEXT = 60
 
 
 @dataclass
@@ -325,14 +335,14 @@ def warps_of(ids: np.ndarray) -> np.ndarray:
 
 def full_warps(ids: np.ndarray, threads: int) -> np.ndarray:
     """The warps all of whose threads are among `ids`."""
-    warps, counts = np.unique(np.unique(ids) // 32, return_counts=True)
-    sizes = np.minimum(threads - warps * 32, 32)
-    return warps[counts == sizes]
+    present = np.zeros(-(-threads // 32) * 32, dtype=bool)
+    present[threads:] = True
+    present[ids] = True
+    full: np.ndarray = np.flatnonzero(present.reshape(-1, 32).all(axis=1))
+    return full
 
 
 def describe(events: Sequence[Event], number: int) -> str:
     if number < 0:
         return "an earlier value"
-    event = events[number]
-    where = f" (line {event.line})" if event.line else ""
-    return f"`{event.text}`{where}{event.iteration}"
+    return str(events[number])

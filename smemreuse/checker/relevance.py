@@ -71,6 +71,7 @@ class Relevance:
         self._shared = shared
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
+        self._calls: dict[Stmt, frozenset[str]] = {}
         for stmt in walk_statements(body):
             everything = list(accesses_of(stmt, addresses))
             found = tuple(access for access in everything if access.buffer in shared)
@@ -98,13 +99,15 @@ class Relevance:
     def waits(self, stmt: Stmt) -> bool:
         """Whether a branch waits for other threads, as the arms of warp specialization do."""
         return any(
-            "mbarrier_wait_parity" in _sync_calls(inner) for inner in walk_statements((stmt,))
+            "mbarrier_wait_parity" in self._sync_calls(inner) for inner in walk_statements((stmt,))
         )
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""
         return any(
-            _sync_calls(stmt) - _UNORDERED or isinstance(stmt, While) or self._sets_counter(stmt)
+            self._sync_calls(stmt) - _UNORDERED
+            or isinstance(stmt, While)
+            or self._sets_counter(stmt)
             for stmt in walk_statements(block)
         )
 
@@ -117,7 +120,19 @@ class Relevance:
         }
 
     def _matters(self, stmt: Stmt) -> bool:
-        return stmt in self.accesses or bool(_sync_calls(stmt)) or self._sets_counter(stmt)
+        return stmt in self.accesses or bool(self._sync_calls(stmt)) or self._sets_counter(stmt)
+
+    def _sync_calls(self, stmt: Stmt) -> frozenset[str]:
+        """The synchronizing intrinsics that a statement itself calls."""
+        known = self._calls.get(stmt)
+        if known is None:
+            known = self._calls[stmt] = frozenset(
+                node.op
+                for expr in expressions_of(stmt)
+                for node in walk(expr)
+                if isinstance(node, Call) and node.op in SYNC_OPS
+            )
+        return known
 
     def _sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
@@ -153,7 +168,7 @@ class Relevance:
                 yield access.footprint.start
             if access.barrier is not None:
                 yield from access.barrier.indices
-        if isinstance(stmt, Evaluate) and _sync_calls(stmt):
+        if isinstance(stmt, Evaluate) and self._sync_calls(stmt):
             for node in walk(stmt.value):
                 if isinstance(node, Call) and node.op.startswith(("mbarrier", "ptx_arrive")):
                     yield from _barrier_operands(node)
@@ -239,15 +254,6 @@ def _barrier_operands(call: Call) -> Iterator[Expr]:
             yield from argument.indices
         else:
             yield argument
-
-
-def _sync_calls(stmt: Stmt) -> set[str]:
-    return {
-        node.op
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-        if isinstance(node, Call) and node.op in SYNC_OPS
-    }
 
 
 def _is_affine(expr: Expr, varies: Callable[[Expr], bool]) -> bool:

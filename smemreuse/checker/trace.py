@@ -423,8 +423,7 @@ class Trace:
             yield from self._intrinsic(call, stmt, agent)
 
     def _event(self, stmt: Stmt, agent: Agent) -> int:
-        at = ", ".join(f"{name} = {value}" for name, value in agent.loops)
-        self._events.append(Event(_short(stmt), stmt.line, f" at {at}" if at else ""))
+        self._events.append(Event(stmt, agent.loops))
         return len(self._events) - 1
 
     def _access(self, access: MemoryAccess, stmt: Stmt, threads: Threads, event: int) -> None:
@@ -829,11 +828,6 @@ class Trace:
         known = self.findings.get(key)
         if known is None or (certain and not known.certain):
             self.findings[key] = Finding(Violation(rule, names, witness), certain)
-
-
-def _short(stmt: Stmt) -> str:
-    text = label(stmt)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _kinds(access: Access) -> tuple[Access, ...]:

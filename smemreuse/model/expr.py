@@ -81,21 +81,30 @@ def format_expr(expr: Expr) -> str:
 
 def _format(expr: Expr) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
-    if isinstance(expr, Const):
-        return (repr(expr.value), _ATOM)
-    if isinstance(expr, Var):
-        return (expr.name, _ATOM)
-    if isinstance(expr, Pointer):
-        return (f"{expr.buffer.name}.data", _ATOM)
-    if isinstance(expr, Load):
-        return (f"{expr.buffer.name}[{', '.join(map(format_index, expr.indices))}]", _ATOM)
-    if expr.op in _BINARY and len(expr.args) == 2:
-        symbol, tightness = _BINARY[expr.op]
-        left, right = (_format(arg) for arg in expr.args)
-        left_text = left[0] if left[1] >= tightness else f"({left[0]})"
+    spine: list[Call] = []  # a sum of many terms leans to the left: no recursion along it
+    while isinstance(expr, Call) and expr.op in _BINARY and len(expr.args) == 2:
+        spine.append(expr)
+        expr = expr.args[0]
+    text, binds = _format_operand(expr), _ATOM
+    for call in reversed(spine):
+        symbol, tightness = _BINARY[call.op]
+        right = _format(call.args[1])
+        left_text = text if binds >= tightness else f"({text})"
         right_text = right[0] if right[1] > tightness else f"({right[0]})"
-        return (f"{left_text} {symbol} {right_text}", tightness)
-    return (f"{expr.op}({', '.join(map(format_expr, expr.args))})", _ATOM)
+        text, binds = f"{left_text} {symbol} {right_text}", tightness
+    return text, binds
+
+
+def _format_operand(expr: Expr) -> str:
+    if isinstance(expr, Const):
+        return repr(expr.value)
+    if isinstance(expr, Var):
+        return expr.name
+    if isinstance(expr, Pointer):
+        return f"{expr.buffer.name}.data"
+    if isinstance(expr, Load):
+        return f"{expr.buffer.name}[{', '.join(map(format_index, expr.indices))}]"
+    return f"{expr.op}({', '.join(map(format_expr, expr.args))})"
 
 
 def format_index(index: Expr) -> str:
@@ -118,6 +127,23 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and everything below it, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    pending = [expr]
+    while pending:
+        here = pending.pop()
+        yield here
+        pending.extend(reversed(children(here)))
+
+
+def same(one: Expr, other: Expr) -> bool:
+    """Whether two expressions are written alike: the same operators on the same variables."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Call) and isinstance(other, Call) and one.op != other.op:
+        return False
+    if isinstance(one, (Load, Pointer)) and isinstance(other, (Load, Pointer)):
+        if one.buffer is not other.buffer:
+            return False
+    if isinstance(one, (Const, Var)):
+        return one == other
+    pairs = children(one), children(other)
+    return len(pairs[0]) == len(pairs[1]) and all(map(same, *pairs))

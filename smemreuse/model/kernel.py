@@ -19,7 +19,12 @@ from smemreuse.model.expr import Call, Const, Expr, Var
 SHARED_SCOPES = ("shared", "shared.dyn")
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
 
-_DTYPE = re.compile(r"^([a-z]+?)(\d+)?(?:_e\d+m\d+[a-z]*?)?(?:x(\d+))?$")
+_DTYPE = re.compile(
+    r"([a-z]+?)(\d{1,4})?"  # int, 8
+    r"(?:_e\d+m\d+(?:b\d+)?[a-z]*?)?"  # float8: _e4m3fn, _e4m3b11fnuz
+    r"(?:x(\d{1,9}))?",  # lanes
+    re.ASCII,
+)
 _PACKED_4BIT = ("int4", "uint4", "float4_e2m1fn")
 _MAX_BYTES = 2**63 - 1
 
@@ -30,16 +35,20 @@ def element_bits(dtype: str) -> int:
     Scalars take whole bytes, except the 4-bit types, of which TileLang stores two in a byte.
     Raises `InputError` for a type that is not understood.
     """
-    match = _DTYPE.match(dtype)
+    match = _DTYPE.fullmatch(dtype)
     if match is None:
-        raise InputError(f"unknown element type {dtype!r}")
+        raise _unknown_type(dtype)
     kind, width, lanes = match.group(1), match.group(2), int(match.group(3) or 1)
     if dtype.split("x")[0] in _PACKED_4BIT:
         return 4 * lanes
     width = width or {"bool": "8", "handle": "64"}.get(kind)
     if width is None:
-        raise InputError(f"unknown element type {dtype!r}")
+        raise _unknown_type(dtype)
     return -(-int(width) // 8) * 8 * lanes
+
+
+def _unknown_type(dtype: str) -> InputError:
+    return InputError(f"unknown element type {dtype if len(dtype) < 40 else dtype[:37] + '...'!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +121,15 @@ class Declare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bind:
-    """`var = value` for the rest of the block."""
+    """`var = value` for the rest of the block.
+
+    `may_be_address` is False where the variable's type is known and is no handle.
+    """
 
     var: Var
     value: Expr
     line: int | None = None
+    may_be_address: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +198,7 @@ Stmt: TypeAlias = "Allocate | Declare | Bind | Store | Evaluate | For | While | 
 Block: TypeAlias = tuple[Stmt, ...]
 
 THREAD_EXTENT = "thread_extent"
+VIRTUAL_THREAD = "virtual_thread"
 WARP_SPECIALIZATION = "kWarpSpecializationScope"
 
 

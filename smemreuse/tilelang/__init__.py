@@ -17,9 +17,8 @@ except ImportError as error:
         f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
     ) from error
 
-from smemreuse.analysis.policy import POLICIES
 from smemreuse.planner import PACKERS
-from smemreuse.planning import OBJECTIVES
+from smemreuse.planning import OBJECTIVES, POLICY_NAMES
 from smemreuse.tilelang.hooks import install
 from smemreuse.tilelang.session import AppliedPlan, Session, activated
 from smemreuse.tilelang.visitor import read_function, read_module
@@ -29,7 +28,11 @@ __all__ = ["AppliedPlan", "Session", "merge", "read_function", "read_module"]
 
 @contextmanager
 def merge(
-    policy: str = "outer", *, packer: str = "best", objective: str = "bytes"
+    policy: str = "dataflow",
+    *,
+    packer: str = "best",
+    objective: str = "bytes",
+    unchecked: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
 
@@ -37,18 +40,20 @@ def merge(
     thread and in any other, since TileLang compiles in worker threads too. Kernels already
     compiled, and TileLang's caches of them, stay apart. The yielded session lists the plans.
 
-    Policy `inner` is the rule of apache/tvm issue 17375 as it stands: it is *not* proved, and
-    gives wrong results on kernels that carry a buffer from one iteration to the next.
+    Each plan is checked on the IR that TileLang's later passes have put barriers into. One that
+    does not hold there is not applied: the next more cautious is, and in the end none that shares
+    anything. `unchecked=True` applies the policy's plan whatever the checker says, to see what it
+    would do; policies `inner` and `outer` give wrong results on some kernels that way.
 
     Raises `PlanError` for an unknown policy, packer or objective.
     """
     for what, name, choices in (
-        ("policy", policy, list(POLICIES)),
+        ("policy", policy, list(POLICY_NAMES)),
         ("packer", packer, list(PACKERS)),
         ("objective", objective, list(OBJECTIVES)),
     ):
         if name not in choices:
             raise PlanError(f"unknown {what} {name!r}; choose one of {', '.join(choices)}")
     install()
-    with activated(Session(policy, packer, objective)) as session:
+    with activated(Session(policy, packer, objective, unchecked)) as session:
         yield session

@@ -21,6 +21,8 @@ from tilelang.jit import JITImpl, _CallFormCache
 from smemreuse.errors import BackendError
 from smemreuse.tilelang.session import current_session, pinned_session
 
+LAST_SYNCHRONIZED_SCOPE = "shared.dyn"
+
 _installed = False
 _lock = threading.Lock()
 
@@ -31,12 +33,13 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        _require(tilelang.transform, "MergeSharedMemoryAllocations")
+        _require(tilelang.transform, "MergeSharedMemoryAllocations", "ThreadSync")
         _require(KernelCache, "_get_base_key", "cached")
         _require(AutoTuner, "generate_cache_key", "run")
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
+        tilelang.transform.ThreadSync = _thread_sync(tilelang.transform.ThreadSync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
@@ -75,6 +78,25 @@ def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
         return run
 
     return merge
+
+
+def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """The last pass that inserts barriers; what it returns is what the plans must hold on."""
+
+    @functools.wraps(stock)
+    def thread_sync(storage_scope: str) -> Any:
+        original, session = stock(storage_scope), current_session()
+        if session is None or storage_scope != LAST_SYNCHRONIZED_SCOPE:
+            return original
+
+        def run(mod: Any) -> Any:
+            synchronized = original(mod)
+            session.confirm(synchronized)
+            return synchronized
+
+        return run
+
+    return thread_sync
 
 
 def _is_cuda(mod: Any) -> bool:

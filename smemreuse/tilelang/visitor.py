@@ -70,8 +70,10 @@ def read_module(mod: Any) -> list[Kernel]:
 class TirVisitor:
     """One function's conversion. Variables keep their identity, names may repeat."""
 
-    def __init__(self) -> None:
-        self.allocated: dict[Any, Buffer] = {}  # data variable -> its allocation
+    def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
+        """`merged` gives the buffers that a plan has made pointers into an arena, by their data
+        variables; they are read as the allocations that they were."""
+        self.allocated: dict[Any, Buffer] = dict(merged or {})  # data variable -> its allocation
         self._buffers: dict[Any, Buffer] = {}
         self.vars: dict[Any, Var] = {}
         self._op_names: dict[Any, tuple[str, int]] = {}
@@ -106,6 +108,8 @@ class TirVisitor:
         return Declare(self.buffer(node.buffer))
 
     def _bind(self, node: Any) -> Stmt:
+        if node.var in self.allocated:
+            return Allocate(self.allocated[node.var])
         return Bind(self._var(node.var), self.expr(node.value))
 
     def _buffer_store(self, node: Any) -> Stmt:

@@ -1,0 +1,46 @@
+"""Checks a merged function on the IR that has its barriers, before it is handed on (rule 6).
+
+TileLang inserts barriers behind the merge, with `ThreadSync`, which sees the aliases. What comes
+behind the merge is run on a copy, and the plan is checked there with no barrier assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tilelang
+from tilelang import tvm
+
+from smemreuse.checker import check_plan
+from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import Verdict
+from smemreuse.tilelang.visitor import TirVisitor
+
+
+def with_barriers(name: str, func: Any) -> Any:
+    """The function as the passes between the merge and code generation synchronize it."""
+    mod = tvm.IRModule({name: func})
+    mod = tilelang.cuda.transform.InjectFenceProxy()(mod)
+    for scope in ("shared", "shared.dyn"):
+        mod = tilelang.transform.ThreadSync(scope)(mod)
+    return mod[name]
+
+
+def verdicts(
+    name: str, synchronized: Any, before: TirVisitor, plans: Sequence[Sequence[Plan]]
+) -> list[Verdict]:
+    """One verdict for each plan of each launch, in their order, on a function with its barriers."""
+    kernels = TirVisitor(before.allocated).kernels(name, synchronized)
+    return [
+        check_plan(
+            kernel,
+            plan.scope,
+            plan.offsets,
+            plan.arena_bytes,
+            plan.alignments,
+            assume_barriers=False,
+        )
+        for kernel, launch in zip(kernels, plans, strict=True)
+        for plan in launch
+    ]
