@@ -35,8 +35,10 @@ def dumps(names: list[str]) -> dict[Path, str]:
     for name in names or FIXTURES:
         if name not in FIXTURES:
             raise ValueError(f"no fixture is called {name!r}; there are {', '.join(FIXTURES)}")
-        prim_func = FIXTURES[name].make(**FIXTURES[name].configs["small"])
-        for variant, (arch, pass_configs) in VARIANTS.items():
+        fixture = FIXTURES[name]
+        prim_func = fixture.make(**fixture.configs["small"])
+        for variant in fixture.variants or VARIANTS:
+            arch, pass_configs = VARIANTS[variant]
             texts[DUMPS / f"{name}.{variant}.tir"] = capture(prim_func, arch, pass_configs)
     return texts
 

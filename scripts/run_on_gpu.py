@@ -33,7 +33,10 @@ LOWERINGS: Mapping[str, Mapping[str, object]] = {
     "warp-specialized": {},
     "plain": {"tl.disable_warp_specialized": True, "tl.disable_tma_lower": True},
 }
-CHECKS = 3
+# Which of them a fixture is run under, by the variant of its dump.
+LOWERING_OF_VARIANT = {"sm_90a": "warp-specialized", "sm_80": "plain", "sm_90a-plain": "plain"}
+CHECKS = 5
+LAUNCHES_PER_CHECK = 3
 TIMED_ROUNDS = 5
 LAUNCHES_PER_ROUND = 10
 
@@ -51,7 +54,7 @@ class Merge:
             return nullcontext()
         import smemreuse.tilelang
 
-        return smemreuse.tilelang.merge(self.policy)
+        return smemreuse.tilelang.merge(self.policy, unchecked=self.policy != "dataflow")
 
 
 UNMERGED = "side by side"
@@ -61,6 +64,7 @@ MERGES = (
     Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True}),
     Merge("smemreuse outer", policy="outer"),
     Merge("smemreuse inner", policy="inner"),
+    Merge("smemreuse dataflow", policy="dataflow"),
 )
 
 
@@ -74,10 +78,12 @@ class Run:
     merge: str
     kernel: Any = None
     shared_bytes: int | None = None
-    static_bytes: int = 0
     compile_error: str | None = None
     launch_error: str | None = None
-    relative_errors: list[float] = field(default_factory=list)
+    worst_error: float | None = None
+    launches: int = 0
+    wrong_launches: int = 0
+    plan: dict[str, object] | None = None
     correct: bool | None = None
     bitwise_equal: bool | None = None
     times_ms: list[float] = field(default_factory=list)
@@ -98,11 +104,35 @@ def compile_all(groups: Sequence[tuple[Any, str]], arch: str, workers: int) -> l
         jobs = [
             (fixture, config, lowering, fixture.make(**fixture.configs[config]))
             for fixture, config in groups
-            for lowering in LOWERINGS
+            for lowering in _lowerings(fixture)
         ]
-        with merge.active(), ThreadPoolExecutor(workers) as pool:
-            runs += pool.map(partial(_compile, merge=merge, arch=arch), jobs)
+        with merge.active() as session, ThreadPoolExecutor(workers) as pool:
+            compiled = list(pool.map(partial(_compile, merge=merge, arch=arch), jobs))
+        for run in compiled:
+            run.plan = _plan_of(run, session)
+        runs += compiled
     return runs
+
+
+def _plan_of(run: Run, session: Any) -> dict[str, object] | None:
+    """What the checker said of the plan that went into a kernel, and which one that was."""
+    for applied in session.plans if session is not None and run.kernel is not None else ():
+        names = {str(var.name_hint) for var in run.kernel.artifact.device_mod.functions}
+        same = applied.plan.arena_bytes == run.shared_bytes
+        if applied.kernel.name.split("#")[0] in names and same:
+            return {
+                "policy": applied.plan.policy,
+                "verdict": applied.verdict.verdict,
+                "witnesses": [violation.witness for violation in applied.verdict.violations],
+                "rejected": [plan.policy for plan, _ in applied.rejected],
+            }
+    return None
+
+
+def _lowerings(fixture: Any) -> list[str]:
+    if not fixture.variants:
+        return list(LOWERINGS)
+    return list(dict.fromkeys(LOWERING_OF_VARIANT[variant] for variant in fixture.variants))
 
 
 def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
@@ -135,7 +165,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def check(fixture: Any, runs: Sequence[Run]) -> None:
-    """Runs the variants of one fixture and configuration on fresh inputs, `CHECKS` times."""
+    """Runs the variants of one fixture and configuration on fresh inputs, `CHECKS` times.
+
+    Every variant is launched several times on the same inputs: a race need not show at once.
+    """
     import torch
 
     device = torch.device("cuda")
@@ -145,7 +178,7 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
         args = fixture.inputs(config, generator, device)
         expected = fixture.reference(args, config)
         unmerged: dict[str, dict[int, Any]] = {}
-        for run in runs:
+        for run in runs * LAUNCHES_PER_CHECK:
             outputs = _launch(run, args, expected)
             if outputs is None:
                 continue
@@ -180,13 +213,21 @@ def _judge(
     for index, reference in expected.items():
         difference = (outputs[index].double() - reference).norm()
         error = float(difference / reference.norm())
-        run.relative_errors.append(error)
-        run.correct = run.correct is not False and error < tolerance  # NaN is never smaller
+        run.worst_error = _worse(run.worst_error, error)
+        right = error < tolerance  # NaN is never smaller
+        run.correct = run.correct is not False and right
+        run.launches += 1
+        run.wrong_launches += not right
         if unmerged is not None and run.merge != UNMERGED:
             import torch
 
             as_bytes = [tensor.view(torch.uint8) for tensor in (outputs[index], unmerged[index])]
             run.bitwise_equal = run.bitwise_equal is not False and torch.equal(*as_bytes)
+
+
+def _worse(one: float | None, two: float) -> float:
+    """The larger error; NaN and infinity, which JSON does not know, become 1e30."""
+    return max(one or 0.0, two if two < 1e30 else 1e30)
 
 
 def measure(fixture: Any, runs: Sequence[Run]) -> None:
@@ -272,7 +313,8 @@ def main() -> int:
         if not options.rehearse:
             for name, members in groups_of(runs):
                 check(FIXTURES[name], members)
-                measure(FIXTURES[name], members)
+                if not FIXTURES[name].variants:  # the others are there for their results alone
+                    measure(FIXTURES[name], members)
     print_summary(runs)
     if options.out:
         data = {**environment(), "arch": options.arch, "runs": [run.as_data() for run in runs]}

@@ -80,6 +80,11 @@ class Relevance:
             for access in everything:
                 if access.engine is Engine.TMA_LOAD and access.footprint.start is not None:
                     self.load_bytes[stmt] = access.footprint.size
+        self.written = {
+            stmt.buffer.storage
+            for stmt in walk_statements(body)
+            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
+        }
         self._counters: set[object] = set()
         self._relevant: dict[Stmt, bool] = {}
         self._periods: dict[For, int | None] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ from smemreuse.checker.machine import (
 )
 from smemreuse.checker.relevance import Relevance
 from smemreuse.model.evaluate import Threads, Value, evaluate
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, walk
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
 from smemreuse.model.intrinsics import Engine, MemoryAccess, evaluated_call
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
@@ -148,6 +149,8 @@ class Trace:
         self._events: list[Event] = []
         self._loads = 0
         self._forked = False
+        self._some_threads = False
+        self._varying: set[Var | Buffer] = set()
         self._cache: dict[tuple[object, ...], tuple[Bytes, np.ndarray]] = {}
         warps = -(-thread_count // 32)
         self._all_warps = np.arange(warps)
@@ -180,7 +183,7 @@ class Trace:
             if index < skip:
                 continue
             if isinstance(stmt, Bind):
-                agent.threads = agent.threads.bind(stmt.var, evaluate(stmt.value, agent.threads))
+                self._bind(stmt, agent)
             if isinstance(stmt, If) and self._relevance.waits(stmt):
                 group = self._specialized(block[index:], agent.threads)
                 if len(group) > 1:
@@ -189,6 +192,12 @@ class Trace:
                     continue
             if self._relevance(stmt) or isinstance(stmt, Attr):
                 yield from self._statement(stmt, agent)
+
+    def _bind(self, stmt: Bind, agent: Agent) -> None:
+        value = evaluate(stmt.value, agent.threads)
+        if value is None and self._varies(stmt.value, agent.threads):
+            self._varying.add(stmt.var)
+        agent.threads = agent.threads.bind(stmt.var, value)
 
     def _specialized(self, block: Block, threads: Threads) -> list[tuple[If, np.ndarray]]:
         """The branches at the head of a block that different threads take, each with who does.
@@ -260,7 +269,7 @@ class Trace:
             self._decide(expr, threads) for expr in (stmt.begin, stmt.extent, stmt.step)
         )
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
-            yield from self._repeat(stmt, None, agent, threads.bind(stmt.var, None))
+            yield from self._repeat(stmt, stmt.extent, agent, threads.bind(stmt.var, None))
         elif extent > 0 and step > 0:
             count = -(-extent // step)
             if self._at_once(stmt, count, threads):
@@ -322,15 +331,44 @@ class Trace:
     def _either(self, stmt: If, agent: Agent) -> Steps:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
         threads, before = agent.threads, self.state.copy()
+        apart = self._varies(stmt.condition, threads)
         self._forked = True
-        self._drive(self._run(stmt.then, agent))
-        agent.threads = threads
-        after_then, self.state = self.state, before
-        self._drive(self._run(stmt.orelse, agent))
-        agent.threads = threads
+        with self._partly(apart):
+            self._drive(self._run(stmt.then, agent))
+            agent.threads = threads
+            after_then, self.state = self.state, before
+            self._drive(self._run(stmt.orelse, agent))
+            agent.threads = threads
+        if apart:
+            self._report_arms(stmt)
+            for key in after_then.counters.keys() | self.state.counters.keys():
+                self._varying.add(key[0])
         self.state = after_then.join(self.state)
         return
         yield
+
+    @contextmanager
+    def _partly(self, apart: bool) -> Iterator[None]:
+        """Inside, it is not known which threads act, so that no write is sure to happen."""
+        before, self._some_threads = self._some_threads, self._some_threads or apart
+        try:
+            yield
+        finally:
+            self._some_threads = before
+
+    def _report_arms(self, stmt: If) -> None:
+        """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
+        arms = [
+            {buffer for buffer, _ in self._relevance.kinds(block)}
+            for block in (stmt.then, stmt.orelse)
+        ]
+        for one in arms[0]:
+            for two in arms[1] & set(self._layout.partners[one]):
+                names = f"{self._layout.names[one]} and {self._layout.names[two]}"
+                text = (
+                    f"threads may be in both arms of {Event(stmt, ())}, where {names} share bytes"
+                )
+                self._report(4, one, two, text, False)
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         threads = agent.threads
@@ -350,10 +388,12 @@ class Trace:
     ) -> Steps:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self._forked = True
+        apart = condition is not None and self._varies(condition, threads)
         for round_number in range(4):
             before = self.state.copy()
             agent.threads = threads
-            self._drive(self._run(stmt.body, agent))
+            with self._partly(apart):
+                self._drive(self._run(stmt.body, agent))
             merged = before.join(self.state)
             settled = round_number > 1 and merged.memory.same(before.memory)
             self.state = merged
@@ -361,6 +401,24 @@ class Trace:
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
         yield
+
+    def _varies(self, expr: Expr, threads: Threads) -> bool:
+        """Whether an unknown value may differ from thread to thread.
+
+        Variables without a value are block indices, symbols and loop variables, the same for all,
+        unless a `Bind` made them. What memory holds is the same for all who read one element of it,
+        if it is a local that was set alike for all, or a buffer that the kernel does not write.
+        """
+        if isinstance(expr, Var):
+            value = threads.values.get(expr)
+            return isinstance(value, np.ndarray) or expr in self._varying
+        if isinstance(expr, Load):
+            storage = expr.buffer.storage
+            if storage in self._varying or storage in self._relevance.written:
+                return True
+        elif isinstance(expr, Call) and expr.op in ("tl_shuffle_elect", "get_lane_idx"):
+            return True
+        return any(self._varies(child, threads) for child in children(expr))
 
     # Values -------------------------------------------------------------------------------------
 
@@ -401,6 +459,10 @@ class Trace:
             (storage, index), np.full(self._thread_count, UNKNOWN, dtype=np.int64)
         )
         values[threads.ids] = UNKNOWN if value is None else value
+        if value is None and (
+            self._varies(stmt.value, threads) or threads.count < self._thread_count
+        ):
+            self._varying.add(storage)
 
     # Leaves -------------------------------------------------------------------------------------
 
@@ -434,7 +496,7 @@ class Trace:
             by_thread = np.full(len(where), -1)
         else:
             where, by_thread = located
-        certain = access.certain and exact
+        certain = access.certain and exact and not self._some_threads
         if access.engine is Engine.WGMMA and access.descriptor is not None:
             self.state.descriptors.setdefault(access.descriptor, {})[access.buffer] = where
             return
