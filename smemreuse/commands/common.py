@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 import click
 from rich.console import RenderableType
 
-from smemreuse.analysis.policy import POLICIES
 from smemreuse.errors import InputError
 from smemreuse.frontend.text import read_dump
 from smemreuse.planner import PACKERS
-from smemreuse.planning import OBJECTIVES
+from smemreuse.planning import OBJECTIVES, POLICY_NAMES
 from smemreuse.report.data import Data, Subject, subjects
 from smemreuse.report.tables import console
 
@@ -46,10 +45,10 @@ objective_option = click.option(
 def policy_option(default: str) -> Callable[[F], F]:
     return click.option(
         "--policy",
-        type=click.Choice(list(POLICIES)),
+        type=click.Choice(list(POLICY_NAMES)),
         default=default,
         show_default=True,
-        help="Where touches are recorded. `inner` is not proved sound.",
+        help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
     )
 
 

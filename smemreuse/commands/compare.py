@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.analysis.policy import POLICIES
 from smemreuse.commands.common import (
     emit_json,
     emit_tables,
@@ -14,9 +13,14 @@ from smemreuse.commands.common import (
     packer_option,
     read_subjects,
 )
-from smemreuse.planning import plan_kernel
-from smemreuse.report.data import compare_entry
+from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import Verdict
+from smemreuse.planning import POLICY_NAMES, judge, plan_kernel
+from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console
+from smemreuse.report.verdicts import verdict_data
+
+Row = tuple[Subject, list[tuple[Plan, Verdict]]]
 
 
 @click.command()
@@ -25,26 +29,31 @@ from smemreuse.report.tables import compare_table, console
 @objective_option
 @format_option
 def compare(files: tuple[str, ...], packer: str, objective: str, output_format: str) -> None:
-    """Compare the policies: arena, lower bound and packing gap of each kernel."""
+    """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound."""
     found = read_subjects(files)
     note_if_empty(found, files)
-    rows = [
-        (
-            subject,
-            [
-                plan_kernel(
-                    subject.kernel,
-                    subject.scope,
-                    policy=policy,
-                    packer=packer,
-                    objective=objective,
-                )
-                for policy in POLICIES
-            ],
-        )
-        for subject in found
-    ]
+    rows = [_row(subject, packer, objective) for subject in found]
     if output_format == "json":
-        emit_json("compare", [compare_entry(subject, plans) for subject, plans in rows])
+        emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
         emit_tables([compare_table(console(), rows)])
+
+
+def _row(subject: Subject, packer: str, objective: str) -> Row:
+    plans = [
+        plan_kernel(
+            subject.kernel, subject.scope, policy=policy, packer=packer, objective=objective
+        )
+        for policy in POLICY_NAMES
+    ]
+    return subject, [(plan, judge(subject.kernel, plan)) for plan in plans]
+
+
+def _entry(subject: Subject, judged: list[tuple[Plan, Verdict]]) -> Data:
+    entry = compare_entry(subject, [plan for plan, _ in judged])
+    policies = entry["policies"]
+    assert isinstance(policies, dict)
+    for plan, verdict in judged:
+        policies[plan.policy].update(verdict_data(verdict))
+        policies[plan.policy]["notes"] = list(plan.notes)
+    return entry

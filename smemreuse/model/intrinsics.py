@@ -66,7 +66,8 @@ class MemoryAccess:
     """One access of a statement to an allocation.
 
     `certain` is False where it may not happen at all, or not to all of the footprint. `barrier` is
-    the mbarrier that a TMA load reports to, `guard` a condition under which alone it happens.
+    the mbarrier that a TMA load reports to, `descriptor` the local that a wgmma descriptor is kept
+    in. `claimed` is what an access pointer says of its bytes where that is no proof.
     """
 
     buffer: Buffer
@@ -75,8 +76,8 @@ class MemoryAccess:
     certain: bool = True
     engine: Engine = Engine.THREAD
     barrier: Load | None = None
-    guard: Expr | None = None
     descriptor: Buffer | Var | None = None
+    claimed: Footprint | None = None
 
 
 Addresses = Mapping[Var, Address]
@@ -386,7 +387,15 @@ def _wgmma_descriptor(call: Call, addresses: Addresses) -> list[MemoryAccess] | 
     if place is None:
         return None
     storage = call.args[0].buffer.storage if isinstance(call.args[0], Load) else None
-    read = MemoryAccess(place.buffer, Access.READ, WHOLE, engine=Engine.WGMMA, descriptor=storage)
+    claimed = _run(call.args[1], _extent_bytes(call.args[1]), addresses)
+    read = MemoryAccess(
+        place.buffer,
+        Access.READ,
+        WHOLE,  # the descriptor is moved on to a stage afterwards
+        engine=Engine.WGMMA,
+        descriptor=storage,
+        claimed=claimed[1] if claimed is not None else None,
+    )
     return [*_rest(call, (0, 1), addresses), read]
 
 

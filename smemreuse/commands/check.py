@@ -1,0 +1,128 @@
+"""`smemreuse check FILE [--plan P]`: audits a plan, or the one that a compiler applied in FILE."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+from rich.text import Text
+
+from smemreuse.analysis.alignment import alignments
+from smemreuse.applied import applied_layout
+from smemreuse.checker import check_plan
+from smemreuse.commands.common import (
+    emit_json,
+    emit_tables,
+    format_option,
+    note_if_empty,
+    read_subjects,
+)
+from smemreuse.commands.planfile import PlanFile, read_plan_file
+from smemreuse.model.expr import Const, Expr
+from smemreuse.model.intrinsics import evaluated_call
+from smemreuse.model.kernel import Kernel, unique_names, walk_statements
+from smemreuse.model.verdict import UNSOUND, Verdict
+from smemreuse.report.data import Subject
+from smemreuse.report.verdicts import findings, verdict_data, verdict_text
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was checked for one kernel and scope, and the verdict."""
+
+    subject: Subject
+    source: str
+    offsets: dict[str, int]
+    arena: int
+    verdict: Verdict
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
+@click.option(
+    "--barriers",
+    type=click.Choice(["auto", "present", "later"]),
+    default="auto",
+    show_default=True,
+    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
+)
+@format_option
+def check(file: str, plan_file: str | None, barriers: str, output_format: str) -> None:
+    """Say whether a plan is sound, or name the rule, the buffers and a witness."""
+    found = read_subjects([file])
+    note_if_empty(found, [file])
+    plans = read_plan_file(plan_file) if plan_file is not None else None
+    if plans is not None:
+        plans.require_kernels(found)
+    audits = [audit for subject in found for audit in _audit(subject, plans, barriers)]
+    if output_format == "json":
+        emit_json("check", [_entry(audit) for audit in audits])
+    else:
+        for audit in audits:
+            emit_tables(_lines(audit))
+    if any(audit.verdict.verdict == UNSOUND for audit in audits):
+        sys.exit(1)
+
+
+def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[Audit]:
+    kernel, scope = subject.kernel, subject.scope
+    names = unique_names(kernel.allocations(scope))
+    if plans is not None:
+        planned = plans.layout_for(subject, names)
+        if planned is None:
+            return
+        source, (offsets, arena) = "plan file", planned
+    else:
+        applied = applied_layout(kernel, scope)
+        if applied is None:
+            source, offsets, arena = "nothing merged", {}, 0
+        else:
+            kernel, offsets, arena = applied.kernel, dict(applied.offsets), applied.arena
+            names = unique_names(kernel.allocations(scope))
+            source = "merged in the file"
+    later = barriers == "later" or (barriers == "auto" and not _has_barriers(kernel, scope))
+    align = alignments(kernel, scope)
+    verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
+    by_name = {names[buffer]: offset for buffer, offset in offsets.items()}
+    yield Audit(subject, source, by_name, arena, verdict)
+
+
+def _has_barriers(kernel: Kernel, scope: str) -> bool:
+    """Whether a pass has been here that inserts barriers for this scope."""
+    calls = (evaluated_call(stmt) for stmt in walk_statements(kernel.body))
+    return any(
+        call is not None and call.op == "tvm_storage_sync" and _names_scope(call.args, scope)
+        for call in calls
+    )
+
+
+def _names_scope(args: tuple[Expr, ...], scope: str) -> bool:
+    return bool(args) and args[0] == Const(scope)
+
+
+def _entry(audit: Audit) -> dict[str, object]:
+    subject = audit.subject
+    return {
+        "file": subject.file,
+        "name": subject.kernel.name,
+        "scope": subject.scope,
+        "plan": audit.source,
+        "arena_bytes": audit.arena,
+        "offsets": audit.offsets,
+        **verdict_data(audit.verdict),
+    }
+
+
+def _lines(audit: Audit) -> Iterator[Text]:
+    subject = audit.subject
+    heading = verdict_text(audit.verdict)
+    heading.append(
+        f": {subject.file}: {subject.kernel.name} ({subject.scope}), {audit.source}, "
+        f"{len(audit.offsets)} buffers in {audit.arena:,} bytes",
+        style="default",
+    )
+    yield heading
+    yield from findings(audit.verdict)

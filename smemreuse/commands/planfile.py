@@ -1,0 +1,101 @@
+"""Reads a plan back from JSON, as `plan --format json` writes it; nothing in it is trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from smemreuse.errors import InputError
+from smemreuse.model.kernel import Buffer
+from smemreuse.report.data import Subject
+
+SCHEMA = "smemreuse.plan/1"
+
+
+@dataclass(frozen=True)
+class PlannedKernel:
+    """One kernel's entry: offsets by buffer name, and the arena, in bytes."""
+
+    name: str
+    scope: str
+    offsets: Mapping[str, int]
+    arena: int
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan file's kernels."""
+
+    path: str
+    kernels: Sequence[PlannedKernel]
+
+    def require_kernels(self, subjects: Sequence[Subject]) -> None:
+        """Raises `InputError` for a kernel of the plan that the dump does not have."""
+        known = {(subject.kernel.name, subject.scope) for subject in subjects}
+        for planned in self.kernels:
+            if (planned.name, planned.scope) not in known:
+                raise InputError(
+                    f"plans kernel {planned.name} ({planned.scope}), which the dump does not have",
+                    file=self.path,
+                )
+
+    def layout_for(
+        self, subject: Subject, names: Mapping[Buffer, str]
+    ) -> tuple[dict[Buffer, int], int] | None:
+        """The offsets and arena planned for a kernel; None if the file has none for it."""
+        for planned in self.kernels:
+            if (planned.name, planned.scope) == (subject.kernel.name, subject.scope):
+                return self._resolved(planned, names), planned.arena
+        return None
+
+    def _resolved(self, planned: PlannedKernel, names: Mapping[Buffer, str]) -> dict[Buffer, int]:
+        by_name = {name: buffer for buffer, name in names.items()}
+        unknown = [name for name in planned.offsets if name not in by_name]
+        if unknown:
+            there = ", ".join(by_name) or "none"
+            raise InputError(
+                f"{planned.name} has no buffer {unknown[0]!r}; there are {there}", file=self.path
+            )
+        return {by_name[name]: offset for name, offset in planned.offsets.items()}
+
+
+def read_plan_file(path: str) -> PlanFile:
+    """Reads a plan file. Raises `InputError` for anything but the plan schema."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except (ValueError, RecursionError):
+        message = f"not JSON; give what `plan --format json` wrote ({SCHEMA})"
+        raise InputError(message, file=path) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise InputError(f"not a plan: the schema must be {SCHEMA!r}", file=path)
+    kernels = data.get("kernels")
+    if not isinstance(kernels, list):
+        raise InputError("the plan has no list of kernels", file=path)
+    return PlanFile(path, [_kernel(entry, path) for entry in kernels])
+
+
+def _kernel(entry: object, path: str) -> PlannedKernel:
+    if not isinstance(entry, dict):
+        raise InputError("a kernel of the plan is not an object", file=path)
+    name, scope = entry.get("name"), entry.get("scope")
+    offsets, arena = entry.get("offsets"), entry.get("arena_bytes")
+    if not isinstance(name, str) or not isinstance(scope, str):
+        raise InputError("a kernel of the plan has no name or scope", file=path)
+    if not isinstance(offsets, dict) or not isinstance(arena, int) or not _is_size(arena):
+        raise InputError(f"kernel {name} of the plan has no offsets or arena_bytes", file=path)
+    # A symbolic offset is an expression: behind everything else, sharing with nothing (rule 9).
+    numbers = {key: value for key, value in offsets.items() if not isinstance(value, str)}
+    for key, value in numbers.items():
+        if not _is_size(value):
+            raise InputError(
+                f"the offset of {key} in kernel {name} is no number of bytes", file=path
+            )
+    return PlannedKernel(name, scope, numbers, arena)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63

@@ -1,0 +1,47 @@
+"""The checker's verdicts as JSON-ready data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from smemreuse.model.verdict import SOUND, UNSOUND, Verdict
+
+Data = dict[str, object]
+
+_STYLES = {SOUND: "green", UNSOUND: "bold red"}
+
+
+def verdict_data(verdict: Verdict) -> Data:
+    """The part of the machine contract that every verb with a verdict shares."""
+    return {
+        "sound": verdict.sound,
+        "verdict": verdict.verdict,
+        "violations": [
+            {
+                "rule": violation.rule,
+                "buffers": list(violation.buffers),
+                "witness": violation.witness,
+            }
+            for violation in verdict.violations
+        ],
+        "uncovered": list(verdict.uncovered),
+        "assumptions": list(verdict.assumptions),
+    }
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    """The one word, coloured on a terminal."""
+    return Text(verdict.verdict, style=_STYLES.get(verdict.verdict, "yellow"))
+
+
+def findings(verdict: Verdict) -> Iterator[Text]:
+    """A line for everything that the checker found, left out, or relied on."""
+    for violation in verdict.violations:
+        buffers = " and ".join(violation.buffers)
+        yield Text(f"  rule {violation.rule}, {buffers}: {violation.witness}")
+    for reason in verdict.uncovered:
+        yield Text(f"  not covered: {reason}")
+    for assumption in verdict.assumptions:
+        yield Text(f"  assuming that {assumption}", style="dim")
