@@ -17,7 +17,7 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.locality import Locality
 from smemreuse.analysis.policy import inner
 from smemreuse.model.expr import Const
-from smemreuse.model.intrinsics import accesses_of, evaluated_call, find_addresses
+from smemreuse.model.intrinsics import accesses_of, evaluated_call
 from smemreuse.model.kernel import (
     Block,
     Buffer,
@@ -29,6 +29,7 @@ from smemreuse.model.kernel import (
     nested_blocks,
     walk_statements,
 )
+from smemreuse.model.pointers import find_pointers
 from smemreuse.model.sequence import Linearization, LiveRange
 
 Pair = frozenset[Buffer]
@@ -68,11 +69,11 @@ class _Analysis:
         self._sequence = linearize(kernel, scope, inner)
         self._live = live_ranges(self._sequence.entries)
         self._widened: dict[Buffer, list[Reason]] = {buffer: [] for buffer in self._live}
-        addresses = find_addresses(kernel.body)
-        self._locality = Locality(kernel.body, addresses)
+        pointers = find_pointers(kernel.body)
+        self._locality = Locality(kernel.body, pointers)
         self._proved: dict[tuple[Stmt, Buffer], bool] = {}
         self._accesses = {
-            stmt: tuple(access for access in accesses_of(stmt, addresses))
+            stmt: tuple(access for access in accesses_of(stmt, pointers))
             for stmt in walk_statements(kernel.body)
         }
         self._spans = {
@@ -231,7 +232,11 @@ def _waits(stmt: Stmt) -> bool:
 
 def _is_full_barrier(stmt: Stmt) -> bool:
     call = evaluated_call(stmt)
-    return call is not None and call.op == "tvm_storage_sync" and len(call.args) == 1
+    is_sync = call is not None and call.op == "tvm_storage_sync"
+    return is_sync and call is not None and call.args in _FULL_BARRIERS
+
+
+_FULL_BARRIERS = ((Const("shared"),), (Const("shared.dyn"),))
 
 
 def _runs_once(stmt: Stmt) -> bool:

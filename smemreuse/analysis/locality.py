@@ -9,12 +9,13 @@ cannot be enumerated (data-dependent, symbolic) is no proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from smemreuse.model.evaluate import Threads, evaluate
 from smemreuse.model.expr import Call, Const, Expr, Load, Var, children, walk
-from smemreuse.model.intrinsics import Addresses, MemoryAccess, accesses_of
+from smemreuse.model.intrinsics import MemoryAccess, accesses_of, evaluated_call, leaves
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
     Attr,
@@ -28,6 +29,7 @@ from smemreuse.model.kernel import (
     nested_blocks,
     walk_statements,
 )
+from smemreuse.model.pointers import Pointers
 from smemreuse.model.sequence import Access
 
 MAX_VALUES = 64
@@ -42,13 +44,18 @@ AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 class Locality:
     """Answers for the loops of one kernel body; `None` as `threads` when the block is unknown."""
 
-    def __init__(self, body: Block, addresses: Addresses):
+    def __init__(self, body: Block, pointers: Pointers):
         self._accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {
-            stmt: tuple(accesses_of(stmt, addresses)) for stmt in walk_statements(body)
+            stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)
         }
         self._mentioned: dict[Stmt, frozenset[Buffer]] = {}
         self._entry: dict[Stmt, Threads | None] = {}
         self._thread_vars: set[Var] = set()
+        self._counting = True
+        self._threads_leave = any(
+            call is not None and call.op in ("thread_return", "ret", "return")
+            for call in map(evaluated_call, walk_statements(body))
+        )
         self._body = body
         axes = thread_axes(body)
         if axes is not None:
@@ -61,6 +68,8 @@ class Locality:
         size = buffer.size
         if threads is None or size is None or isinstance(loop, While):
             return False
+        if leaves(loop) or self._threads_leave:
+            return False  # an iteration may be cut short, or not all threads are there
         needed = self._read_outside(loop, buffer, size)
         for value in self._values(loop, buffer, threads):
             written = np.zeros(size, dtype=bool)
@@ -151,11 +160,13 @@ class Locality:
                 exposed = self._exposed_in_arms(stmt, buffer, threads, written)
             elif isinstance(stmt, For):
                 exposed = self._exposed_in_loop(stmt, buffer, threads, written)
+            elif isinstance(stmt, While):
+                exposed = self._exposed_in_some_rounds(
+                    stmt, stmt.condition, buffer, threads, written
+                )
             else:
-                # The body of a `while` may not run at all: what it writes does not count.
-                inside = written.copy() if isinstance(stmt, While) else written
                 exposed = any(
-                    self._exposed(inner, buffer, threads, inside) for inner in nested_blocks(stmt)
+                    self._exposed(inner, buffer, threads, written) for inner in nested_blocks(stmt)
                 )
             if exposed:
                 return True
@@ -167,7 +178,8 @@ class Locality:
             read = written if where is None else written[where]
             if not read.all():
                 return True
-        if access.access is Access.WRITE and access.certain and where is not None:
+        certain = access.access is Access.WRITE and access.certain and self._counting
+        if certain and where is not None:
             written[where] = True
         return False
 
@@ -189,20 +201,42 @@ class Locality:
                 written |= own
             return False
         then, orelse = written.copy(), written.copy()
-        exposed = self._exposed(stmt.then, buffer, threads, then) or self._exposed(
-            stmt.orelse, buffer, threads, orelse
-        )
-        if not self._depends_on_thread(stmt.condition):
-            written |= then & orelse
+        with self._by_some_threads(self._depends_on_thread(stmt.condition)):
+            exposed = self._exposed(stmt.then, buffer, threads, then) or self._exposed(
+                stmt.orelse, buffer, threads, orelse
+            )
+        written |= then & orelse
         return exposed
+
+    @contextmanager
+    def _by_some_threads(self, some: bool) -> Iterator[None]:
+        """Inside, it is not known which threads act: what they write does not count."""
+        before, self._counting = self._counting, self._counting and not some
+        try:
+            yield
+        finally:
+            self._counting = before
+
+    def _exposed_in_some_rounds(
+        self,
+        stmt: For | While,
+        decided_by: Expr,
+        buffer: Buffer,
+        threads: Threads,
+        written: np.ndarray,
+    ) -> bool:
+        """A loop of unknown length: it may not run at all, so nothing counts behind it."""
+        if isinstance(stmt, For):
+            threads = threads.bind(stmt.var, None)
+        with self._by_some_threads(self._depends_on_thread(decided_by)):
+            return self._exposed(stmt.body, buffer, threads, written.copy())
 
     def _exposed_in_loop(
         self, stmt: For, buffer: Buffer, threads: Threads, written: np.ndarray
     ) -> bool:
         values = _constant_range(stmt, threads)
         if values is None:
-            inside = written.copy()  # it may not run at all
-            return self._exposed(stmt.body, buffer, threads.bind(stmt.var, None), inside)
+            return self._exposed_in_some_rounds(stmt, stmt.extent, buffer, threads, written)
         if len(values) == 0:
             return False
         if len(self._kinds(stmt.body, buffer)) == 1:

@@ -13,7 +13,6 @@ from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import AXES, Finding, Trace, Uncovered
 from smemreuse.model.evaluate import Threads, Value, evaluate
 from smemreuse.model.expr import Const, Expr, Var
-from smemreuse.model.intrinsics import find_addresses
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
     Attr,
@@ -22,6 +21,7 @@ from smemreuse.model.kernel import (
     unique_names,
     walk_statements,
 )
+from smemreuse.model.pointers import find_pointers
 from smemreuse.model.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 
 DEFAULT_BUDGET = 20_000
@@ -74,7 +74,7 @@ def _traces(
     kernel: Kernel, layout: Layout, assume_barriers: bool, budget: int
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), find_addresses(kernel.body))
+    relevance = Relevance(kernel.body, set(layout.partners), find_pointers(kernel.body))
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
     try:
         axes = _thread_axes(kernel)

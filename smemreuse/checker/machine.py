@@ -122,6 +122,7 @@ class Pending:
     is_write: bool
     certain: bool
     waiting: set[int]
+    threads: np.ndarray
     event: int
 
 
@@ -131,20 +132,34 @@ class Queue:
 
     groups: list[list[Pending]] = field(default_factory=list)
     uncommitted: list[Pending] = field(default_factory=list)
+    counted: bool = True
+    """Whether all threads of the warp surely have the same number of groups."""
 
     def commit(self) -> None:
         self.groups.append(self.uncommitted)
         self.uncommitted = []
 
     def retire(self, keep: int) -> list[Pending]:
-        """The accesses of all but the last `keep` groups."""
+        """The accesses of all but the last `keep` groups; without a count, of all or of none."""
+        if keep and not self.counted:
+            return []
         cut = max(len(self.groups) - keep, 0)
         done = [pending for group in self.groups[:cut] for pending in group]
         self.groups = self.groups[cut:]
         return done
 
     def copy(self) -> Queue:
-        return Queue([list(group) for group in self.groups], list(self.uncommitted))
+        return Queue([list(group) for group in self.groups], list(self.uncommitted), self.counted)
+
+    def joined(self, other: Queue) -> Queue:
+        """Either may be the case: what is in one of them is in flight."""
+        if self.groups == other.groups and self.uncommitted == other.uncommitted:
+            return Queue(self.groups, self.uncommitted, self.counted and other.counted)
+        uncommitted = [*self.uncommitted, *other.uncommitted]
+        # Committed in one case only: a wait for all groups may leave it in flight.
+        sure = [one for group in self.groups for one in group if one not in other.uncommitted]
+        sure += [one for group in other.groups for one in group if one not in self.uncommitted]
+        return Queue([list(dict.fromkeys(sure))], list(dict.fromkeys(uncommitted)), False)
 
 
 @dataclass
@@ -162,6 +177,12 @@ class Barrier:
 
     def copy(self) -> Barrier:
         return Barrier(**vars(self))
+
+    def agrees_with(self, other: Barrier) -> bool:
+        """Whether two branches have used it alike."""
+        return (self.expected, self.arrived, self.phase, self.bytes_due, self.loads) == (
+            (other.expected, other.arrived, other.phase, other.bytes_due, other.loads)
+        )
 
     def settle(self, warps: int) -> None:
         """Completes the phase if nothing is missing."""

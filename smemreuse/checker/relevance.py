@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Set
 
-from smemreuse.model.expr import Call, Const, Expr, Load, children, walk
-from smemreuse.model.intrinsics import Addresses, Engine, MemoryAccess, accesses_of
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.model.intrinsics import LEAVING_OPS, Engine, MemoryAccess, accesses_of
 from smemreuse.model.kernel import (
     Bind,
     Block,
@@ -26,6 +26,7 @@ from smemreuse.model.kernel import (
     nested_blocks,
     walk_statements,
 )
+from smemreuse.model.pointers import Pointers
 
 SYNC_OPS = frozenset(
     {
@@ -53,9 +54,7 @@ SYNC_OPS = frozenset(
         "warpgroup_commit_batch",
         "warpgroup_wait",
         "wait_wgmma",
-        "loop_break",
-        "break_loop",
-        "continue_loop",
+        *LEAVING_OPS,
     }
 )
 
@@ -67,13 +66,14 @@ MAX_PERIOD = 64
 class Relevance:
     """Which statements of a kernel matter to the buffers in `shared`."""
 
-    def __init__(self, body: Block, shared: Set[Buffer], addresses: Addresses):
+    def __init__(self, body: Block, shared: Set[Buffer], pointers: Pointers):
+        self._body = body
         self._shared = shared
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
         self._calls: dict[Stmt, frozenset[str]] = {}
         for stmt in walk_statements(body):
-            everything = list(accesses_of(stmt, addresses))
+            everything = list(accesses_of(stmt, pointers))
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
                 self.accesses[stmt] = found
@@ -85,6 +85,7 @@ class Relevance:
             for stmt in walk_statements(body)
             if isinstance(stmt, Store) and stmt.buffer.scope == "global"
         }
+        self.escaped = set(_escaped_locals(body))
         self._counters: set[object] = set()
         self._relevant: dict[Stmt, bool] = {}
         self._periods: dict[For, int | None] = {}
@@ -202,15 +203,23 @@ class Relevance:
                 stepped.add(stmt.buffer.storage)
                 if not _is_step(stmt):
                     return None
+            if isinstance(stmt, (If, While)):
+                if any(self._sets_counter(inner) for inner in walk_statements((stmt,))):
+                    return None  # not a step in every iteration
+        tainted: set[Var] = {loop.var}
 
         def varies(node: Expr) -> bool:
             if isinstance(node, Load):
                 return node.buffer.storage in stepped
-            return node is loop.var
+            return node in tainted
 
-        period = 1
         for stmt in walk_statements(loop.body):
-            if self._sets_counter(stmt):
+            if isinstance(stmt, Bind) and any(varies(node) for node in walk(stmt.value)):
+                tainted.add(stmt.var)
+        period = 1
+        # A counter that the loop steps decides elsewhere too, with the value that it is left with.
+        for stmt in walk_statements(self._body if stepped else loop.body):
+            if self._sets_counter(stmt) or isinstance(stmt, Bind):
                 continue
             for expr in self._deciding(stmt):
                 divisors = _moduli(expr, varies)
@@ -251,6 +260,18 @@ def _moduli(expr: Expr, varies: Callable[[Expr], bool]) -> set[int] | None:
             return None
         found |= moduli
     return found
+
+
+def _escaped_locals(body: Block) -> Iterator[Buffer | Var]:
+    """Local buffers whose address is taken: what they hold may change at any time."""
+    for stmt in walk_statements(body):
+        for expr in expressions_of(stmt):
+            for node in walk(expr):
+                if isinstance(node, Pointer):
+                    yield node.buffer.storage
+                elif isinstance(node, Call) and node.op == "address_of":
+                    if isinstance(node.args[0], Load):
+                        yield node.args[0].buffer.storage
 
 
 def _barrier_operands(call: Call) -> Iterator[Expr]:

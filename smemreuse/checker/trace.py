@@ -33,9 +33,10 @@ from smemreuse.checker.machine import (
 from smemreuse.checker.relevance import Relevance
 from smemreuse.model.evaluate import Threads, Value, evaluate
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
-from smemreuse.model.intrinsics import Engine, MemoryAccess, evaluated_call
+from smemreuse.model.intrinsics import LEAVING_OPS, Engine, MemoryAccess, evaluated_call
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -98,9 +99,13 @@ class State:
             mine = joined.counters.get(key)
             if mine is None or not np.array_equal(mine, values):
                 joined.counters[key] = np.full_like(values, UNKNOWN)
+        for place in self.queues.keys() | other.queues.keys():
+            empty = Queue()
+            mine_q, theirs_q = self.queues.get(place, empty), other.queues.get(place, empty)
+            joined.queues[place] = mine_q.joined(theirs_q)
         for name in self.barriers.keys() | other.barriers.keys():
             mine_b, theirs = self.barriers.get(name), other.barriers.get(name)
-            if mine_b is None or theirs is None or mine_b.phase != theirs.phase:
+            if mine_b is None or theirs is None or not mine_b.agrees_with(theirs):
                 raise Uncovered("a branch on data decides how often an mbarrier is used")
         had = {id(pending) for pending in joined.pending}
         joined.pending += [pending for pending in other.pending if id(pending) not in had]
@@ -244,6 +249,8 @@ class Trace:
             yield from self._if(stmt, agent)
         elif isinstance(stmt, While):
             yield from self._while(stmt, agent)
+        elif isinstance(stmt, Assert):
+            yield from self._run(stmt.body, agent)
         else:
             yield from self._leaf(stmt, agent)
 
@@ -414,7 +421,8 @@ class Trace:
             return isinstance(value, np.ndarray) or expr in self._varying
         if isinstance(expr, Load):
             storage = expr.buffer.storage
-            if storage in self._varying or storage in self._relevance.written:
+            changing = self._relevance.written | self._relevance.escaped
+            if storage in self._varying or storage in changing:
                 return True
         elif isinstance(expr, Call) and expr.op in ("tl_shuffle_elect", "get_lane_idx"):
             return True
@@ -429,7 +437,7 @@ class Trace:
             here = Threads(threads.ids, {**threads.values, **self._block}, threads.load)
             value = evaluate(expr, here)
             if value is not None:
-                self.decisions.append((expr, threads, value))
+                self.decisions.append((expr, _frozen(expr, threads), value))
         if isinstance(value, np.ndarray) and (value == value[0]).all():
             return int(value[0])
         return value
@@ -437,7 +445,7 @@ class Trace:
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
         index = evaluate(load.indices[0], threads) if len(load.indices) == 1 else None
-        if not isinstance(index, int):
+        if not isinstance(index, int) or load.buffer.storage in self._relevance.escaped:
             return None
         values = self.state.counters.get((load.buffer.storage, index))
         if values is None:
@@ -449,7 +457,7 @@ class Trace:
 
     def _set_counter(self, stmt: Store, threads: Threads) -> None:
         index = evaluate(stmt.indices[0], threads) if len(stmt.indices) == 1 else None
-        value = evaluate(stmt.value, threads)
+        value = evaluate(stmt.value, threads) if stmt.predicate is None else None
         storage = stmt.buffer.storage
         if not isinstance(index, int):
             for key in [key for key in self.state.counters if key[0] is storage]:
@@ -540,9 +548,9 @@ class Trace:
         if engine is Engine.TMA_LOAD and access is not None:
             self._load_issued(buffer, where, access, threads)
         elif engine is not Engine.THREAD:
-            self._issued(
-                Pending(buffer, where, is_write, certain, set(map(int, warps)), event), engine
-            )
+            waiting = set(map(int, warps))
+            pending = Pending(buffer, where, is_write, certain, waiting, threads.ids, event)
+            self._issued(pending, engine)
         else:
             self._note(buffer, where, by_thread, is_write, warps, event)
 
@@ -645,21 +653,28 @@ class Trace:
     def _queue(self, engine: Engine, warp: int) -> Queue:
         return self.state.queues.setdefault((engine, warp), Queue())
 
-    def _commit(self, engine: Engine, warps: np.ndarray) -> None:
-        for warp in warps:
-            self._queue(engine, int(warp)).commit()
+    def _commit(self, engine: Engine, threads: Threads) -> None:
+        """Closes a group, for each thread its own: part of a warp is ahead of the rest then."""
+        full = set(map(int, full_warps(threads.ids, self._thread_count)))
+        for warp in map(int, warps_of(threads.ids)):
+            queue = self._queue(engine, warp)
+            queue.counted = queue.counted and warp in full and not self._some_threads
+            queue.commit()
 
-    def _wait_groups(self, engine: Engine, warps: np.ndarray, keep: Value) -> None:
+    def _wait_groups(self, engine: Engine, threads: Threads, keep: Value) -> None:
         """The oldest groups are done; from here on they are accesses of the warps that waited."""
-        if not isinstance(keep, int):
+        if not isinstance(keep, int) or self._some_threads:
             return
-        for warp in map(int, warps):
+        for warp in map(int, warps_of(threads.ids)):
             for pending in self._queue(engine, warp).retire(keep):
+                issued = pending.threads[pending.threads // 32 == warp]
+                if not np.isin(issued, threads.ids).all():
+                    continue  # other threads wait than those that issued it
                 pending.waiting.discard(warp)
-                threads = np.full(len(pending.where), -1)
+                nobody = np.full(len(pending.where), -1)
                 one = np.array([warp])
                 self._note(
-                    pending.buffer, pending.where, threads, pending.is_write, one, pending.event
+                    pending.buffer, pending.where, nobody, pending.is_write, one, pending.event
                 )
         self.state.pending = [pending for pending in self.state.pending if pending.waiting]
 
@@ -691,7 +706,6 @@ class Trace:
 
     def _intrinsic(self, call: Call, stmt: Stmt, agent: Agent) -> Steps:
         threads = agent.threads
-        warps = warps_of(threads.ids)
         if call.op == "tvm_storage_sync":
             yield from self._storage_sync(call, threads)
         elif call.op == "sync_warp":
@@ -702,27 +716,31 @@ class Trace:
         elif call.op.startswith(("ptx_arrive_barrier", "mbarrier_expect_tx", "ptx_init_barrier")):
             self._mbarrier(call, threads)
         elif call.op == "ptx_commit_group":
-            self._commit(Engine.CP_ASYNC, warps)
+            self._commit(Engine.CP_ASYNC, threads)
         elif call.op == "ptx_wait_group":
-            self._wait_groups(Engine.CP_ASYNC, warps, evaluate(call.args[0], threads))
+            self._wait_groups(Engine.CP_ASYNC, threads, evaluate(call.args[0], threads))
         elif call.op == "tma_store_arrive":
-            self._commit(Engine.TMA_STORE, warps)
+            self._commit(Engine.TMA_STORE, threads)
         elif call.op == "tma_store_wait":
             keep = evaluate(call.args[0], threads) if call.args else 0
-            self._wait_groups(Engine.TMA_STORE, warps, keep)
+            self._wait_groups(Engine.TMA_STORE, threads, keep)
         elif call.op in ("ptx_wgmma_ss", "ptx_wgmma_rs"):
             self._wgmma(call, stmt, agent)
         elif call.op == "warpgroup_commit_batch":
-            self._commit(Engine.WGMMA, warps)
+            self._commit(Engine.WGMMA, threads)
         elif call.op in ("warpgroup_wait", "wait_wgmma"):
-            self._wait_groups(Engine.WGMMA, warps, evaluate(call.args[0], threads))
+            self._wait_groups(Engine.WGMMA, threads, evaluate(call.args[0], threads))
         elif call.op in ("tma_load", "tma_load_im2col"):
             self._load_bytes(call, stmt, threads)
-        elif call.op in ("loop_break", "break_loop", "continue_loop", "named_barrier_arrive"):
+        elif call.op in LEAVING_OPS or call.op == "named_barrier_arrive":
             raise Uncovered(f"`{call.op}` is not followed")
 
     def _storage_sync(self, call: Call, threads: Threads) -> Steps:
         """`tvm_storage_sync(scope[, barrier id, threads])`; a partial one orders those who meet."""
+        if call.args[0] == Const("warp"):
+            for warp in full_warps(threads.ids, self._thread_count):
+                self.state.order.barrier(np.array([warp]))
+            return
         if len(call.args) >= 3 and evaluate(call.args[2], threads) != threads.count:
             raise Uncovered("a named barrier is shared by several arms")
         self.state.order.barrier(full_warps(threads.ids, self._thread_count))
@@ -890,6 +908,21 @@ class Trace:
         known = self.findings.get(key)
         if known is None or (certain and not known.certain):
             self.findings[key] = Finding(Violation(rule, names, witness), certain)
+
+
+def _frozen(expr: Expr, threads: Threads) -> Threads:
+    """The threads with what `expr` loads as it is now, for when it is asked again later."""
+    loaded = {
+        id(node): threads.load(node, threads) for node in walk(expr) if isinstance(node, Load)
+    }
+
+    def load(node: Load, asking: Threads) -> Value:
+        value = loaded.get(id(node))
+        if isinstance(value, np.ndarray):
+            return np.repeat(value, asking.count // len(value))
+        return value
+
+    return Threads(threads.ids, threads.values, load)
 
 
 def _kinds(access: Access) -> tuple[Access, ...]:

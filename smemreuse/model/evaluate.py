@@ -6,6 +6,7 @@ active thread otherwise, and None when it cannot be known (data from memory, a b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +90,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "shift_right": lambda a, b: a >> b,
     "ceildiv": lambda a, b: -(-a // b),
 }
+_INTEGER = re.compile(r"^(bool|u?int)(\d*)$")
 _DIVISIONS = ("floordiv", "floormod", "div", "mod", "ceildiv")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
 
@@ -172,9 +174,17 @@ def _select(condition: Value, then: Value, orelse: Value) -> Value:
 
 def _cast(expr: Call, threads: Threads) -> Value:
     dtype = expr.args[0]
-    if isinstance(dtype, Const) and str(dtype.value).startswith(("int", "uint", "bool")):
-        return evaluate(expr.args[1], threads)
-    return None
+    match = _INTEGER.match(str(dtype.value)) if isinstance(dtype, Const) else None
+    value = evaluate(expr.args[1], threads) if match is not None else None
+    if match is None or value is None:
+        return None
+    if match.group(1) == "bool":
+        return _plain(np.not_equal(value, 0))
+    bits = int(match.group(2) or 32)
+    if bits >= 64:
+        return value
+    half = 0 if match.group(1) == "uint" else 1 << (bits - 1)
+    return _plain((np.asarray(value) + half) % (1 << bits) - half)
 
 
 def _thread_query(expr: Call, threads: Threads) -> Value:

@@ -55,7 +55,7 @@ class Call:
 
 Expr: TypeAlias = Const | Var | Pointer | Load | Call
 
-_BINARY = {
+INFIX = {
     "or": ("or", 1),
     "and": ("and", 2),
     "eq": ("==", 4),
@@ -71,6 +71,8 @@ _BINARY = {
     "floordiv": ("//", 6),
     "floormod": ("%", 6),
 }
+"""Operators by TIR's names: their symbols, and how tightly these bind."""
+
 _ATOM = 9
 
 
@@ -82,12 +84,12 @@ def format_expr(expr: Expr) -> str:
 def _format(expr: Expr) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
     spine: list[Call] = []  # a sum of many terms leans to the left: no recursion along it
-    while isinstance(expr, Call) and expr.op in _BINARY and len(expr.args) == 2:
+    while isinstance(expr, Call) and expr.op in INFIX and len(expr.args) == 2:
         spine.append(expr)
         expr = expr.args[0]
     text, binds = _format_operand(expr), _ATOM
     for call in reversed(spine):
-        symbol, tightness = _BINARY[call.op]
+        symbol, tightness = INFIX[call.op]
         right = _format(call.args[1])
         left_text = text if binds >= tightness else f"({text})"
         right_text = right[0] if right[1] > tightness else f"({right[0]})"

@@ -7,14 +7,13 @@ unless an access pointer's rw mask says less (rule 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children
 from smemreuse.model.kernel import (
     Bind,
-    Block,
     Buffer,
     Evaluate,
     Stmt,
@@ -22,6 +21,16 @@ from smemreuse.model.kernel import (
     element_bits,
     expressions_of,
     walk_statements,
+)
+from smemreuse.model.pointers import (
+    ADDRESS_OPS,
+    Pointers,
+    address_of,
+    displaced,
+    flat_index,
+    pointee_bits,
+    scaled,
+    storage_address,
 )
 from smemreuse.model.sequence import Access
 
@@ -35,14 +44,6 @@ class Engine(Enum):
     TMA_STORE = "TMA store"
     WGMMA = "wgmma"
     UNKNOWN_ASYNC = "asynchronous copy"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A place in an allocation, `offset` bytes (an expression) behind its first byte."""
-
-    buffer: Buffer
-    offset: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,107 +81,21 @@ class MemoryAccess:
     claimed: Footprint | None = None
 
 
-Addresses = Mapping[Var, Address]
-
 _RW_MASK = {1: Access.READ, 2: Access.WRITE, 3: Access.READ_WRITE}
-# Pointers made of a pointer: no access by themselves.
-_ADDRESS_OPS = frozenset({"tvm_access_ptr", "address_of", "handle_add_byte_offset", "reinterpret"})
+# Operators on numbers: a variable among their operands is used as one.
+_ARITHMETIC = frozenset(
+    (
+        *("add", "sub", "mul", "div", "mod", "floordiv", "floormod", "ceildiv", "min", "max"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "cast", "ramp", "broadcast"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"),
+    )
+)
 # Intrinsics that are given shared buffers which they neither read nor write.
 _NO_ACCESS = frozenset({"prefetch_tma_descriptor", "warpgroup_fence_operand"})
 _TCGEN05_READS = frozenset({"initialize_tcgen05_descriptor"})
 
 
-def find_addresses(body: Block) -> dict[Var, Address]:
-    """Handle variables bound to one place in an allocation, as `handle_add_byte_offset` binds."""
-    found: dict[Var, Address] = {}
-    for stmt in walk_statements(body):
-        if isinstance(stmt, Bind):
-            address = address_of(stmt.value, found)
-            if address is not None:
-                found[stmt.var] = address
-    return found
-
-
-def address_of(expr: Expr, addresses: Addresses) -> Address | None:
-    """The place that a pointer-valued expression names; None if it names none that is known."""
-    if isinstance(expr, Pointer):
-        return _storage_address(expr.buffer, addresses)
-    if isinstance(expr, Var):
-        return addresses.get(expr)
-    if not isinstance(expr, Call) or expr.op not in _ADDRESS_OPS:
-        return None
-    if expr.op == "reinterpret":
-        return address_of(expr.args[-1], addresses)
-    if expr.op == "handle_add_byte_offset":
-        return _displaced(address_of(expr.args[0], addresses), expr.args[1])
-    if expr.op == "address_of":
-        load = expr.args[0]
-        return _element_address(load, addresses) if isinstance(load, Load) else None
-    base = address_of(expr.args[1], addresses)
-    return _displaced(base, _scaled(expr.args[2], pointee_bits(expr)))
-
-
-def _storage_address(buffer: Buffer, addresses: Addresses) -> Address | None:
-    storage = buffer.storage
-    if isinstance(storage, Var):
-        return addresses.get(storage)
-    return Address(storage, Const(0))
-
-
-def _element_address(load: Load, addresses: Addresses) -> Address | None:
-    base = _storage_address(load.buffer, addresses)
-    index = flat_index(load.buffer, load.indices)
-    if isinstance(index, Call) and index.op == "ramp":
-        index = index.args[0]
-    return _displaced(base, _scaled(index, element_bits(load.buffer.dtype)))
-
-
-def _displaced(base: Address | None, offset: Expr) -> Address | None:
-    if base is None:
-        return None
-    if base.offset == Const(0):
-        return Address(base.buffer, offset)
-    return Address(base.buffer, Call("add", (base.offset, offset)))
-
-
-def _scaled(index: Expr, bits: int) -> Expr:
-    """An element index in bytes."""
-    if index == Const(0) or bits == 8:
-        return index
-    if bits % 8 == 0:
-        return Call("mul", (index, Const(bits // 8)))
-    return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
-
-
-def pointee_bits(access_ptr: Expr) -> int:
-    """Bits of one element behind a `tvm_access_ptr`, from its `type_annotation`."""
-    if isinstance(access_ptr, Call) and access_ptr.op == "tvm_access_ptr":
-        annotation = access_ptr.args[0]
-        if isinstance(annotation, Call) and annotation.args:
-            dtype = annotation.args[0]
-            if isinstance(dtype, Const):
-                return element_bits(str(dtype.value))
-    return 8
-
-
-def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """The row-major element index of a buffer access; the last index may be a ramp."""
-    flat = indices[-1] if indices else Const(0)
-    scale: Expr = Const(1)
-    for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
-        scale = extent if scale == Const(1) else Call("mul", (scale, extent))
-        flat = _ramp_add(flat, Call("mul", (index, scale)))
-    return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
-
-
-def _ramp_add(index: Expr, more: Expr) -> Expr:
-    if isinstance(index, Call) and index.op == "ramp":
-        base, stride, lanes = index.args
-        return Call("ramp", (Call("add", (base, more)), stride, lanes))
-    return Call("add", (index, more))
-
-
-def accesses_of(stmt: Stmt, addresses: Addresses) -> Iterator[MemoryAccess]:
+def accesses_of(stmt: Stmt, addresses: Pointers) -> Iterator[MemoryAccess]:
     """The accesses of a statement itself to allocations, in the order in which it makes them."""
     for expr in expressions_of(stmt):
         if isinstance(stmt, Bind) and address_of(expr, addresses) is not None:
@@ -192,7 +107,7 @@ def accesses_of(stmt: Stmt, addresses: Addresses) -> Iterator[MemoryAccess]:
         )
 
 
-def _reads(expr: Expr, addresses: Addresses) -> Iterator[MemoryAccess]:
+def _reads(expr: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
     if isinstance(expr, Load):
         for child in children(expr):
             yield from _reads(child, addresses)
@@ -201,7 +116,7 @@ def _reads(expr: Expr, addresses: Addresses) -> Iterator[MemoryAccess]:
         )
     elif isinstance(expr, Call):
         yield from _call(expr, addresses)
-    elif isinstance(expr, (Pointer, Var)):
+    elif isinstance(expr, Pointer) or (isinstance(expr, Var) and expr in addresses.exact):
         yield from _escaped(expr, addresses)
 
 
@@ -209,11 +124,13 @@ def _element_access(
     buffer: Buffer,
     indices: tuple[Expr, ...],
     access: Access,
-    addresses: Addresses,
+    addresses: Pointers,
     predicate: Expr | None,
 ) -> Iterator[MemoryAccess]:
-    base = _storage_address(buffer, addresses)
+    base = storage_address(buffer, addresses)
     if base is None:
+        for possible in addresses.of_buffer(buffer):
+            yield MemoryAccess(possible, access, WHOLE, certain=False)
         return
     bits = element_bits(buffer.dtype)
     index = flat_index(buffer, indices)
@@ -225,7 +142,7 @@ def _element_access(
             stride, lanes = int(step.value) * bits // 8, int(count.value)
         else:
             known = False
-    start = _displaced(base, _scaled(index, bits))
+    start = displaced(base, scaled(index, bits))
     if not known or start is None:
         yield MemoryAccess(base.buffer, access, WHOLE, certain=False)
         return
@@ -233,7 +150,7 @@ def _element_access(
     yield MemoryAccess(base.buffer, access, footprint, predicate is None)
 
 
-def _call(call: Call, addresses: Addresses) -> Iterator[MemoryAccess]:
+def _call(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
     if call.op in _NO_ACCESS:
         return
     known = _KNOWN.get(call.op)
@@ -242,14 +159,17 @@ def _call(call: Call, addresses: Addresses) -> Iterator[MemoryAccess]:
         if found is not None:
             yield from found
             return
-    if call.op in _ADDRESS_OPS:
+    if call.op in ADDRESS_OPS:
         yield from _escaped(call, addresses)
         return
     for argument in call.args:
-        yield from _reads(argument, addresses)
+        if isinstance(argument, Var) and call.op not in _ARITHMETIC:
+            yield from _escaped(argument, addresses)
+        else:
+            yield from _reads(argument, addresses)
 
 
-def _escaped(pointer: Expr, addresses: Addresses) -> Iterator[MemoryAccess]:
+def _escaped(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
     """A pointer handed to something that is not understood: all of the buffer may be accessed."""
     if isinstance(pointer, Call):
         indices = pointer.args[2:] if pointer.op == "tvm_access_ptr" else ()
@@ -260,6 +180,13 @@ def _escaped(pointer: Expr, addresses: Addresses) -> Iterator[MemoryAccess]:
     place = address_of(pointer, addresses)
     if place is not None:
         yield MemoryAccess(place.buffer, _mask_of(pointer), WHOLE, certain=False)
+    elif isinstance(pointer, Var):
+        for buffer in addresses.of_variable(pointer):
+            yield MemoryAccess(buffer, Access.READ_WRITE, WHOLE, certain=False)
+    elif isinstance(pointer, Call):
+        for operand in pointer.args:
+            if not isinstance(operand, Const):
+                yield from _escaped(operand, addresses)
 
 
 def _mask_of(pointer: Expr) -> Access:
@@ -274,7 +201,7 @@ def _mask_of(pointer: Expr) -> Access:
 # The intrinsics that are understood. Each gives None where the call has an unexpected form.
 
 
-def _rest(call: Call, skip: tuple[int, ...], addresses: Addresses) -> list[MemoryAccess]:
+def _rest(call: Call, skip: tuple[int, ...], addresses: Pointers) -> list[MemoryAccess]:
     """Accesses of the arguments that a handler does not treat itself."""
     return [
         access
@@ -288,7 +215,7 @@ def _constant(expr: Expr) -> int | None:
     return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None
 
 
-def _run(pointer: Expr, size: int | None, addresses: Addresses) -> tuple[Buffer, Footprint] | None:
+def _run(pointer: Expr, size: int | None, addresses: Pointers) -> tuple[Buffer, Footprint] | None:
     """`size` bytes behind a pointer."""
     place = address_of(pointer, addresses)
     if place is None:
@@ -306,7 +233,7 @@ def _extent_bytes(pointer: Expr) -> int | None:
     return None
 
 
-def _cp_async(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _cp_async(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """`ptx_cp_async(dst, src, elements[, predicate])`, with access pointers, as TileLang has it."""
     if len(call.args) not in (3, 4):
         return None
@@ -321,7 +248,7 @@ def _cp_async(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
     return [*_rest(call, (0,), addresses), write]
 
 
-def _ldmatrix(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _ldmatrix(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """Each thread names a row of eight 16-bit elements; fewer are read for one or two matrices."""
     if len(call.args) < 4:
         return None
@@ -331,7 +258,7 @@ def _ldmatrix(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
     return [*_rest(call, (2,), addresses), MemoryAccess(source[0], Access.READ, source[1])]
 
 
-def _stmatrix(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _stmatrix(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """As `ldmatrix`, written; only with four matrices does every thread's row count."""
     if len(call.args) < 4:
         return None
@@ -343,7 +270,7 @@ def _stmatrix(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
     return [*_rest(call, (2,), addresses), write]
 
 
-def _tma_load(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _tma_load(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """`tma_load(descriptor, mbarrier, smem, coordinates...)`; also without a tensor map.
 
     Out-of-bounds elements are filled with zeros, so the whole box is written.
@@ -367,7 +294,7 @@ def _tma_load(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
     return None
 
 
-def _tma_store(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _tma_store(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     for position, argument in enumerate(call.args):
         place = address_of(argument, addresses)
         if place is not None and place.buffer.scope in ("shared", "shared.dyn"):
@@ -379,7 +306,7 @@ def _tma_store(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
     return None
 
 
-def _wgmma_descriptor(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _wgmma_descriptor(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """The last mention of the buffer: the read comes with the `wgmma`, and may be of all of it."""
     if len(call.args) < 2:
         return None
@@ -399,14 +326,14 @@ def _wgmma_descriptor(call: Call, addresses: Addresses) -> list[MemoryAccess] | 
     return [*_rest(call, (0, 1), addresses), read]
 
 
-def _tcgen05_descriptor(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _tcgen05_descriptor(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     place = address_of(call.args[1], addresses) if len(call.args) > 1 else None
     if place is None:
         return None
     return [MemoryAccess(place.buffer, Access.READ, WHOLE, engine=Engine.UNKNOWN_ASYNC)]
 
 
-def _st_bulk(call: Call, addresses: Addresses) -> list[MemoryAccess] | None:
+def _st_bulk(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """`ptx_st_bulk_shared(smem, bytes, value)`: one thread's store of many bytes."""
     if len(call.args) < 2:
         return None
@@ -427,6 +354,18 @@ _KNOWN = {
     "initialize_tcgen05_descriptor": _tcgen05_descriptor,
     "ptx_st_bulk_shared": _st_bulk,
 }
+
+
+LEAVING_OPS = frozenset(
+    {"break_loop", "loop_break", "continue_loop", "thread_return", "ret", "return"}
+)
+"""Calls behind which a thread does not go on with the statement that would come next."""
+
+
+def leaves(stmt: Stmt) -> bool:
+    """Whether a statement, or one inside it, may cut a loop or the kernel short."""
+    calls = (evaluated_call(inner) for inner in walk_statements((stmt,)))
+    return any(call is not None and call.op in LEAVING_OPS for call in calls)
 
 
 def evaluated_call(stmt: Stmt) -> Call | None:

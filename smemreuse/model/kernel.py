@@ -48,7 +48,8 @@ def element_bits(dtype: str) -> int:
 
 
 def _unknown_type(dtype: str) -> InputError:
-    return InputError(f"unknown element type {dtype if len(dtype) < 40 else dtype[:37] + '...'!r}")
+    shown = dtype if len(dtype) <= 40 else dtype[:37] + "..."
+    return InputError(f"unknown element type {shown!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
