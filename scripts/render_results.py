@@ -8,39 +8,68 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "h200.json"
-BEGIN, END = "<!-- results -->\n", "<!-- /results -->\n"
 
 Run = Mapping[str, Any]
+Row = tuple[str, ...]
+
+SOUNDNESS_MERGES = (
+    "TileLang default",
+    "TileLang aggressive",
+    "smemreuse inner",
+    "smemreuse dataflow",
+)
 
 
-def render(data: Mapping[str, Any]) -> str:
-    """The results as a Markdown table: a row for each kernel, a column for each merge."""
-    runs: Sequence[Run] = data["runs"]
-    merges = list(dict.fromkeys(run["merge"] for run in runs))
-    rows: dict[tuple[str, str, str], dict[str, Run]] = {}
+def soundness_table(runs: Sequence[Run]) -> str:
+    """The kernels that tempt a merge: bytes, and how many launches went wrong under each."""
+    tempting = [run for run in runs if run["median_ms"] is None and not run["launch_error"]]
+    rows = _rows(tempting, lambda run: (f"`{run['fixture']}`",))
+    return _table(("kernel",), SOUNDNESS_MERGES, rows, _soundness_cell)
+
+
+def speed_table(runs: Sequence[Run]) -> str:
+    """The kernels that are timed: bytes and median milliseconds under each merge."""
+    named = {run["fixture"] for run in runs if run["median_ms"] is not None}
+    timed = [run for run in runs if run["fixture"] in named]
+    rows = _rows(timed, lambda run: (f"`{run['fixture']}` {run['config']}", run["lowering"]))
+    merges = tuple(dict.fromkeys(run["merge"] for run in timed))
+    return _table(("kernel", "lowering"), merges, rows, _speed_cell)
+
+
+def _rows(runs: Sequence[Run], key: Callable[[Run], Row]) -> dict[Row, dict[str, Run]]:
+    rows: dict[Row, dict[str, Run]] = {}
     for run in runs:
-        key = (run["fixture"], run["config"], run["lowering"])
-        rows.setdefault(key, {})[run["merge"]] = run
-    lines = [
-        f"{data['device']}, {data['date']}, TileLang {data['tilelang']}, CUDA {data['cuda']}; "
-        f"code for {data['arch']}. Bytes of shared memory and median time of a launch.",
-        "",
-        "| kernel | lowering | " + " | ".join(merges) + " |",
-        "|---|---|" + "---|" * len(merges),
-    ]
-    for (fixture, config, lowering), cells in rows.items():
-        shown = " | ".join(_cell(cells[merge]) for merge in merges)
-        lines.append(f"| `{fixture}` {config} | {lowering} | {shown} |")
+        rows.setdefault(key(run), {})[run["merge"]] = run
+    return rows
+
+
+def _table(
+    headings: Row,
+    merges: Sequence[str],
+    rows: Mapping[Row, Mapping[str, Run]],
+    cell: Callable[[Run], str],
+) -> str:
+    columns = [*headings, *merges]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for key, cells in rows.items():
+        shown = [cell(cells[merge]) for merge in merges]
+        lines.append(f"| {' | '.join([*key, *shown])} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(run: Run) -> str:
+def _soundness_cell(run: Run) -> str:
+    if run["correct"]:
+        return f"{run['shared_bytes']:,}"
+    return f"{run['shared_bytes']:,} **wrong** {run['wrong_launches']}/{run['launches']}"
+
+
+def _speed_cell(run: Run) -> str:
     size = f"{run['shared_bytes']:,} B"
     if run["launch_error"]:
         return f"{size}, does not launch"
@@ -49,15 +78,34 @@ def _cell(run: Run) -> str:
     return f"{size}, {run['median_ms']:.3f} ms{verdict}{differs}"
 
 
+def machine(data: Mapping[str, Any]) -> str:
+    return (
+        f"{data['device']}, {data['date']}, TileLang {data['tilelang']}, CUDA {data['cuda']}; "
+        f"code for {data['arch']}.\n"
+    )
+
+
+def filled(readme: str, data: Mapping[str, Any]) -> str:
+    """README.md with the text between each pair of markers made anew."""
+    parts = {
+        "machine": machine(data),
+        "soundness": soundness_table(data["runs"]),
+        "speed": speed_table(data["runs"]),
+    }
+    for name, text in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+        head, rest = readme.split(begin)
+        readme = head + begin + text + end + rest.split(end)[1]
+    return readme
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     options = parser.parse_args()
     readme = ROOT / "README.md"
     before = readme.read_text()
-    head, rest = before.split(BEGIN)
-    _, tail = rest.split(END)
-    after = head + BEGIN + render(json.loads(RESULTS.read_text())) + END + tail
+    after = filled(before, json.loads(RESULTS.read_text()))
     if options.check:
         return int(before != after)
     readme.write_text(after)
