@@ -87,7 +87,7 @@ class Locality:
         condition = evaluate(stmt.condition, threads)
         if condition is None:
             return self._depends_on_thread(stmt.condition)
-        return isinstance(condition, np.ndarray) and bool((condition != condition[0]).any())
+        return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
 
     # How threads get to a statement -------------------------------------------------------------
 

@@ -322,7 +322,11 @@ class Trace:
         )
 
     def _meet(self, arms: list[Steps], threads: Threads) -> Steps:
-        """Runs arms in turns; an arm that waits for an mbarrier lets the others go on."""
+        """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
+
+        All threads may meet at a barrier before they part, and where they have met again.
+        """
+        self._assume_barrier(threads)
         while arms:
             before = self.steps
             for arm in list(arms):
@@ -331,8 +335,14 @@ class Trace:
                     self.steps += 1
             if self.steps == before:
                 yield _BLOCKED
-        if self._assume_barriers:
-            # Where the arms have met again, all threads may meet at a barrier too.
+        self._assume_barrier(threads)
+
+    def _assume_barrier(self, threads: Threads) -> None:
+        """A later pass inserts a barrier between statements that share bytes (rule 6).
+
+        It can where all threads come by that are known to be here, not among an unknown few.
+        """
+        if self._assume_barriers and not self._some_threads:
             self.state.order.barrier(full_warps(threads.ids, self._thread_count))
 
     def _either(self, stmt: If, agent: Agent) -> Steps:
@@ -479,9 +489,7 @@ class Trace:
         threads = agent.threads
         if threads.count == 0:
             return
-        if self._assume_barriers:
-            # A later pass inserts a barrier between statements that share bytes (rule 6).
-            self.state.order.barrier(full_warps(threads.ids, self._thread_count))
+        self._assume_barrier(threads)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self._set_counter(stmt, threads)
         accesses = self._relevance.accesses.get(stmt, ())
