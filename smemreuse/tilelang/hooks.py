@@ -23,6 +23,7 @@ from smemreuse.tilelang.session import current_session, pinned_session
 
 LAST_SYNCHRONIZED_SCOPE = "shared.dyn"
 
+stock_thread_sync = tilelang.transform.ThreadSync
 _installed = False
 _lock = threading.Lock()
 
@@ -39,7 +40,7 @@ def install() -> None:
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
-        tilelang.transform.ThreadSync = _thread_sync(tilelang.transform.ThreadSync)
+        tilelang.transform.ThreadSync = _thread_sync(stock_thread_sync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
@@ -90,9 +91,7 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
             return original
 
         def run(mod: Any) -> Any:
-            synchronized = original(mod)
-            session.confirm(synchronized)
-            return synchronized
+            return session.confirm(original(mod))
 
         return run
 

@@ -14,7 +14,6 @@ from typing import Any
 from tilelang import tvm
 
 import smemreuse
-from smemreuse.errors import BackendError
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNPROVED, Verdict
@@ -41,19 +40,41 @@ class AppliedPlan:
 
 
 @dataclass
-class _Expected:
-    """A merged function as it was checked, and what it was checked for."""
+class _Merged:
+    """A function that has been merged and not yet been seen with its barriers."""
 
-    synchronized: Any
+    func: Any
     visitor: TirVisitor
-    plans: list[list[Plan]]
+    kernels: list[Kernel]
+    wanted: list[list[str]]
+    attempts: Iterator[dict[str, str]]
+    plans: list[list[Plan]] = field(default_factory=list)
+
+    @property
+    def flat(self) -> list[Plan]:
+        return [plan for launch in self.plans for plan in launch]
+
+    @property
+    def owners(self) -> list[Kernel]:
+        """The kernel of each plan."""
+        pairs = zip(self.kernels, self.plans, strict=True)
+        return [kernel for kernel, launch in pairs for _ in launch]
+
+    def next_merge(self) -> Any:
+        """The function under the next more cautious plans."""
+        options = next(self.attempts)
+        self.plans = [
+            [plan_kernel(kernel, scope, **options) for scope in launch]
+            for kernel, launch in zip(self.kernels, self.wanted, strict=True)
+        ]
+        return apply_plans(self.func, self.visitor, self.plans)
 
 
 class _Lowering(threading.local):
     """What one thread's lowering has merged and not yet seen synchronized."""
 
     def __init__(self) -> None:
-        self.expected: dict[str, _Expected] = {}
+        self.merged: dict[str, _Merged] = {}
 
 
 @dataclass
@@ -80,14 +101,14 @@ class Session:
         """The pass that takes the place of TileLang's `MergeSharedMemoryAllocations`."""
 
         def transform(mod: Any, ctx: Any) -> Any:
-            self._lowering.expected = {}
+            self._lowering.merged = {}
             # Rule 6: reuse needs barriers, and with this switch no later pass inserts any
             # (TileLang issue 2416).
             may_reuse = not (disable_reuse or bool(ctx.config.get(DISABLE_SYNC, False)))
             scopes = ["shared.dyn"]
             if bool(ctx.config.get(MERGE_STATIC, False)):
                 scopes.append("shared")
-            for var, func in mod.functions.items():
+            for var, func in list(mod.functions.items()):
                 if isinstance(func, tvm.tirx.PrimFunc):
                     merged = self._merge(str(var.name_hint), func, scopes, may_reuse)
                     if merged is not func:
@@ -109,47 +130,34 @@ class Session:
         ]
         if not any(wanted):
             return func
-        rejected: list[list[tuple[Plan, Verdict]]] = [[] for launch in wanted for _ in launch]
-        for options in self._attempts(may_reuse):
-            plans = [
-                [plan_kernel(kernel, scope, **options) for scope in launch]
-                for kernel, launch in zip(kernels, wanted, strict=True)
-            ]
-            merged = apply_plans(func, visitor, plans)
-            synchronized = with_barriers(name, merged)
-            found = verdicts(name, synchronized, visitor, plans)
-            flat = [plan for launch in plans for plan in launch]
-            if self.unchecked or all(map(self._acceptable, flat, found)):
-                break
-            for earlier, plan, verdict in zip(rejected, flat, found, strict=True):
-                earlier.append((plan, verdict))
-        owners = [kernel for kernel, launch in zip(kernels, plans, strict=True) for _ in launch]
-        for kernel, plan, verdict, earlier in zip(owners, flat, found, rejected, strict=True):
-            self.plans.append(AppliedPlan(kernel, plan, verdict, tuple(earlier)))
-        self._lowering.expected[name] = _Expected(synchronized, visitor, plans)
-        return merged
+        merged = _Merged(func, visitor, kernels, wanted, self._attempts(may_reuse))
+        self._lowering.merged[name] = merged
+        return merged.next_merge()
 
-    def confirm(self, mod: Any) -> None:
-        """Called with the module as TileLang's own passes have synchronized it.
+    def confirm(self, mod: Any) -> Any:
+        """Checks what was merged, in a module that now has its barriers (rule 6).
 
-        It must be what the plans were checked on. If it is not, they are checked again, and one
-        that does not hold fails the compilation.
+        Plans that do not hold there are taken back: the function is merged anew with the next more
+        cautious ones and synchronized again, in the end with plans that share nothing.
         """
-        for var, func in mod.functions.items():
+        for var, func in list(mod.functions.items()):
             name = str(var.name_hint)
-            expected = self._lowering.expected.pop(name, None)
-            if expected is None or tvm.ir.structural_equal(func, expected.synchronized):
+            merged = self._lowering.merged.pop(name, None)
+            if merged is None:
                 continue
-            found = verdicts(name, func, expected.visitor, expected.plans)
-            flat = [plan for launch in expected.plans for plan in launch]
-            for plan, verdict in zip(flat, found, strict=True):
-                if not self.unchecked and not self._acceptable(plan, verdict):
-                    reasons = [violation.witness for violation in verdict.violations]
-                    why = "; ".join([*reasons, *verdict.uncovered])
-                    raise BackendError(
-                        f"{name}: the barriers that TileLang inserted do not separate the merged "
-                        f"{plan.scope} buffers: {why}"
-                    )
+            rejected: list[list[tuple[Plan, Verdict]]] = [[] for _ in merged.flat]
+            found = verdicts(name, func, merged.visitor, merged.plans)
+            while not self.unchecked and not all(map(self._acceptable, merged.flat, found)):
+                for earlier, plan, verdict in zip(rejected, merged.flat, found, strict=True):
+                    earlier.append((plan, verdict))
+                func = with_barriers(name, merged.next_merge())
+                found = verdicts(name, func, merged.visitor, merged.plans)
+            if rejected and rejected[0]:
+                mod.update_func(var, func)
+            rows = zip(merged.owners, merged.flat, found, rejected, strict=True)
+            for kernel, plan, verdict, earlier in rows:
+                self.plans.append(AppliedPlan(kernel, plan, verdict, tuple(earlier)))
+        return mod
 
     def _attempts(self, may_reuse: bool) -> Iterator[dict[str, str]]:
         """What to plan with, tightest first; the last shares nothing and always holds."""

@@ -1,7 +1,7 @@
-"""Checks a merged function on the IR that has its barriers, before it is handed on (rule 6).
+"""Checks a merged function on the IR that has its barriers (rule 6).
 
-TileLang inserts barriers behind the merge, with `ThreadSync`, which sees the aliases. What comes
-behind the merge is run on a copy, and the plan is checked there with no barrier assumed.
+TileLang inserts barriers behind the merge, with `ThreadSync`, which sees the aliases. The plan is
+checked on what that returns, with no barrier assumed.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def test_nvcc_compiles_the_merged_kernel(fixture: str) -> None:
 
 
 def test_thread_sync_sees_the_aliases() -> None:
-    """Rule 6: where Cs takes the stages' bytes, ThreadSync puts a barrier that it else would not."""
+    """Rule 6: where Cs takes the stages' bytes, ThreadSync adds the barrier that this needs."""
 
     def barriers(policy: str) -> int:
         with smemreuse.tilelang.merge(policy):
@@ -111,9 +111,9 @@ def test_inner_merge_wins_when_nested() -> None:
 
 
 def test_unknown_policy_is_named() -> None:
-    with pytest.raises(PlanError, match="unknown policy 'tight'; choose one of outer"):
-        with smemreuse.tilelang.merge("tight"):
-            pass
+    unknown = pytest.raises(PlanError, match="unknown policy 'tight'; choose one of outer")
+    with unknown, smemreuse.tilelang.merge("tight"):
+        pass
 
 
 def test_a_single_buffer_is_left_alone() -> None:

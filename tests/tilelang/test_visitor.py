@@ -35,7 +35,7 @@ def sequences(kernels: list[Kernel]) -> list[tuple[str, ...]]:
     for subject in subjects("", kernels):
         for policy in ("outer", "inner"):
             sequence = sequence_of(subject.kernel, subject.scope, policy)
-            data = analyze_entry(subject, policy, sequence)
+            data = analyze_entry(subject, policy, *sequence)
             entries = data["sequence"]
             assert isinstance(entries, list)
             for entry in entries:
