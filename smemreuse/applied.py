@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from smemreuse.analysis.bounds import upper_bound, variable_ranges
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.intrinsics import accesses_of, address_of
+from smemreuse.model.intrinsics import accesses_of
 from smemreuse.model.kernel import (
     Allocate,
     Assert,
@@ -29,6 +29,7 @@ from smemreuse.model.kernel import (
     While,
     walk_statements,
 )
+from smemreuse.model.pointers import Pointers, address_of
 
 UNKNOWN_SIZE = 2**40
 """Bytes; stands for a reach that is not known until it is cut to what the arena holds."""
@@ -57,7 +58,7 @@ def applied_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     pointers: dict[Var, tuple[Buffer, int]] = {}
     for stmt in walk_statements(kernel.body):
         if isinstance(stmt, Bind):
-            place = address_of(stmt.value, {})
+            place = address_of(stmt.value, Pointers())
             if place is not None and place.buffer in arenas and isinstance(place.offset, Const):
                 pointers[stmt.var] = (place.buffer, int(place.offset.value))
     if not pointers:
@@ -105,7 +106,7 @@ def _sizes(
     )
     owner = {buffer: var for var, buffer in separator.buffers.items()}
     for stmt in walk_statements(separator.block(kernel.body)):
-        for access in accesses_of(stmt, {}):
+        for access in accesses_of(stmt, Pointers()):
             reached = owner.get(access.buffer)
             if reached is None:
                 continue

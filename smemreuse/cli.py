@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from smemreuse import __version__
 from smemreuse.commands.analyze import analyze
 from smemreuse.commands.apply import apply
+from smemreuse.commands.check import check
 from smemreuse.commands.compare import compare
+from smemreuse.commands.explain import explain
 from smemreuse.commands.plan import plan
-from smemreuse.errors import SmemReuseError
+from smemreuse.errors import InputError, SmemReuseError
+from smemreuse.frontend.depth import TOO_DEEP
 
 
 class _Group(click.Group):
     """Turns the errors meant for the user into one line and their exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # names the terminal cannot write
         try:
             return super().invoke(ctx)
+        except RecursionError:
+            _exit_with(InputError(TOO_DEEP))
         except SmemReuseError as error:
-            click.echo(f"smemreuse: {error}", err=True)
-            sys.exit(error.exit_code)
+            _exit_with(error)
+
+
+def _exit_with(error: SmemReuseError) -> NoReturn:
+    click.echo(f"smemreuse: {error}", err=True)
+    sys.exit(error.exit_code)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,5 +48,5 @@ def main() -> None:
     """
 
 
-for command in (analyze, compare, plan, apply):
+for command in (compare, explain, analyze, plan, apply, check):
     main.add_command(command)

@@ -6,16 +6,15 @@ Each carries the exit code that the command line answers with, so no command nee
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
+
+E = TypeVar("E", bound="SmemReuseError")
 
 
 class SmemReuseError(Exception):
     """Base of all errors meant for the user; `str()` of it is one readable line."""
 
     exit_code = 2
-
-
-class InputError(SmemReuseError):
-    """A dump, plan or table that cannot be read: names the file, the line and the mend."""
 
     def __init__(self, message: str, *, file: Path | str | None = None, line: int | None = None):
         self.message = " ".join(message.split())
@@ -24,12 +23,18 @@ class InputError(SmemReuseError):
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        where = [part for part in (self.file, str(self.line) if self.line else None) if part]
-        return ": ".join([":".join(where), self.message] if where else [self.message])
+        if self.file is None:
+            return f"line {self.line}: {self.message}" if self.line else self.message
+        where = f"{_printable(self.file)}:{self.line}" if self.line else _printable(self.file)
+        return f"{where}: {self.message}"
 
-    def located(self, *, file: Path | str | None = None, line: int | None = None) -> InputError:
+    def located(self: E, *, file: Path | str | None = None, line: int | None = None) -> E:
         """The same error with the file and line filled in where they were not known yet."""
-        return InputError(self.message, file=self.file or file, line=self.line or line)
+        return type(self)(self.message, file=self.file or file, line=self.line or line)
+
+
+class InputError(SmemReuseError):
+    """A dump, plan or table that cannot be read: names the file, the line and the mend."""
 
 
 class PlanError(SmemReuseError):
@@ -38,3 +43,10 @@ class PlanError(SmemReuseError):
 
 class BackendError(SmemReuseError):
     """A compiler is missing, or differs from what the lowering hook was written for."""
+
+
+def _printable(name: str) -> str:
+    """A file name may hold line ends and bytes that are no text."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+    )

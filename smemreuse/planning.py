@@ -14,14 +14,19 @@ from smemreuse.analysis.policy import POLICIES
 from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
 from smemreuse.model.expr import Call, Const, Expr
-from smemreuse.model.kernel import Buffer, Kernel, unique_names
+from smemreuse.model.intrinsics import evaluated_call
+from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
-from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.model.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.planner import PACKERS, Problem, validate, with_conflicts, without_reuse
 from smemreuse.planner.problem import align_up
 
 POLICY_NAMES = (*POLICIES, "dataflow")
 """Attribution rules, and the proved combination of them, which is the default."""
+
+KEPT = "outer's sharing is kept, though the checker can neither prove nor refute it"
+"""The one exception to applying only what is proved, so that no kernel grows: what the compiler
+does by default, in a kernel whose arms are ordered by mbarriers that cannot be followed."""
 
 OBJECTIVES = ("bytes", "none")
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused."""
@@ -74,11 +79,11 @@ class _Planner:
         return self.pack(live, policy)
 
     def proved(self) -> Plan:
-        """The dataflow plan: as tight as can be proved, and never larger than outer's.
+        """The dataflow plan: as tight as can be proved, and never larger than a proved outer plan.
 
         Where mbarriers may order what static rules cannot (rules 4 and 5), a tighter plan is made
-        and kept if the checker proves it. Where outer's plan is smaller all the same, its sharing
-        is kept unless the checker refutes it.
+        and kept if the checker proves it. Where outer's plan is smaller all the same, it is taken
+        if the checker proves it, or if it hangs on mbarriers that the checker cannot follow.
         """
         plan = self._from(dataflow(self._kernel, self._scope))
         if self._objective == "none":
@@ -90,12 +95,11 @@ class _Planner:
                 plan = replace(traced, notes=("arms are ordered by mbarriers (rule 4)",))
         outer = self.attributed("outer")
         if outer.arena_bytes < plan.arena_bytes:
-            verdict = judge(self._kernel, outer)
-            if verdict.verdict != UNSOUND:
-                note = "outer's sharing is kept: " + (
-                    "neither proved nor refuted" if verdict.verdict == UNPROVED else "proved"
-                )
-                plan = replace(outer, policy="dataflow", notes=(note,))
+            verdict = judge(self._kernel, outer).verdict
+            if verdict == SOUND:
+                plan = replace(outer, policy="dataflow", notes=("outer's sharing is proved",))
+            elif verdict == UNPROVED and _uses_mbarriers(self._kernel):
+                plan = replace(outer, policy="dataflow", notes=(KEPT,))
         return plan
 
     def _from(self, found: Dataflow) -> Plan:
@@ -136,6 +140,11 @@ class _Planner:
             arena_expr=arena_expr,
             lower_bound_bytes=problem.lower_bound,
         )
+
+
+def _uses_mbarriers(kernel: Kernel) -> bool:
+    calls = map(evaluated_call, walk_statements(kernel.body))
+    return any(call is not None and call.op == "mbarrier_wait_parity" for call in calls)
 
 
 def _append_symbolic(

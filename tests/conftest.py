@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# In CI a failure must come back when the run is repeated, and a slow machine is no failure.
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 ROOT = Path(__file__).parent.parent
 DUMPS = ROOT / "fixtures" / "dumps"
@@ -25,9 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missing_tilelang = importlib.util.find_spec("tilelang") is None
     for item in items:
-        if "tilelang" in item.keywords and missing_tilelang:
+        if item.get_closest_marker("tilelang") and missing_tilelang:
             item.add_marker(pytest.mark.skip(reason="TileLang is not installed"))
-        if "gpu" in item.keywords and not _has_gpu():
+        if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 

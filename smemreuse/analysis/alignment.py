@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from smemreuse.analysis.touches import find_aliases, touches_of
+from smemreuse.errors import InputError
 from smemreuse.model.expr import Call, walk
 from smemreuse.model.kernel import Buffer, Kernel, element_bits, expressions_of, walk_statements
 
@@ -14,6 +15,11 @@ MIN_ALIGNMENT = 16
 
 SWIZZLE_ALIGNMENT = 1024
 """Bytes: the period of the 128-byte swizzle that TMA and MMA descriptors may ask for."""
+
+MAX_ALIGNMENT = 2**17
+"""Bytes: no larger power of two fits into the shared memory of any GPU."""
+
+_ALIGNMENTS = [2**exponent for exponent in range(MAX_ALIGNMENT.bit_length())]
 
 SMEM_ALIGNMENT_MAP = "tl.smem_alignment_map"
 
@@ -39,29 +45,39 @@ def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     worst case assumed for operands of TMA and of MMA descriptors; element size and 16 bytes hold
     in any case.
     """
-    explicit = _explicit(kernel)
+    recorded = recorded_alignments(kernel.attrs)
     swizzled = _swizzled_buffers(kernel)
     result = {}
     for buffer in kernel.allocations(scope):
-        recorded = _recorded(buffer.name, explicit)
-        implied = SWIZZLE_ALIGNMENT if buffer in swizzled and recorded is None else 1
         element = _power_of_two(element_bits(buffer.dtype) // 8)
-        result[buffer] = max(MIN_ALIGNMENT, element, recorded or 1, implied)
+        implied = SWIZZLE_ALIGNMENT if buffer in swizzled else 1
+        result[buffer] = max(MIN_ALIGNMENT, element, _required(buffer.name, recorded, implied))
     return result
 
 
-def _explicit(kernel: Kernel) -> Mapping[str, int]:
-    recorded = kernel.attrs.get(SMEM_ALIGNMENT_MAP)
+def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
+    """What lowering recorded, in bytes by buffer name; raises `InputError` for no alignment."""
+    recorded = attrs.get(SMEM_ALIGNMENT_MAP)
     if not isinstance(recorded, Mapping):
         return {}
+    for name, value in recorded.items():
+        if value not in _ALIGNMENTS:
+            raise InputError(
+                f"{SMEM_ALIGNMENT_MAP} gives buffer {name} an alignment that is no power of two "
+                f"up to {MAX_ALIGNMENT}"
+            )
     return {str(name): int(value) for name, value in recorded.items()}
 
 
-def _recorded(name: str, explicit: Mapping[str, int]) -> int | None:
-    """The recorded requirement of a buffer. The printer writes a second `Ws` as `Ws_1`."""
-    if name in explicit:
-        return explicit[name]
-    return explicit.get(re.sub(r"_\d+$", "", name))
+def _required(name: str, recorded: Mapping[str, int], implied: int) -> int:
+    """The recorded requirement of a buffer, or what its use implies where none is recorded.
+
+    The printer writes a second `Ws` as `Ws_1`. Whether `Ws_1` is that, or a name of its own, the
+    text does not say: so it gets the stricter of what `Ws` asks and what its own use implies.
+    """
+    if name in recorded:
+        return recorded[name]
+    return max(implied, recorded.get(re.sub(r"_\d+$", "", name), 1))
 
 
 def _power_of_two(value: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 from smemreuse.analysis.inflight import in_flight
 from smemreuse.analysis.linearize import linearize
@@ -190,6 +191,8 @@ class _Analysis:
         for stmt in block:
             if isinstance(stmt, If) and stmt.orelse and self._locality.is_divergent(stmt):
                 yield from self._pairs(stmt, stmt.then, stmt.orelse)
+            for part in self._locality.parts_of_warps(stmt):
+                yield from self._unseparable(stmt, part)
             for inner_block in nested_blocks(stmt):
                 yield from self._concurrent_pairs(inner_block)
 
@@ -208,6 +211,12 @@ class _Analysis:
                     if _waits(other) or _waits(stmt):
                         yield from self._pairs(stmt, (other,), (stmt,))
                 before.append(stmt)
+
+    def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
+        """Rule 6: among part of a warp no barrier can stand between two statements."""
+        reason = Reason(6, "no barrier can stand among the threads", stmt)
+        for one, two in combinations(self._buffers(block), 2):
+            yield frozenset((one, two)), reason
 
     def _pairs(self, stmt: If, one_arm: Block, other_arm: Block) -> Iterator[tuple[Pair, Reason]]:
         reason = Reason(4, "arms that threads of one block take at the same time", stmt)

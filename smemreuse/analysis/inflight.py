@@ -10,8 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smemreuse.model.expr import Call, Const, format_expr
-from smemreuse.model.intrinsics import Engine, MemoryAccess, evaluated_call
-from smemreuse.model.kernel import Block, Buffer, For, If, Stmt, While, nested_blocks
+from smemreuse.model.intrinsics import Engine, MemoryAccess, evaluated_call, leaves
+from smemreuse.model.kernel import (
+    Block,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    While,
+    nested_blocks,
+    walk_statements,
+)
 
 _COMMITS = {"ptx_commit_group": Engine.CP_ASYNC, "tma_store_arrive": Engine.TMA_STORE}
 _WAITS = {
@@ -47,16 +56,20 @@ def in_flight(body: Block, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]) ->
     `carried` has the loops at whose end an access may still be in flight: it lands in a later
     iteration.
     """
-    walker = _Walker(accesses)
+    returns = any(_returns(stmt) for stmt in walk_statements(body))
+    walker = _Walker(accesses, surely=not returns)
     left = walker.block(body, frozenset())
     walker.found.never_retired = {issued.buffer for issued in left}
     return walker.found
 
 
 class _Walker:
-    def __init__(self, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]):
+    def __init__(self, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], *, surely: bool):
+        """`surely` is whether every thread comes by every wait, as none does that has returned."""
         self.found = InFlight({}, set(), set())
         self._accesses = accesses
+        self._surely = surely
+        self._loops: dict[tuple[Stmt, frozenset[_Issued]], frozenset[_Issued]] = {}
 
     def block(self, block: Block, pending: frozenset[_Issued]) -> frozenset[_Issued]:
         for stmt in block:
@@ -81,11 +94,19 @@ class _Walker:
         return pending
 
     def _loop(self, stmt: For | While, pending: frozenset[_Issued]) -> frozenset[_Issued]:
+        known = self._loops.get((stmt, pending))
+        if known is not None:
+            return known
+        before, self._surely = self._surely, self._surely and not leaves(stmt)
         after = self.block(stmt.body, pending)
-        after = self.block(stmt.body, after | pending)
+        if not after <= pending:  # the next iteration begins with more on its way
+            after = self.block(stmt.body, after | pending)
+        self._surely = before
         self.found.carried |= {(stmt, issued.buffer) for issued in after}
         runs = isinstance(stmt, For) and isinstance(stmt.extent, Const) and stmt.extent != Const(0)
-        return after if runs else after | pending
+        result = after if runs else after | pending
+        self._loops[stmt, pending] = result
+        return result
 
     def _intrinsic(self, call: Call, stmt: Stmt, pending: frozenset[_Issued]) -> frozenset[_Issued]:
         committing = _COMMITS.get(call.op)
@@ -94,10 +115,17 @@ class _Walker:
                 _Issued(one.buffer, one.engine, True, one.slot) if one.engine is committing else one
                 for one in pending
             )
+        if not self._surely:
+            return pending  # a `break` may have jumped over this wait
         retired = frozenset(one for one in pending if _retires(call, one))
         for one in retired:
             self.found.retired_by.setdefault(one.buffer, []).append(stmt)
         return pending - retired
+
+
+def _returns(stmt: Stmt) -> bool:
+    call = evaluated_call(stmt)
+    return call is not None and call.op in ("thread_return", "ret", "return")
 
 
 def _retires(call: Call, issued: _Issued) -> bool:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from smemreuse.analysis.policy import Policy
-from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
+from smemreuse.analysis.touches import (
+    find_aliases,
+    touches_of,
+    touches_of_bind,
+    touches_of_store,
+)
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
+    VIRTUAL_THREAD,
     WARP_SPECIALIZATION,
     Allocate,
     Assert,
@@ -27,7 +33,7 @@ from smemreuse.model.kernel import (
 )
 from smemreuse.model.sequence import Linearization, StmtEntry, Touch
 
-_SCOPE_ATTRS = ("extern_scope", "virtual_thread")
+_SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
 
 
 def linearize(kernel: Kernel, scope: str, policy: Policy) -> Linearization:
@@ -67,10 +73,7 @@ class _Linearizer:
             self._new_scope(stmt)
 
     def _bind(self, stmt: Bind) -> None:
-        # An address merely bound is counted where it is used; contents are read here and now.
-        if stmt.var in self._aliases:
-            return
-        touches = touches_of(stmt.value, self._aliases)
+        touches = touches_of_bind(stmt, self._aliases)
         if self._open:
             self._touch(touches)
         else:

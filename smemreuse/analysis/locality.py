@@ -35,6 +35,9 @@ from smemreuse.model.sequence import Access
 MAX_VALUES = 64
 """Values of a loop variable that are enumerated one by one."""
 
+MAX_STEPS = 5_000
+"""Statements that one proof may follow, loops iterated."""
+
 MAX_LANES = 1 << 16
 """Threads times iterations that are enumerated at once."""
 
@@ -52,13 +55,16 @@ class Locality:
         self._entry: dict[Stmt, Threads | None] = {}
         self._thread_vars: set[Var] = set()
         self._counting = True
+        self._steps_left = MAX_STEPS
         self._threads_leave = any(
             call is not None and call.op in ("thread_return", "ret", "return")
             for call in map(evaluated_call, walk_statements(body))
         )
         self._body = body
         axes = thread_axes(body)
+        self._thread_count = 0
         if axes is not None:
+            self._thread_count = int(np.prod(list(axes.values())))
             threads = Threads(np.arange(int(np.prod(list(axes.values())))))
             self._enter(body, threads, axes)
 
@@ -71,6 +77,7 @@ class Locality:
         if leaves(loop) or self._threads_leave:
             return False  # an iteration may be cut short, or not all threads are there
         needed = self._read_outside(loop, buffer, size)
+        self._steps_left = MAX_STEPS
         for value in self._values(loop, buffer, threads):
             written = np.zeros(size, dtype=bool)
             if self._exposed(loop.body, buffer, threads.bind(loop.var, value), written):
@@ -88,6 +95,33 @@ class Locality:
         if condition is None:
             return self._depends_on_thread(stmt.condition)
         return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
+
+    def parts_of_warps(self, stmt: Stmt) -> Iterator[Block]:
+        """The blocks of a branch or loop that part of a warp may enter without the rest."""
+        threads = self._entry.get(stmt)
+        if isinstance(stmt, If):
+            condition = evaluate(stmt.condition, threads) if threads is not None else None
+            if threads is None or condition is None:
+                if threads is None or self._depends_on_thread(stmt.condition):
+                    yield from (stmt.then, stmt.orelse)
+            elif isinstance(condition, np.ndarray):
+                mask = np.not_equal(condition, 0)
+                for block, chosen in ((stmt.then, mask), (stmt.orelse, ~mask)):
+                    if not self._whole_warps(threads.ids[chosen]):
+                        yield block
+        elif isinstance(stmt, (For, While)):
+            rounds = stmt.extent if isinstance(stmt, For) else stmt.condition
+            if self._depends_on_thread(rounds):
+                yield stmt.body
+
+    def _whole_warps(self, ids: np.ndarray) -> bool:
+        """Whether these are all threads of the warps that they are in."""
+        present = np.zeros(-(-self._thread_count // 32) * 32, dtype=bool)
+        present[ids] = True
+        warps = present.reshape(-1, 32)
+        sizes = np.minimum(self._thread_count - 32 * np.arange(len(warps)), 32)
+        there = warps.sum(axis=1)
+        return bool(((there == 0) | (there == sizes)).all())
 
     # How threads get to a statement -------------------------------------------------------------
 
@@ -153,6 +187,9 @@ class Locality:
                 threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
             if buffer not in self._buffers(stmt):
                 continue
+            self._steps_left -= 1
+            if self._steps_left < 0:
+                return True  # no proof within the budget
             for access in self._accesses[stmt]:
                 if access.buffer is buffer and self._exposed_by(access, threads, written):
                     return True

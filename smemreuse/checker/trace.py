@@ -183,6 +183,8 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _run(self, block: Block, agent: Agent) -> Steps:
+        if agent.threads.count == 0:
+            return
         skip = 0
         for index, stmt in enumerate(block):
             if index < skip:

@@ -19,15 +19,15 @@ from smemreuse.report.tables import analyze_table, console
 
 @click.command()
 @click.argument("file", type=click.Path())
-@policy_option("outer")
+@policy_option
 @format_option
 def analyze(file: str, policy: str, output_format: str) -> None:
     """List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live ranges."""
     found = read_subjects([file])
     note_if_empty(found, [file])
-    sequences = [(subject, sequence_of(subject.kernel, subject.scope, policy)) for subject in found]
+    rows = [(each, policy, *sequence_of(each.kernel, each.scope, policy)) for each in found]
     if output_format == "json":
-        emit_json("analyze", [analyze_entry(subject, policy, seq) for subject, seq in sequences])
+        emit_json("analyze", [analyze_entry(*row) for row in rows])
     else:
         out = console()
-        emit_tables(analyze_table(out, subject, policy, seq) for subject, seq in sequences)
+        emit_tables(analyze_table(out, *row) for row in rows)

@@ -7,37 +7,70 @@ from pathlib import Path
 import click
 
 from smemreuse.commands.common import objective_option, packer_option, policy_option
-from smemreuse.errors import InputError
+from smemreuse.errors import InputError, PlanError, SmemReuseError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import read_dump
-from smemreuse.planning import plan_kernel
+from smemreuse.model.kernel import Kernel
+from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import UNPROVED
+from smemreuse.planning import KEPT, judge, plan_kernel
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
-@policy_option("outer")
+@policy_option
 @packer_option
 @objective_option
-def apply(file: str, output: str, force: bool, policy: str, packer: str, objective: str) -> None:
+@click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
+def apply(
+    file: str,
+    output: str,
+    force: bool,
+    policy: str,
+    packer: str,
+    objective: str,
+    unchecked: bool,
+) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
     options = {"policy": policy, "packer": packer, "objective": objective}
-    merged = merge_text(
-        read_dump(file), lambda kernel, scope: plan_kernel(kernel, scope, **options)
-    )
+
+    def planned(kernel: Kernel, scope: str) -> Plan:
+        plan = plan_kernel(kernel, scope, **options)
+        if not unchecked:
+            _require_proof(kernel, plan)
+        return plan
+
+    try:
+        merged = merge_text(read_dump(file), planned)
+    except SmemReuseError as error:
+        raise error.located(file=file) from None
+    data = merged.source.encode()  # as bytes: no terminal's encoding, no change of line ends
     if output == "-":
-        click.echo(merged.source, nl=False)
+        click.echo(data, nl=False)
     else:
-        _write(Path(output), merged.source, force)
+        _write(Path(output), data, force)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
 
 
-def _write(path: Path, text: str, force: bool) -> None:
+def _require_proof(kernel: Kernel, plan: Plan) -> None:
+    """A plan that is not proved is not applied, but for sharing that the compiler has too."""
+    verdict = judge(kernel, plan)
+    kept = verdict.verdict == UNPROVED and KEPT in plan.notes
+    if not verdict.sound and not kept:
+        reasons = [violation.witness for violation in verdict.violations] + [*verdict.uncovered]
+        raise PlanError(
+            f"{kernel.name}: policy {plan.policy} is {verdict.verdict}: {reasons[0]}; "
+            "use policy dataflow, or --unchecked"
+        )
+
+
+def _write(path: Path, data: bytes, force: bool) -> None:
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
+        with path.open("wb" if force else "xb") as stream:
+            stream.write(data)
     except FileExistsError:
         raise InputError("exists already; --force overwrites it", file=path) from None
     except OSError as error:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
 
 import click
 from rich.console import RenderableType
@@ -16,8 +15,6 @@ from smemreuse.planning import OBJECTIVES, POLICY_NAMES
 from smemreuse.report.data import Data, Subject, subjects
 from smemreuse.report.tables import console
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 format_option = click.option(
     "--format",
     "output_format",
@@ -25,6 +22,13 @@ format_option = click.option(
     default="table",
     show_default=True,
     help="For people or for programs.",
+)
+policy_option = click.option(
+    "--policy",
+    type=click.Choice(list(POLICY_NAMES)),
+    default="dataflow",
+    show_default=True,
+    help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
 )
 packer_option = click.option(
     "--packer",
@@ -40,16 +44,6 @@ objective_option = click.option(
     show_default=True,
     help="`bytes`: the smallest arena; `none`: side by side.",
 )
-
-
-def policy_option(default: str) -> Callable[[F], F]:
-    return click.option(
-        "--policy",
-        type=click.Choice(list(POLICY_NAMES)),
-        default=default,
-        show_default=True,
-        help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
-    )
 
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:

@@ -21,7 +21,7 @@ from smemreuse.report.tables import console, plan_table
 
 @click.command()
 @click.argument("file", type=click.Path())
-@policy_option("outer")
+@policy_option
 @packer_option
 @objective_option
 @format_option

@@ -15,6 +15,10 @@ def _literal(node: ast.expr) -> object:
     """A function attribute's value; calls such as `T.target({...})` give their only argument."""
     if isinstance(node, ast.Constant):
         return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _literal(node.operand)
+        if isinstance(value, (int, float)):
+            return -value
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         return {str(_literal(key)): _literal(value) for key, value in pairs if key is not None}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NoReturn, Protocol, TypeAlias
 
 from smemreuse.errors import InputError
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, same
 from smemreuse.model.kernel import Buffer
 
 Value: TypeAlias = Buffer | Expr
@@ -23,6 +23,8 @@ class Names(Protocol):
     prefixes: frozenset[str]
 
     def lookup(self, node: ast.Name) -> Value: ...
+
+    def defines(self, name: str) -> bool: ...
 
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
@@ -79,6 +81,17 @@ _NODE_NAMES = {
 }
 
 _LITERAL_TYPES = ("int", "uint", "float", "bfloat", "bool", "boolean")
+_NARROW_FLOATS = ("float8_", "float6_", "float4_")
+_MAX_BITS = 1024
+
+# How many operands TIR has for what is read into its parts later, by the model's names.
+_ARITY = {
+    **{name: 2 for kind, name in _OPERATORS.items() if kind not in (ast.Not, ast.Invert)},
+    **dict.fromkeys(("mod", "min", "max", "cast", "broadcast", "handle_add_byte_offset"), 2),
+    **dict.fromkeys(("ramp", "select", "if_then_else"), 3),
+    **dict.fromkeys(("not", "address_of"), 1),
+    "tvm_access_ptr": 5,
+}
 
 
 def fail(node: ast.AST, message: str) -> NoReturn:
@@ -143,6 +156,8 @@ class ExpressionReader:
             return Const("None")
         if isinstance(node.value, bool):
             return Const(int(node.value))
+        if isinstance(node.value, int) and node.value.bit_length() > _MAX_BITS:
+            fail(node, f"a literal of more than {_MAX_BITS} bits is no integer of TIR's")
         if isinstance(node.value, (int, float, str)):
             return Const(node.value)
         fail(node, f"cannot read the literal {_excerpt(node)}")
@@ -178,12 +193,11 @@ class ExpressionReader:
         return Call(self._operator(node.ops[0], node), (left, right))
 
     def _subscript(self, node: ast.Subscript) -> Expr:
-        if isinstance(node.value, ast.Attribute):  # A.strides[0], metadata["..."][0]
-            return Call("subscript", (self.read(node.value),))
-        if isinstance(node.value, ast.Name) and node.value.id == "metadata":
-            return Const(_excerpt(node))
-        if isinstance(node.value, ast.Subscript):
-            return self._subscript(node.value)
+        if isinstance(node.value, ast.Attribute):  # A.strides[0]
+            return Call("subscript", (self.read(node.value), *self.indices(node)))
+        table = node.value if isinstance(node.value, ast.Subscript) else node
+        if isinstance(table.value, ast.Name) and table.value.id == "metadata":
+            return Const(_excerpt(table))  # metadata["..."][0]
         target = self.value(node.value)
         if not isinstance(target, Buffer):
             fail(node, f"`{_excerpt(node.value)}` is indexed but is not a buffer")
@@ -202,19 +216,11 @@ class ExpressionReader:
             fail(node, "a slice of a buffer needs both ends")
         base = self.read(node.lower)
         stride = self.read(node.step) if node.step is not None else Const(1)
-        extent = self.difference(node.upper, node.lower)
+        extent = difference(self.read(node.upper), base)
         if isinstance(extent, Const) and isinstance(extent.value, int):
             if isinstance(stride, Const) and isinstance(stride.value, int) and stride.value:
                 return Call("ramp", (base, stride, Const(extent.value // stride.value)))
         return Call("ramp", (base, stride, Call("floordiv", (extent, stride))))
-
-    def difference(self, upper: ast.expr, lower: ast.expr) -> Expr:
-        """`upper - lower`, exact where the printer wrote `upper` as `lower + constant`."""
-        rest, constant = _split_constant(upper)
-        base, offset = _split_constant(lower)
-        if _dump(rest) == _dump(base):
-            return Const(constant - offset)
-        return Call("sub", (self.read(upper), self.read(lower)))
 
     def _attribute(self, node: ast.Attribute) -> Value:
         name = script_name(node, self._names.prefixes)
@@ -228,7 +234,7 @@ class ExpressionReader:
                 if node.attr == "elem_offset":
                     return target.elem_offset
                 return Call(node.attr, (Const(target.name),))
-        return Call("attribute", (Const(_excerpt(node)),))
+        return Call("attribute", (Const(_excerpt(node)), *self._receiver(node.value)))
 
     def _call(self, node: ast.Call) -> Expr:
         name = script_name(node.func, self._names.prefixes)
@@ -242,7 +248,10 @@ class ExpressionReader:
         arguments += [self.read(keyword.value) for keyword in node.keywords]
         if len(arguments) == 1 and isinstance(arguments[0], Const) and _is_type(name):
             return arguments[0]  # T.float16(0.0) is a literal
-        return Call(_NODE_NAMES.get(name, name), tuple(arguments))
+        op = _NODE_NAMES.get(name, name)
+        if len(arguments) != _ARITY.get(op, len(arguments)):
+            fail(node, f"T.{name} needs {_ARITY[op]} arguments, found {len(arguments)}")
+        return Call(op, tuple(arguments))
 
     def _let(self, node: ast.Call) -> Expr:
         """`T.Let(body, where={var: value})`, as the arguments of TIR's node: var, value, body."""
@@ -262,9 +271,20 @@ class ExpressionReader:
                 target = self._names.lookup(node.func.value)
                 if isinstance(target, Buffer) and node.args:
                     return self.vload(target, node)
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else _excerpt(node.func)
-        arguments = [self.read(argument) for argument in node.args]
-        return Call("call_global", (Const(name), *arguments))
+        if not isinstance(node.func, (ast.Attribute, ast.Name)):
+            fail(node, f"cannot read the call of `{_excerpt(node.func)}`")
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        operands = (*self._receiver(node.func), *map(self.read, arguments))
+        return Call("call_global", (Const(name), *operands))
+
+    def _receiver(self, node: ast.expr) -> tuple[Expr, ...]:
+        """What a method is called on: nothing where it is the name of a module or a function."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if isinstance(node, ast.Name) and not self._names.defines(node.id):
+            return ()
+        return (self.read(node),)
 
     def vload(self, buffer: Buffer, node: ast.Call) -> Load:
         """A predicated vector load, `buffer.vload([indices], predicate=...)`."""
@@ -283,23 +303,30 @@ class ExpressionReader:
 
 
 def _is_type(name: str) -> bool:
-    return name.rstrip("0123456789") in _LITERAL_TYPES or name.startswith("float8_")
+    return name.rstrip("0123456789") in _LITERAL_TYPES or name.startswith(_NARROW_FLOATS)
 
 
-def _split_constant(node: ast.expr) -> tuple[ast.expr | None, int]:
-    """`(x, c)` for `x + c`, `(None, c)` for a literal, `(node, 0)` for anything else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return (None, node.value)
-    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
-        if isinstance(node.right.value, int) and isinstance(node.op, (ast.Add, ast.Sub)):
-            rest, constant = _split_constant(node.left)
-            sign = 1 if isinstance(node.op, ast.Add) else -1
-            return (rest, constant + sign * node.right.value)
-    return (node, 0)
+def difference(upper: Expr, lower: Expr) -> Expr:
+    """`upper - lower`, exact where the printer wrote `upper` as `lower + constant`."""
+    rest, constant = _split_constant(upper)
+    base, offset = _split_constant(lower)
+    if rest is base or (rest is not None and base is not None and same(rest, base)):
+        return Const(constant - offset)
+    return Call("sub", (upper, lower))
 
 
-def _dump(node: ast.expr | None) -> str:
-    return "" if node is None else ast.dump(node)
+def _split_constant(expr: Expr) -> tuple[Expr | None, int]:
+    """`(x, c)` for `x + c`, `(None, c)` for a literal, `(expr, 0)` for anything else."""
+    constant = 0
+    while isinstance(expr, Call) and expr.op in ("add", "sub") and len(expr.args) == 2:
+        term = expr.args[1]
+        if not isinstance(term, Const) or not isinstance(term.value, int):
+            break
+        constant += term.value if expr.op == "add" else -term.value
+        expr = expr.args[0]
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return (None, constant + expr.value)
+    return (expr, constant)
 
 
 def _excerpt(node: ast.AST) -> str:

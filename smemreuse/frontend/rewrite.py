@@ -16,15 +16,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smemreuse.errors import PlanError
+from smemreuse.frontend.buffers import arguments_of
+from smemreuse.frontend.places import Places
+from smemreuse.frontend.script import write_script
 from smemreuse.frontend.statements import FunctionText
 from smemreuse.frontend.text import Dump, DumpFunction
-from smemreuse.model.expr import format_expr
+from smemreuse.model.expr import Const, Expr, format_expr
 from smemreuse.model.kernel import THREAD_EXTENT, Attr, Buffer, Kernel, walk_statements
 from smemreuse.model.sequence import Plan
 
 Planner = Callable[[Kernel, str], Plan]
 
 _ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as Python's tokenizer ends lines
 
 
 @dataclass(frozen=True)
@@ -48,76 +52,99 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
             for scope in kernel.shared_scopes():
                 if len(kernel.allocations(scope)) < 2:
                     continue
+                _refuse_shared_allocations(function, kernel, scope)
                 plan = planner(kernel, scope)
-                editor.apply(function, kernel, plan)
+                try:
+                    editor.apply(function.text, kernel, plan)
+                except PlanError as error:
+                    raise error.located(line=plan.buffers[0].line) from None
+                size = _arena_size(plan)
                 summary.append(
                     f"{function.name}: {len(plan.buffers)} {scope} buffers of "
-                    f"{plan.total_bytes:,} bytes in an arena of {_arena_size(plan)} bytes"
+                    f"{plan.total_bytes:,} bytes in an arena of {format_expr(size)} bytes"
                 )
     return MergedText(editor.result(), tuple(summary))
 
 
-def _arena_size(plan: Plan) -> str:
-    return format_expr(plan.arena_expr) if plan.arena_expr else str(plan.arena_bytes)
+def _refuse_shared_allocations(function: DumpFunction, kernel: Kernel, scope: str) -> None:
+    """Each kernel has an arena of its own, so none may be made for what another one uses too."""
+    for other in function.kernels:
+        for buffer in other.allocations(scope) if other is not kernel else ():
+            if buffer in kernel.allocations(scope):
+                raise PlanError(
+                    f"{buffer.name} is used by {kernel.name} and {other.name}; allocate it in each",
+                    line=buffer.line,
+                )
+
+
+def _arena_size(plan: Plan) -> Expr:
+    return plan.arena_expr or Const(plan.arena_bytes)
 
 
 class _Editor:
     """Line edits of a source text, collected first and made from the end."""
 
     def __init__(self, source: str):
-        self._lines = source.splitlines(keepends=True)
+        self._lines = _LINE.findall(source)
         self._used = set(re.findall(r"\w+", source))
         self._edits: list[tuple[int, int, list[str]]] = []  # from line, to line (0-based), new text
 
     def result(self) -> str:
         lines = list(self._lines)
         for start, end, text in sorted(self._edits, key=lambda edit: edit[:2], reverse=True):
-            lines[start:end] = [f"{line}\n" for line in text]
+            line_end = re.sub(r"[^\r\n]", "", self._lines[start]) or "\n"
+            lines[start:end] = [f"{line}{line_end}" for line in text]
         return "".join(lines)
 
-    def apply(self, function: DumpFunction, kernel: Kernel, plan: Plan) -> None:
+    def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
         arena = self._fresh(_ARENA_NAMES[plan.scope])
-        line, indent = self._arena_place(function.text, kernel, plan)
-        size, scope = _arena_size(plan), plan.scope
-        self._edits.append(
-            (line, line, [f'{indent}{arena} = T.alloc_buffer(({size},), "uint8", scope="{scope}")'])
-        )
         for buffer in plan.buffers:
-            self._replace(function.text.spans[buffer], buffer, arena, _offset(plan, buffer))
+            self._replace(text.spans[buffer], buffer, arena, _offset(plan, buffer))
+        prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
+        size = write_script(_arena_size(plan), prefix)
+        make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
+        line, indent = self._arena_place(text, kernel, plan)
+        self._edits.append((line, line, [indent + make]))
 
-    def _replace(self, node: ast.Assign, buffer: Buffer, arena: str, offset: str) -> None:
+    def _replace(self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr) -> None:
         indent = self._whole_line(node)
+        call = _allocating_call(node)
+        prefix = _script_prefix(call)
         pointer = self._fresh(f"{buffer.name}_ptr")
-        handle = f'T.handle("{buffer.dtype}", "{buffer.scope}")'
-        address = f"T.handle_add_byte_offset({arena}.data, {offset})"
-        view = f"{buffer.name} = {_view_call(node, pointer)}"
+        handle = f'{prefix}.handle("{buffer.dtype}", "{buffer.scope}")'
+        place = write_script(offset, prefix)
+        address = f"{prefix}.handle_add_byte_offset({arena}.data, {place})"
+        view = f"{buffer.name} = {_view_call(call, pointer)}"
         new = [f"{indent}{pointer}: {handle} = {address}", f"{indent}{view}"]
         self._edits.append((node.lineno - 1, node.end_lineno or node.lineno, new))
 
-    def _whole_line(self, node: ast.stmt) -> str:
-        """The indentation of a statement that has its lines to itself."""
-        before = self._lines[node.lineno - 1][: node.col_offset]
+    def _whole_line(self, node: ast.Assign) -> str:
+        """The indentation of an allocation that has its lines to itself."""
         last = self._lines[(node.end_lineno or node.lineno) - 1].encode()
         after = last[node.end_col_offset or 0 :].decode(errors="replace").strip()
-        if before.strip() or (after and not after.startswith("#")):
-            raise PlanError(f"line {node.lineno}: the allocation shares its line; give it its own")
-        return before
+        indent = self._indent(node)
+        if indent is None or (after and not after.startswith("#")):
+            raise PlanError("the allocation shares its line; give it its own", line=node.lineno)
+        return indent
+
+    def _indent(self, node: ast.stmt) -> str | None:
+        """What stands before a statement that begins its line; None before one that does not."""
+        before = self._lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        return None if before.strip() else before
 
     def _arena_place(self, text: FunctionText, kernel: Kernel, plan: Plan) -> tuple[int, str]:
-        """The line before which the arena goes, behind the first launch, and its indentation."""
-        for stmt in walk_statements(kernel.body):
-            if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.line is not None:
-                node = text.launches[stmt.line]
-                if isinstance(node, ast.With):
-                    first = node.body[0]
-                    return first.lineno - 1, " " * first.col_offset
-                return node.end_lineno or node.lineno, " " * node.col_offset
-        spans = sorted(
-            (text.spans[buffer] for buffer in plan.buffers), key=lambda node: node.lineno
+        """The line before which the arena goes, with its indentation."""
+        places = Places(text)
+        allocations = [text.spans[buffer] for buffer in plan.buffers]
+        for place in places.candidates(_launch(text, kernel), allocations):
+            indent = self._indent(place.node)
+            if indent is not None and places.sees(place, [_arena_size(plan)]):
+                return place.node.lineno - 1, indent
+        raise PlanError(
+            f"no place for an arena in {kernel.name}: its size is not known before the first "
+            "allocation; move the allocations behind what their sizes are made of",
+            line=min(node.lineno for node in allocations),
         )
-        if min(node.col_offset for node in spans) != spans[0].col_offset:
-            raise PlanError(f"{kernel.name} launches no threads, so there is no place for an arena")
-        return spans[0].lineno - 1, " " * spans[0].col_offset
 
     def _fresh(self, name: str) -> str:
         candidate, count = name, 0
@@ -128,19 +155,37 @@ class _Editor:
         return candidate
 
 
-def _offset(plan: Plan, buffer: Buffer) -> str:
+def _launch(text: FunctionText, kernel: Kernel) -> ast.stmt | None:
+    for stmt in walk_statements(kernel.body):
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.line is not None:
+            return text.launches[stmt.line]
+    return None
+
+
+def _offset(plan: Plan, buffer: Buffer) -> Expr:
     if buffer in plan.symbolic_offsets:
-        return format_expr(plan.symbolic_offsets[buffer])
-    return str(plan.offsets.get(buffer, 0))  # a buffer that nothing touches disturbs nobody at 0
+        return plan.symbolic_offsets[buffer]
+    return Const(plan.offsets.get(buffer, 0))  # a buffer nothing touches disturbs nobody at 0
 
 
-def _view_call(node: ast.Assign, pointer: str) -> str:
+def _allocating_call(node: ast.Assign) -> ast.Call:
+    if not isinstance(node.value, ast.Call):
+        raise PlanError("several definitions in one statement; split it", line=node.lineno)
+    return node.value
+
+
+def _script_prefix(call: ast.Call) -> str:
+    """The `T` of the file, from a call of it."""
+    return ast.unparse(call.func).partition(".")[0]
+
+
+def _view_call(call: ast.Call, pointer: str) -> str:
     """`T.decl_buffer(...)` with the arguments of the `T.alloc_buffer(...)` that it replaces."""
-    call = node.value
-    assert isinstance(call, ast.Call)
-    assert isinstance(call.func, ast.Attribute)
-    keywords = [keyword for keyword in call.keywords if keyword.arg != "annotations"]
+    given = arguments_of(call)
+    given.pop("annotations", None)
+    positional = [given.pop(name) for name in ("shape", "dtype") if name in given]
     data = ast.keyword(arg="data", value=ast.Name(id=pointer, ctx=ast.Load()))
-    func = ast.Attribute(value=call.func.value, attr="decl_buffer", ctx=ast.Load())
-    text = ast.unparse(ast.Call(func=func, args=call.args, keywords=[data, *keywords]))
+    keywords = [ast.keyword(arg=name, value=value) for name, value in given.items()]
+    func = ast.Name(id=f"{_script_prefix(call)}.decl_buffer", ctx=ast.Load())
+    text = ast.unparse(ast.Call(func=func, args=positional, keywords=[data, *keywords]))
     return text if '"' in text else text.replace("'", '"')

@@ -10,12 +10,15 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from smemreuse.analysis.alignment import recorded_alignments
 from smemreuse.errors import InputError
 from smemreuse.frontend.attributes import literal_dict
-from smemreuse.frontend.expressions import ExpressionReader, Value, fail, script_name
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.frontend.buffers import BufferReader, is_allocation, need
+from smemreuse.frontend.expressions import ExpressionReader, Value, difference, fail, script_name
+from smemreuse.model.expr import Call, Const, Expr, Load, Var
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
+    VIRTUAL_THREAD,
     Allocate,
     Assert,
     Attr,
@@ -40,17 +43,29 @@ _LOOP_KINDS = {
     "thread_binding": "thread_binding",
 }
 _HANDLE_TYPES = ("handle", "ptr")
+_TYPED_CALLS = ("call_extern", "call_pure_extern", "call_intrin", "call_pure_intrin")
 _IGNORED = ("func_attr", "reads", "writes", "sblock_attr", "block_attr")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A name, what it stands for, and the statement that defines it."""
+
+    name: str
+    value: Value
+    node: ast.stmt
 
 
 @dataclass
 class FunctionText:
     """What reading one function gave: its tree, and where in the source its parts stand."""
 
-    body: Block
-    attrs: dict[str, object]
+    nodes: Sequence[ast.stmt]
+    body: Block = ()
+    attrs: dict[str, object] = field(default_factory=dict)
     spans: dict[Buffer, ast.Assign] = field(default_factory=dict)
     launches: dict[int, ast.stmt] = field(default_factory=dict)  # by line, for thread launches
+    definitions: list[Definition] = field(default_factory=list)
 
 
 class StatementReader:
@@ -58,11 +73,13 @@ class StatementReader:
 
     def __init__(self, prefixes: frozenset[str], *, lenient: bool):
         self.prefixes = prefixes
-        self.text = FunctionText((), {})
+        self.text = FunctionText(())
+        self._here: ast.stmt | None = None
         self._lenient = lenient
         self._scopes: list[dict[str, Value]] = [{}]
         self._env_threads: dict[Var, str] = {}
         self._expr = ExpressionReader(self)
+        self._buffers = BufferReader(self._expr)
 
     # Names --------------------------------------------------------------------------------------
 
@@ -76,10 +93,15 @@ class StatementReader:
         self._scopes[0][node.id] = value
         return value
 
+    def defines(self, name: str) -> bool:
+        return any(name in scope for scope in self._scopes)
+
     def _define(self, target: ast.expr, value: Value) -> None:
         if not isinstance(target, ast.Name):
             fail(target, f"cannot define `{ast.unparse(target)}`")
         self._scopes[-1][target.id] = value
+        if self._here is not None:
+            self.text.definitions.append(Definition(target.id, value, self._here))
 
     def _new_var(self, target: ast.expr) -> Var:
         var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target))
@@ -91,10 +113,10 @@ class StatementReader:
     def function(self, node: ast.FunctionDef) -> FunctionText:
         for argument in node.args.args:
             self._scopes[-1][argument.arg] = self._parameter(argument)
-        self.text.body = self.block(node.body)
-        return self.text
+        return self.fragment(node.body)
 
     def fragment(self, statements: Sequence[ast.stmt]) -> FunctionText:
+        self.text.nodes = statements
         self.text.body = self.block(statements)
         return self.text
 
@@ -102,7 +124,7 @@ class StatementReader:
         annotation = argument.annotation
         if isinstance(annotation, ast.Call):
             if script_name(annotation.func, self.prefixes) in ("Buffer", "Tensor"):
-                return self._buffer(argument.arg, annotation, data=Var(argument.arg))
+                return self._buffers.parameter(argument.arg, annotation)
         return Var(argument.arg)
 
     def block(self, statements: Sequence[ast.stmt]) -> Block:
@@ -117,6 +139,7 @@ class StatementReader:
         """Statements up to the end of the block; a statement-form `T.attr` takes all behind it."""
         result: list[Stmt] = []
         for index, node in enumerate(statements):
+            self._here = node
             attr = self._attr_statement(node)
             if attr is not None:
                 result.append(attr(self._rest(statements[index + 1 :])))
@@ -144,24 +167,26 @@ class StatementReader:
         if name == "launch_thread":
             tag, var = self._thread_axis(call, target)
             extent = self._expr.read(call.args[1])
+            if tag.startswith("vthread"):
+                return lambda body: Attr(VIRTUAL_THREAD, Const(tag), extent, body, var, line)
             self.text.launches[line] = node
             return lambda body: Attr(THREAD_EXTENT, Const(tag), extent, body, var, line)
         if name == "attr":
-            self._arity(call, 3)
-            key = self._string(call.args[1])
+            need(call, 3)
+            key = self._buffers.string(call.args[1])
             attr_node, value = self._expr.read(call.args[0]), self._expr.read(call.args[2])
             return lambda body: Attr(key, attr_node, value, body, None, line)
         return None
 
     def _thread_axis(self, call: ast.Call, target: ast.expr | None) -> tuple[str, Var]:
         """`T.launch_thread("threadIdx.x", n)`; an axis used earlier is given by its variable."""
-        self._arity(call, 2)
+        need(call, 2)
         axis = call.args[0]
         if isinstance(axis, ast.Name):
             var = self.lookup(axis)
             if isinstance(var, Var):
                 return (self._env_threads.get(var, axis.id), var)
-        tag = self._string(axis)
+        tag = self._buffers.string(axis)
         return (tag, self._new_var(target) if target is not None else Var(tag))
 
     # Statements ---------------------------------------------------------------------------------
@@ -217,25 +242,27 @@ class StatementReader:
         if isinstance(bound, Buffer):
             self._define(target, bound)
             return []
-        return [self._bind(target, bound, node.lineno)]
+        return [Bind(self._new_var(target), bound, node.lineno, _may_be_address(bound))]
 
     def _definition(
         self, target: ast.Name, name: str, call: ast.Call, node: ast.Assign
     ) -> list[Stmt] | None:
         """The definitions that are no `Bind`: buffers, and variables that the printer declares."""
-        line = node.lineno
-        if name in ("alloc_buffer", "sblock_alloc_buffer"):
-            buffer = self._buffer(target.id, call)
+        if is_allocation(name, call):
+            buffer = self._buffers.allocation(target.id, call)
             self._define(target, buffer)
             self.text.spans[buffer] = node
-            return [Allocate(buffer, line)]
+            return [Allocate(buffer, node.lineno)]
         if name in ("decl_buffer", "Buffer", "match_buffer"):
-            return self._declare(target, name, call)
+            before, view = self._buffers.view(target.id, name, call)
+            self._define(target, view)
+            return [*before, Declare(view, call.lineno)]
         if name == "allocate":
             fail(call, "T.allocate is of TVM before 2026; this reader takes T.alloc_buffer only")
         if name == "env_thread":
-            var = self._new_var(target)
-            self._env_threads[var] = self._string(call.args[0])
+            need(call, 1)
+            tag = self._buffers.string(call.args[0])
+            self._env_threads[self._new_var(target)] = tag
             return []
         if name in _HANDLE_TYPES or (not call.args and _declares_variable(name)):
             self._new_var(target)
@@ -246,10 +273,15 @@ class StatementReader:
         if node.value is None:
             self._new_var(node.target)
             return []
-        return [self._bind(node.target, self._expr.read(node.value), node.lineno)]
+        value = self._expr.read(node.value)
+        is_handle = self._names_handle(node.annotation)
+        return [Bind(self._new_var(node.target), value, node.lineno, is_handle)]
 
-    def _bind(self, target: ast.expr, value: Expr, line: int) -> Bind:
-        return Bind(self._new_var(target), value, line)
+    def _names_handle(self, annotation: ast.expr) -> bool:
+        """Whether a type is a pointer's, as far as it is understood."""
+        func = annotation.func if isinstance(annotation, ast.Call) else annotation
+        name = script_name(func, self.prefixes)
+        return name is None or name in _HANDLE_TYPES
 
     def _store(self, target: ast.Subscript, value: ast.expr) -> Store:
         buffer = self._expr.value(target.value)
@@ -266,7 +298,7 @@ class StatementReader:
             return [Evaluate(self._expr.read(call), node.lineno)]
         name = script_name(call.func, self.prefixes)
         if name == "func_attr" and call.args:
-            self.text.attrs.update(literal_dict(call.args[0]))
+            self._attributes(call.args[0])
         if name in _IGNORED:
             return []
         if name == "evaluate" and len(call.args) == 1:
@@ -275,9 +307,16 @@ class StatementReader:
             return [self._vstore(call)]
         return [Evaluate(self._expr.read(call), node.lineno)]
 
+    def _attributes(self, node: ast.expr) -> None:
+        self.text.attrs.update(literal_dict(node))
+        try:
+            recorded_alignments(self.text.attrs)  # refused here, where the line is known
+        except InputError as error:
+            raise error.located(line=node.lineno) from None
+
     def _vstore(self, call: ast.Call) -> Store:
         """A predicated vector store, `buffer.vstore([indices], value, predicate=...)`."""
-        self._arity(call, 2)
+        need(call, 2)
         load = self._expr.read(call)
         if not isinstance(load, Load):
             fail(call, f"`{ast.unparse(call.func)}` is not a buffer's")
@@ -301,7 +340,7 @@ class StatementReader:
             fail(node, f"a loop takes one to three bounds, not {len(args)}")
         steps = [keyword.value for keyword in call.keywords if keyword.arg == "step"]
         step = self._expr.read(steps[0]) if steps else args[2] if len(args) == 3 else Const(1)
-        extent = self._expr.difference(call.args[1], call.args[0]) if len(args) > 1 else args[0]
+        extent = difference(args[1], args[0]) if len(args) > 1 else args[0]
         self._scopes.append({})
         var = self._new_var(node.target)
         body = self.block(node.body)
@@ -325,90 +364,31 @@ class StatementReader:
         assert isinstance(loop, For)
         return loop
 
-    def _with(self, node: ast.With) -> list[Stmt]:
-        if len(node.items) != 1:
-            first, rest = node.items[0], node.items[1:]
-            inner = ast.With(items=rest, body=node.body, lineno=node.lineno, col_offset=0)
-            node = ast.With(items=[first], body=[inner], lineno=node.lineno, col_offset=0)
-        context, target = node.items[0].context_expr, node.items[0].optional_vars
+    def _with(self, node: ast.With, index: int = 0) -> list[Stmt]:
+        """A `with` from its item `index` on: one with several items is a nest."""
+        if index == len(node.items):
+            return list(self.block(node.body))
+        context, target = node.items[index].context_expr, node.items[index].optional_vars
         self._scopes.append({})
         try:
             opener = self._attr_opener(context, target, node)
             if opener is not None:
-                return [opener(self.block(node.body))]
+                return [opener(tuple(self._with(node, index + 1)))]
             name = script_name(context.func, self.prefixes) if isinstance(context, ast.Call) else ""
             if name in ("sblock", "block", "init"):
-                return list(self.block(node.body))
+                return self._with(node, index + 1)
         finally:
             self._scopes.pop()
         fail(node, f"cannot read `with {ast.unparse(context)}`")
         return None
 
-    # Buffers ------------------------------------------------------------------------------------
 
-    def _buffer(self, name: str, call: ast.Call, data: Buffer | Var | None = None) -> Buffer:
-        """A buffer from the shape, dtype and scope arguments of the call that makes it."""
-        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-        shape_node = call.args[0] if call.args else keywords.get("shape")
-        if shape_node is None:
-            fail(call, f"buffer {name} has no shape")
-        dtype = call.args[1] if len(call.args) > 1 else keywords.get("dtype")
-        scope = call.args[2] if len(call.args) > 2 else keywords.get("scope")
-        shape = self._expr.read(shape_node)
-        extents = shape.args if isinstance(shape, Call) and shape.op == "tuple" else (shape,)
-        elem_offset = keywords.get("elem_offset")
-        buffer = Buffer(
-            name,
-            self._string(dtype) if dtype is not None else "float32",
-            extents,
-            self._string(scope) if scope is not None else "global",
-            data,
-            self._expr.read(elem_offset) if elem_offset is not None else Const(0),
-            call.lineno,
-        )
-        try:
-            _ = buffer.size if data is None else None
-        except InputError as error:
-            raise error.located(line=call.lineno) from None
-        return buffer
-
-    def _declare(self, target: ast.Name, kind: str, call: ast.Call) -> list[Stmt]:
-        """A view of another buffer, of a handle, or of an address computed in place."""
-        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-        before: list[Stmt] = []
-        handle = Var(target.id)
-        data: Buffer | Var = handle
-        if "data" in keywords:
-            address = self._expr.read(keywords["data"])
-            if isinstance(address, Pointer):
-                data = address.buffer
-            elif isinstance(address, Var):
-                data = address
-            else:
-                before = [Bind(handle, address, call.lineno)]
-        if kind == "match_buffer":
-            self._arity(call, 1)
-            call = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
-        view = self._buffer(target.id, call, data)
-        self._define(target, view)
-        return [*before, Declare(view, call.lineno)]
-
-    # Arguments ----------------------------------------------------------------------------------
-
-    def _arity(self, call: ast.Call, least: int) -> None:
-        if len(call.args) < least:
-            fail(
-                call, f"`{ast.unparse(call.func)}` needs {least} arguments, found {len(call.args)}"
-            )
-
-    def _string(self, node: ast.expr) -> str:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
-        value = self._expr.read(node)
-        if isinstance(value, Const) and isinstance(value.value, str):
-            return value.value  # T.float16 as a type
-        fail(node, f"expected a string, found `{ast.unparse(node)}`")
-        return None
+def _may_be_address(value: Expr) -> bool:
+    """False for a call that says that it gives back a number: `call_extern("float32", ...)`."""
+    if not isinstance(value, Call) or value.op not in _TYPED_CALLS or not value.args:
+        return True
+    dtype = value.args[0]
+    return not isinstance(dtype, Const) or dtype.value == "handle"
 
 
 def _declares_variable(name: str) -> bool:

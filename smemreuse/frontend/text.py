@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import stat
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from smemreuse.errors import InputError
+from smemreuse.frontend.depth import TOO_DEEP, check_depth
 from smemreuse.frontend.kernels import split_kernels
 from smemreuse.frontend.statements import FunctionText, StatementReader
 from smemreuse.model.kernel import Kernel
@@ -17,7 +19,6 @@ from smemreuse.model.kernel import Kernel
 MAX_BYTES = 64 * 2**20
 _IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
 _DEFAULT_PREFIXES = frozenset({"T"})
-_TOO_DEEP = "nested too deeply to read; dump the kernel before unrolling, or split the expression"
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,28 @@ class Dump:
 def read_dump(path: Path | str) -> Dump:
     """Reads a dump from a file. Raises `InputError` naming the file and, where known, the line."""
     try:
-        data = Path(path).read_bytes()
+        source = _read_bytes(Path(path)).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    if len(data) > MAX_BYTES:
-        raise InputError(f"larger than {MAX_BYTES >> 20} MiB; this is no kernel dump", file=path)
-    try:
-        source = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
             "not a text file; give a dump written by `mod.script()`", file=path
         ) from None
+    except InputError as error:
+        raise error.located(file=path) from None
     return parse_dump(source, file=str(path))
+
+
+def _read_bytes(path: Path) -> bytes:
+    """The file's bytes, at most `MAX_BYTES`; a pipe or a device might never end."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what it is
+        raise InputError("not a regular file; give a dump written by `mod.script()`")
+    with path.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise InputError(f"larger than {MAX_BYTES >> 20} MiB; this is no kernel dump")
+    return data
 
 
 def parse_dump(source: str, file: str = "<dump>") -> Dump:
@@ -66,7 +77,7 @@ def parse_dump(source: str, file: str = "<dump>") -> Dump:
     except InputError as error:
         raise error.located(file=file) from None
     except (RecursionError, MemoryError):
-        raise InputError(_TOO_DEEP, file=file) from None
+        raise InputError(TOO_DEEP, file=file) from None
     return Dump(file, source, functions)
 
 
@@ -87,9 +98,15 @@ def _parse(source: str) -> ast.Module:
         raise InputError(f"not TVMScript: {error}") from None
 
 
+def split_lines(source: str) -> list[str]:
+    """The lines as Python's tokenizer counts them; `str.splitlines` also splits at form feeds."""
+    return re.split(r"\r\n|\r|\n", source)
+
+
 def _prefixes(source: str) -> frozenset[str]:
     """The names that mean TVMScript's `T`, from the (commented) imports that the printer writes."""
-    found = {alias or name for name, alias in _IMPORT.findall(source) if name in ("tir", "tirx")}
+    imports = _IMPORT.findall("\n".join(split_lines(source)))
+    found = {alias or name for name, alias in imports if name in ("tir", "tirx")}
     return frozenset(found) | _DEFAULT_PREFIXES
 
 
@@ -99,9 +116,13 @@ def _functions(module: ast.Module, prefixes: frozenset[str]) -> Iterator[DumpFun
         yield _fragment(module, prefixes)
         return
     for node in nodes:
-        text = StatementReader(prefixes, lenient=False).function(node)
-        kernels = split_kernels(node.name, text.body, text.attrs, "tilelang")
-        yield DumpFunction(node.name, tuple(kernels), text)
+        yield _function(node.name, StatementReader(prefixes, lenient=False).function(node))
+
+
+def _function(name: str, text: FunctionText) -> DumpFunction:
+    check_depth(text.body)
+    kernels = split_kernels(name, text.body, text.attrs, "tilelang")
+    return DumpFunction(name, tuple(kernels), text)
 
 
 def _function_nodes(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
@@ -126,6 +147,4 @@ def _fragment(module: ast.Module, prefixes: frozenset[str]) -> DumpFunction:
     )
     if not uses_script:
         raise InputError("no TVMScript kernel inside; give a dump written by `mod.script()`")
-    text = StatementReader(prefixes, lenient=True).fragment(module.body)
-    kernels = split_kernels("fragment", text.body, text.attrs, "tilelang")
-    return DumpFunction("fragment", tuple(kernels), text)
+    return _function("fragment", StatementReader(prefixes, lenient=True).fragment(module.body))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smemreuse.analysis.liveness import live_ranges
 from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
-from smemreuse.model.sequence import Linearization, Plan
+from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.report.labels import label, node_name
 
 Data = dict[str, object]
@@ -98,10 +97,11 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
     }
 
 
-def analyze_entry(subject: Subject, policy: str, sequence: Linearization) -> Data:
+def analyze_entry(
+    subject: Subject, policy: str, sequence: Linearization, ranges: Mapping[Buffer, LiveRange]
+) -> Data:
     """One kernel of `smemreuse.analyze/1`."""
     names = unique_names(subject.kernel.allocations(subject.scope))
-    ranges = live_ranges(sequence.entries)
     return {
         **_heading(subject),
         "policy": policy,

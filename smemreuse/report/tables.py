@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.analysis.liveness import live_ranges
 from smemreuse.model.expr import format_expr
-from smemreuse.model.kernel import unique_names
-from smemreuse.model.sequence import Linearization, Plan
+from smemreuse.model.kernel import Buffer, unique_names
+from smemreuse.model.sequence import Linearization, LiveRange, Plan
+from smemreuse.model.verdict import Verdict
 from smemreuse.report.data import Subject
 from smemreuse.report.labels import label, node_name
+from smemreuse.report.verdicts import verdict_text
 
 _PIPED_WIDTH = 160
 
@@ -33,8 +35,10 @@ def _table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
     return table
 
 
-def compare_table(out: Console, rows: Sequence[tuple[Subject, Sequence[Plan]]]) -> Table:
-    """A row for each kernel and policy: the arena, its lower bound and the gap between them."""
+def compare_table(
+    out: Console, rows: Sequence[tuple[Subject, Sequence[tuple[Plan, Verdict]]]]
+) -> Table:
+    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict."""
     table = _table(
         out,
         "Shared memory of each block, in bytes",
@@ -46,11 +50,13 @@ def compare_table(out: Console, rows: Sequence[tuple[Subject, Sequence[Plan]]]) 
         ("lower bound", "right"),
         ("gap", "right"),
         ("proved smallest", "left"),
+        ("verdict", "left"),
     )
-    for subject, plans in rows:
-        heading = (_kernel_name(subject), subject.scope, f"{plans[0].total_bytes:,}")
-        for plan in plans:
-            table.add_row(*map(Text, (*heading, plan.policy, *_size_cells(plan))))
+    for subject, judged in rows:
+        heading = (_kernel_name(subject), subject.scope, f"{judged[0][0].total_bytes:,}")
+        for plan, verdict in judged:
+            cells = map(Text, (*heading, plan.policy, *_size_cells(plan)))
+            table.add_row(*cells, verdict_text(verdict))
             heading = ("", "", "")
         table.add_section()
     return table
@@ -96,7 +102,13 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
     return table
 
 
-def analyze_table(out: Console, subject: Subject, policy: str, sequence: Linearization) -> Table:
+def analyze_table(
+    out: Console,
+    subject: Subject,
+    policy: str,
+    sequence: Linearization,
+    ranges: Mapping[Buffer, LiveRange],
+) -> Table:
     """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
     table = _table(
@@ -111,7 +123,10 @@ def analyze_table(out: Console, subject: Subject, policy: str, sequence: Lineari
         ("line", "right"),
     )
     names = unique_names(subject.kernel.allocations(subject.scope))
-    ranges = live_ranges(sequence.entries).values()
+    gens, kills = defaultdict(list), defaultdict(list)
+    for buffer, live in ranges.items():
+        gens[live.gen].append(names[buffer])
+        kills[live.kill].append(names[buffer])
     depth = 0
     for position, entry in enumerate(sequence.entries):
         depth -= entry.scope_pair_offset < 0
@@ -120,9 +135,8 @@ def analyze_table(out: Console, subject: Subject, policy: str, sequence: Lineari
         )
         depth += entry.scope_pair_offset > 0
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
-        gen = " ".join(names[live.buffer] for live in ranges if live.gen == position)
-        kill = " ".join(names[live.buffer] for live in ranges if live.kill == position)
+        events = (" ".join(gens[position]), " ".join(kills[position]))
         line = str(entry.stmt.line or "")
-        cells = (str(position), str(entry.scope_pair_offset), text, touched, gen, kill, line)
+        cells = (str(position), str(entry.scope_pair_offset), text, touched, *events, line)
         table.add_row(*map(Text, cells))
     return table

@@ -17,7 +17,7 @@ import smemreuse
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNPROVED, Verdict
-from smemreuse.planning import plan_kernel
+from smemreuse.planning import KEPT, plan_kernel
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -169,7 +169,7 @@ class Session:
     def _acceptable(self, plan: Plan, verdict: Verdict) -> bool:
         """A plan must be proved, except that the compiler's own sharing need not be."""
         if verdict.verdict == UNPROVED:
-            return plan.policy == "outer" or plan.objective == "none" or bool(plan.notes)
+            return KEPT in plan.notes or plan.objective == "none"
         return verdict.sound
 
 

@@ -1,0 +1,336 @@
+"""Breaks one rule of the analysis or of the checker at a time; the tests must notice every time.
+
+    python -m scripts.mutation_check [-k NAME] [TEST ...]
+
+Works on a copy of the package in a temporary folder. Runs the soundness tests, and the tests given
+as arguments, against each mutant. Exit 1 if one survives, 2 if one no longer applies to the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing.pool
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOUNDNESS = "tests/soundness/test_random_kernels.py"
+REGRESSIONS = "tests/soundness/test_regressions.py"
+TIMEOUT = 240
+
+LOCALITY = "analysis/locality.py"
+DATAFLOW = "analysis/dataflow.py"
+INFLIGHT = "analysis/inflight.py"
+LIVENESS = "analysis/liveness.py"
+LINEARIZE = "analysis/linearize.py"
+TRACE = "checker/trace.py"
+MACHINE = "checker/machine.py"
+RELEVANCE = "checker/relevance.py"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A text in a module, and what to put in its place."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+    def apply(self, package: Path) -> None:
+        path = package / self.module
+        source = path.read_text()
+        if source.count(self.old) != 1:
+            raise Stale(f"{self.name}: {source.count(self.old)} places in {self.module}")
+        path.write_text(source.replace(self.old, self.new))
+
+
+class Stale(Exception):
+    """The source has changed so that a mutation does not apply."""
+
+
+MUTATIONS = (
+    Mutation(
+        "locality: everything is local",
+        LOCALITY,
+        "        needed = self._read_outside(loop, buffer, size)\n",
+        "        return True\n        needed = self._read_outside(loop, buffer, size)\n",
+    ),
+    Mutation(
+        "locality: partial writes count as full",
+        LOCALITY,
+        "            written[where] = True\n",
+        "            written[:] = True\n",
+    ),
+    Mutation(
+        "locality: predicated writes count",
+        LOCALITY,
+        "access.access is Access.WRITE and access.certain and",
+        "access.access is Access.WRITE and",
+    ),
+    Mutation(
+        "locality: conditional writes count",
+        LOCALITY,
+        "        written |= then & orelse\n",
+        "        written |= then | orelse\n",
+    ),
+    Mutation(
+        "locality: a loop that may not run counts",
+        LOCALITY,
+        "return self._exposed(stmt.body, buffer, threads, written.copy())",
+        "return self._exposed(stmt.body, buffer, threads, written)",
+    ),
+    Mutation(
+        "locality: threads that data choose all count",
+        LOCALITY,
+        "self._counting and not some",
+        "self._counting",
+    ),
+    Mutation(
+        "locality: what is read after the loop is ignored",
+        LOCALITY,
+        "                    needed[:] = True\n",
+        "                    needed[:0] = True\n",
+    ),
+    Mutation(
+        "locality: the period is one too short",
+        LOCALITY,
+        "            return values[:period] if loop.step",
+        "            return values[: max(period - 1, 1)] if loop.step",
+    ),
+    Mutation(
+        "locality: iterations cut short are whole",
+        LOCALITY,
+        "        if leaves(loop) or self._threads_leave:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "dataflow: `while` is no loop",
+        DATAFLOW,
+        "if isinstance(stmt, (For, While)) and stmt in self._spans",
+        "if isinstance(stmt, For) and stmt in self._spans",
+    ),
+    Mutation(
+        "dataflow: a carried buffer never matters",
+        DATAFLOW,
+        "                    if self._matters(buffer, begin, end + 1):\n",
+        "                    if False:\n",
+    ),
+    Mutation(
+        "dataflow: loops are looked at once, outermost first",
+        DATAFLOW,
+        "            for loop in reversed(loops):\n",
+        "            for loop in loops[:1]:\n",
+    ),
+    Mutation(
+        "dataflow: a loop of two iterations runs once",
+        DATAFLOW,
+        "stmt.extent in (Const(0), Const(1))",
+        "stmt.extent in (Const(0), Const(1), Const(2))",
+    ),
+    Mutation(
+        "dataflow: divergent arms do not conflict",
+        DATAFLOW,
+        "isinstance(stmt, If) and stmt.orelse and self._locality.is_divergent(stmt)",
+        "False",
+    ),
+    Mutation(
+        "dataflow: in-flight copies are ignored",
+        DATAFLOW,
+        "            self._extend_in_flight()\n",
+        "            pass\n",
+    ),
+    Mutation(
+        "in flight: what outlasts an iteration is not carried",
+        INFLIGHT,
+        "        self.found.carried |= {(stmt, issued.buffer) for issued in after}\n",
+        "",
+    ),
+    Mutation(
+        "in flight: any wait retires everything",
+        INFLIGHT,
+        "    everything = not call.args or call.args[0] == Const(0)\n",
+        "    everything = True\n",
+    ),
+    Mutation(
+        "in flight: what is never retired is forgotten",
+        INFLIGHT,
+        "        walker.found.never_retired = {issued.buffer for issued in left}\n".lstrip(" "),
+        "walker.found.never_retired = set()\n",
+    ),
+    Mutation(
+        "liveness: a kill acts one entry early",
+        LIVENESS,
+        "kill[buffer] + 1)",
+        "max(kill[buffer], begin + 1))",
+    ),
+    Mutation(
+        "liveness: reads do not keep alive",
+        LINEARIZE,
+        "self._leaf(stmt, touches_of_store(stmt, self._aliases))",
+        "self._leaf(stmt, list(touches_of_store(stmt, self._aliases))[-1:])",
+    ),
+    Mutation(
+        "checker: reads are not checked",
+        TRACE,
+        "            lost = memory.lost(buffer, where)\n",
+        "            lost = memory.lost(buffer, where)[:0]\n",
+    ),
+    Mutation(
+        "checker: a join keeps what one side has",
+        MACHINE,
+        "            self.ok & other.ok,\n",
+        "            self.ok | other.ok,\n",
+    ),
+    Mutation(
+        "checker: a join forgets what one side defined",
+        MACHINE,
+        "            self.defined | other.defined,\n",
+        "            self.defined & other.defined,\n",
+    ),
+    Mutation(
+        "checker: order is not required",
+        TRACE,
+        "        if unordered.any():\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "checker: copies in flight are ignored",
+        TRACE,
+        "            if pending.buffer is partner and",
+        "            if False and pending.buffer is partner and",
+    ),
+    Mutation(
+        "checker: any wait retires everything",
+        MACHINE,
+        "        cut = max(len(self.groups) - keep, 0)\n",
+        "        cut = len(self.groups)\n",
+    ),
+    Mutation(
+        "checker: nothing is ever defined",
+        MACHINE,
+        "        shadow.defined[where] = True\n",
+        "        pass\n",
+    ),
+    Mutation(
+        "checker: uncertain writes are certain",
+        MACHINE,
+        "        if certain:\n            shadow.ok[where] = True\n",
+        "        if True:\n            shadow.ok[where] = True\n",
+    ),
+    Mutation(
+        "checker: uncertain writes destroy nothing",
+        MACHINE,
+        "                shadow.ok[lost] = False\n",
+        "                shadow.ok[fresh] = not certain\n",
+    ),
+    Mutation(
+        "checker: one period stands for all",
+        RELEVANCE,
+        "        return range(2 * period + count % period)\n",
+        "        return range(period)\n",
+    ),
+    Mutation(
+        "checker: a loop that may not run has run",
+        TRACE,
+        "            merged = before.join(self.state)\n",
+        "            merged = self.state\n",
+    ),
+)
+
+
+def main() -> int:
+    options = _parse()
+    chosen = [one for one in MUTATIONS if options.k in one.name]
+    begin = time.monotonic()
+    tests = [REGRESSIONS, SOUNDNESS, *options.tests]
+    failing = _failing_tests(tests)
+    for test in failing:
+        print(f"left out, fails without any mutation: {test}", flush=True)
+        tests += ["--deselect", test]
+    outcomes = {}
+    with multiprocessing.pool.ThreadPool(options.jobs) as pool:
+        runs = pool.imap(lambda mutation: (mutation, *noticed_by(mutation, tests)), chosen)
+        for mutation, by, seconds in runs:
+            outcomes[mutation.name] = by
+            verdict = f"noticed by {by}" if by else "SURVIVED"
+            print(f"{mutation.name}: {verdict} ({seconds:.0f} s)", flush=True)
+    survivors = [name for name, by in outcomes.items() if not by]
+    stale = [name for name, by in outcomes.items() if by.startswith("nothing:")]
+    seconds = time.monotonic() - begin
+    print(
+        f"{len(outcomes)} mutants, {len(survivors)} survived, {len(stale)} stale, {seconds:.0f} s"
+    )
+    return 1 if survivors else 2 if stale else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("tests", nargs="*", help="further tests, for instance tests/checker")
+    parser.add_argument("-k", default="", help="only mutations whose names contain this")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    return parser.parse_args()
+
+
+def noticed_by(mutation: Mutation, tests: list[str]) -> tuple[str, float]:
+    """The test that fails on a mutant, "" if none does, and how long it took."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="smemreuse-mutant-") as folder:
+        copy = _copy_to(folder)
+        try:
+            mutation.apply(copy / "smemreuse")
+        except Stale as error:
+            return f"nothing: it does not apply ({error})", 0.0
+        try:
+            result = _pytest(copy, ["-x", *tests])
+        except subprocess.TimeoutExpired:
+            return "the time limit", time.monotonic() - begin
+    seconds = time.monotonic() - begin
+    if result.returncode == 0:
+        return "", seconds
+    failed = _failed(result.stdout)
+    return (failed[0] if failed else "nothing: " + result.stdout[-500:]), seconds
+
+
+def _failing_tests(tests: list[str]) -> list[str]:
+    """Those that fail on the package as it is."""
+    with tempfile.TemporaryDirectory(prefix="smemreuse-mutant-") as folder:
+        return _failed(_pytest(_copy_to(folder), tests).stdout)
+
+
+def _copy_to(folder: str) -> Path:
+    copy = Path(folder)
+    for part in ("smemreuse", "tests", "fixtures", "scripts"):
+        shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "setup.cfg", copy)
+    return copy
+
+
+def _pytest(copy: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [*command, *arguments],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def _failed(report: str) -> list[str]:
+    """The tests that a report of pytest says failed."""
+    lines = [line for line in report.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return [line.split(" ", 1)[1].split(" - ")[0] for line in lines]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

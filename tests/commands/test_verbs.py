@@ -1,0 +1,254 @@
+"""What each verb answers to good input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from smemreuse import __version__
+from tests.commands.running import SMEMREUSE, VERBS, run, run_json, run_process
+from tests.conftest import DUMPS
+from tests.frontend.texts import LAUNCH, dump, launched
+
+BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_reads_every_dump(verb: str, dump_path: Path) -> None:
+    result = run(*VERBS[verb](str(dump_path)))
+    assert result.exit_code == 0
+    assert result.stdout.strip()
+    if verb.endswith("json"):
+        assert json.loads(result.stdout)["schema"] == f"smemreuse.{verb.split('-')[0]}/1"
+
+
+def test_analyze_json() -> None:
+    data = run_json("analyze", "--policy", "outer", "--format", "json", BATCHED)
+    (kernel,) = data["kernels"]
+    assert data["schema"] == "smemreuse.analyze/1"
+    assert (kernel["name"], kernel["scope"]) == ("batched_gemm_kernel", "shared.dyn")
+    assert kernel["alloc_level"] == {"As": 1, "Bs": 1, "Cs": 1}
+    assert {entry["stmt"] for entry in kernel["sequence"]} == {"AttrStmt", "For"}
+    for entry in kernel["sequence"]:
+        assert {"stmt", "label", "scope_pair_offset", "touched"} <= set(entry)
+
+
+def test_analyze_inner_has_leaves() -> None:
+    data = run_json("analyze", "--policy", "inner", "--format", "json", BATCHED)
+    stmts = {entry["stmt"] for entry in data["kernels"][0]["sequence"]}
+    assert stmts == {"AttrStmt", "For", "BufferStore", "Evaluate"}
+
+
+def test_compare_json() -> None:
+    data = run_json("compare", "--format", "json", BATCHED)
+    (kernel,) = data["kernels"]
+    assert kernel["file"] == str(BATCHED)
+    assert kernel["total_bytes"] == 65536
+    assert kernel["dialect"] == "tilelang"
+    sizes = {buffer["name"]: buffer["bytes"] for buffer in kernel["buffers"]}
+    assert sizes == {"As": 16384, "Bs": 16384, "Cs": 32768}
+    arenas = {name: found["arena_bytes"] for name, found in kernel["policies"].items()}
+    assert (arenas["outer"], arenas["inner"]) == (65536, 32768)
+    for found in kernel["policies"].values():
+        assert found["arena_bytes"] >= found["lower_bound_bytes"]
+        assert set(found["offsets"]) == set(found["live"]) == set(sizes)
+
+
+def test_compare_takes_several_files_in_order() -> None:
+    files = [DUMPS / "gemm.sm_90a.tir", BATCHED, DUMPS / "gemm.sm_80.tir"]
+    data = run_json("compare", "--format", "json", *files)
+    assert [kernel["file"] for kernel in data["kernels"]] == list(map(str, files))
+
+
+def test_plan_json_says_how_it_was_made() -> None:
+    options = ("--policy", "inner", "--packer", "tilelang", "--objective", "none")
+    (kernel,) = run_json("plan", *options, "--format", "json", BATCHED)["kernels"]
+    made = {key: kernel[key] for key in ("policy", "packer", "objective", "arena_bytes")}
+    assert made == {
+        "policy": "inner",
+        "packer": "tilelang",
+        "objective": "none",
+        "arena_bytes": 65536,
+    }
+
+
+def test_tables_are_plain_and_wide_when_piped() -> None:
+    result = run("compare", BATCHED)
+    assert result.stdout.isascii()
+    assert "\x1b" not in result.stdout
+    assert "65,536" in result.stdout
+    assert "32,768" in result.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_of_host_functions_only_is_an_honest_empty_answer(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "host.tir"
+    path.write_text(dump("T.evaluate(0)\n"))
+    result = run(*VERBS[verb](str(path)))
+    assert result.exit_code == 0
+    assert result.stderr.count("\n") == 1
+    if verb == "apply":
+        assert result.stdout == path.read_text()
+    elif verb.endswith("json"):
+        assert json.loads(result.stdout)["kernels"] == []
+    else:
+        assert result.stdout == ""
+
+
+@pytest.mark.parametrize("verb", ["compare", "plan", "analyze"])
+def test_a_kernel_without_shared_memory_has_an_entry(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "none.tir"
+    path.write_text(dump(LAUNCH + "T.evaluate(0)\n"))
+    (kernel,) = run_json(verb, "--format", "json", path)["kernels"]
+    assert (kernel["name"], kernel["scope"]) == ("main", "shared.dyn")
+    if verb != "analyze":
+        assert kernel["buffers"] == []
+
+
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_help_and_version(option: str) -> None:
+    result = run(option)
+    assert result.exit_code == 0
+    assert (__version__ if option == "--version" else "analyze") in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["analyze", "apply", "compare", "plan"])
+def test_every_verb_has_help(verb: str) -> None:
+    result = run(verb, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("frobnicate",),
+        ("analyze",),
+        ("compare",),
+        ("plan", "a", "b"),
+        ("apply", "a"),
+        ("plan", "--policy", "tightest", "a"),
+        ("plan", "--packer", "magic", "a"),
+        ("plan", "--objective", "beauty", "a"),
+        ("analyze", "--format", "xml", "a"),
+        ("analyze", "--nonsense", "a"),
+    ],
+)
+def test_bad_usage_is_exit_code_2(args: tuple[str, ...]) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Error: " in result.stderr
+
+
+# apply ----------------------------------------------------------------------------------------
+
+
+def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
+    out = tmp_path / "merged.tir"
+    result = run("apply", BATCHED, "-o", out, "--policy", "inner")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert result.stderr == (
+        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32768 bytes\n"
+    )
+    (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
+    assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]
+    assert kernel["total_bytes"] == 32768
+
+
+def test_apply_to_standard_output_writes_nothing_else_there() -> None:
+    to_file = run("apply", BATCHED, "-o", "-")
+    assert to_file.stdout.startswith("# from tvm.script import ir as I\n")
+    assert "arena" not in to_file.stdout
+
+
+def test_apply_twice_merges_nothing_the_second_time(tmp_path: Path) -> None:
+    once, twice = tmp_path / "1.tir", tmp_path / "2.tir"
+    run("apply", BATCHED, "-o", once)
+    result = run("apply", once, "-o", twice)
+    assert "nothing to merge" in result.stderr
+    assert twice.read_text() == once.read_text()
+
+
+def test_apply_overwrites_only_when_told(tmp_path: Path) -> None:
+    out = tmp_path / "out.tir"
+    out.write_text("precious\n")
+    result = run("apply", BATCHED, "-o", out)
+    assert result.exit_code == 2
+    assert result.stderr == f"smemreuse: {out}: exists already; --force overwrites it\n"
+    assert out.read_text() == "precious\n"
+    assert run("apply", BATCHED, "-o", out, "--force").exit_code == 0
+    assert out.read_text().startswith("# from tvm.script")
+
+
+def test_apply_may_overwrite_its_own_input_when_told(tmp_path: Path) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(launched("As[0] = Bs[0]\n"))
+    assert run("apply", path, "-o", path).exit_code == 2
+    assert path.read_text() == launched("As[0] = Bs[0]\n")
+    assert run("apply", path, "-o", path, "--force").exit_code == 0
+    assert "buf_dyn_shmem" in path.read_text()
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_apply_into_a_folder_that_is_missing(tmp_path: Path, force: list[str]) -> None:
+    out = tmp_path / "no" / "out.tir"
+    result = run("apply", BATCHED, "-o", out, *force)
+    assert result.exit_code == 2
+    assert result.stderr == f"smemreuse: {out}: cannot be written: No such file or directory\n"
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_apply_onto_a_folder(tmp_path: Path, force: list[str]) -> None:
+    result = run("apply", BATCHED, "-o", tmp_path, *force)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"smemreuse: {tmp_path}: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_apply_keeps_line_ends(tmp_path: Path) -> None:
+    path, out = tmp_path / "k.tir", tmp_path / "out.tir"
+    path.write_bytes(launched("As[0] = Bs[0]\n").replace("\n", "\r\n").encode())
+    assert run("apply", path, "-o", out).exit_code == 0
+    data = out.read_bytes()
+    assert data.count(b"\r\n") == data.count(b"\n")
+
+
+# As a program ---------------------------------------------------------------------------------
+
+
+def test_the_program_prints_one_json_document() -> None:
+    done = run_process("compare", "--format", "json", BATCHED)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["schema"] == "smemreuse.compare/1"
+
+
+def test_a_name_that_the_terminal_cannot_write_is_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(launched("Größe = As[0]\nBs[0] = Größe\n").replace("main", "größe"))
+    done = run_process("plan", path, env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "k.tir"
+    path.write_text(launched("As[0] = Bs[0]\n" * 2000))
+    done = run_process("analyze", "--policy", "inner", path)
+    assert len(done.stdout) > 100_000, "more than a pipe holds"
+    with subprocess.Popen(
+        [SMEMREUSE, "analyze", "--policy", "inner", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()

@@ -1,0 +1,216 @@
+"""The machine contract, on a kernel small enough to check by hand, and the golden listings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from smemreuse.frontend.text import parse_dump, read_dump
+from smemreuse.planner import PACKERS
+from smemreuse.planning import plan_kernel, sequence_of
+from smemreuse.report.data import (
+    Subject,
+    analyze_entry,
+    compare_entry,
+    kept_apart,
+    plan_entry,
+    subjects,
+)
+from tests.conftest import Golden
+from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
+
+SOURCE = dump(
+    LAUNCH
+    + BUFFERS
+    + 'mbar = T.alloc_buffer((2,), "uint64", scope="shared.barrier")\n'
+    + "for i in range(4):\n    As[i] = T.float32(0.0)\n"
+    + "for i in range(4):\n    Bs[i] = T.float32(0.0)\n"
+)
+
+
+def subject() -> Subject:
+    return Subject("k.tir", kernel_of(SOURCE), "shared.dyn")
+
+
+def test_a_dump_and_what_becomes_of_it(dump_path: Path, golden: Golden) -> None:
+    """Sequence, levels, events, ranges and plans of each dump under each policy and packer."""
+    kernels = []
+    for found in subjects(dump_path.name, read_dump(dump_path).kernels):
+        policies: dict[str, object] = {}
+        for policy in ("outer", "inner"):
+            sequence = sequence_of(found.kernel, found.scope, policy)
+            entry = analyze_entry(found, policy, *sequence)
+            plans = {
+                packer: plan_entry(
+                    found,
+                    plan_kernel(found.kernel, found.scope, policy=policy, packer=packer),
+                )
+                for packer in PACKERS
+            }
+            policies[policy] = {
+                "sequence": [row(position, item) for position, item in enumerate(entries(entry))],
+                **{key: line(entry[key]) for key in ("alloc_level", "gen", "kill", "live")},
+                "plans": {
+                    packer: {
+                        key: line(plan[key])
+                        for key in ("offsets", "arena_bytes", "lower_bound_bytes", "optimal")
+                    }
+                    for packer, plan in plans.items()
+                },
+            }
+        kernels.append(
+            {
+                "name": found.kernel.name,
+                "scope": found.scope,
+                "kept_apart": list(map(line, kept_apart(found.kernel))),
+                "buffers": list(map(line, entries(plans["best"], "buffers"))),
+                "policies": policies,
+            }
+        )
+    golden(dump_path.stem, {"kernels": kernels})
+
+
+def entries(data: dict[str, object], key: str = "sequence") -> list[dict[str, object]]:
+    found = data[key]
+    assert isinstance(found, list)
+    return found
+
+
+def row(position: int, entry: dict[str, object]) -> str:
+    """` 38 -37 For: As Bs`, so that a golden file reads like the listing."""
+    touched = entry["touched"]
+    assert isinstance(touched, list)
+    offset = entry["scope_pair_offset"]
+    text = f"{position:>3} {offset:>+4} {entry['stmt']} (line {entry['line']}): {' '.join(touched)}"
+    return text.rstrip(": ")
+
+
+def line(data: object) -> object:
+    """A mapping on one line: `As 0, Bs 16384`."""
+    if isinstance(data, dict):
+        return ", ".join(f"{key} {value}" for key, value in data.items())
+    return data
+
+
+def test_analyze() -> None:
+    found = subject()
+    data = analyze_entry(found, "outer", *sequence_of(found.kernel, "shared.dyn", "outer"))
+    assert data == {
+        "file": "k.tir",
+        "name": "main",
+        "scope": "shared.dyn",
+        "dialect": "tilelang",
+        "policy": "outer",
+        "sequence": [
+            scope_row("AttrStmt", "launch_thread('blockIdx.x', 4)", 5, [], 5),
+            scope_row("For", "for i in serial(4)", 1, [], 9),
+            scope_row("For", "for i in serial(4)", -1, ["As"], 9),
+            scope_row("For", "for i in serial(4)", 1, [], 11),
+            scope_row("For", "for i in serial(4)", -1, ["Bs"], 11),
+            scope_row("AttrStmt", "launch_thread('blockIdx.x', 4)", -5, [], 5),
+        ],
+        "alloc_level": {"As": 1, "Bs": 1},
+        "gen": {"As": 1, "Bs": 3},
+        "kill": {"As": 2, "Bs": 4},
+        "live": {"As": [1, 3], "Bs": [3, 5]},
+    }
+
+
+def scope_row(stmt: str, label: str, offset: int, touched: list[str], at: int) -> dict[str, object]:
+    row = {"stmt": stmt, "label": label, "scope_pair_offset": offset, "touched": touched}
+    return {**row, "line": at}
+
+
+def test_plan() -> None:
+    found = subject()
+    data = plan_entry(found, plan_kernel(found.kernel, "shared.dyn", policy="outer"))
+    assert data == {
+        "file": "k.tir",
+        "name": "main",
+        "scope": "shared.dyn",
+        "dialect": "tilelang",
+        "policy": "outer",
+        "packer": "best",
+        "objective": "bytes",
+        "buffers": [
+            {"name": "As", "bytes": 256, "alignment": 16, "line": 6},
+            {"name": "Bs", "bytes": 256, "alignment": 16, "line": 7},
+        ],
+        "arena_bytes": 256,
+        "lower_bound_bytes": 256,
+        "optimal": True,
+        "offsets": {"As": 0, "Bs": 0},
+    }
+
+
+def test_compare() -> None:
+    found = subject()
+    plans = [
+        plan_kernel(found.kernel, "shared.dyn", policy=policy) for policy in ("outer", "inner")
+    ]
+    data = compare_entry(found, plans)
+    assert data["total_bytes"] == 512
+    assert data["kept_apart"] == [{"name": "mbar", "scope": "shared.barrier", "bytes": 16}]
+    assert data["policies"] == {
+        policy: {
+            "arena_bytes": 256,
+            "lower_bound_bytes": 256,
+            "optimal": True,
+            "offsets": {"As": 0, "Bs": 0},
+            "live": live,
+        }
+        for policy, live in (
+            ("outer", {"As": [1, 3], "Bs": [3, 5]}),
+            ("inner", {"As": [2, 3], "Bs": [5, 6]}),
+        )
+    }
+
+
+def test_without_reuse_buffers_stand_side_by_side() -> None:
+    found = subject()
+    data = plan_entry(found, plan_kernel(found.kernel, "shared.dyn", objective="none"))
+    assert data["objective"] == "none"
+    assert data["arena_bytes"] == 512
+
+
+def test_symbolic_sizes_are_expressions() -> None:
+    body = 'Ss = T.alloc_buffer((n,), scope="shared.dyn")\nSs[0] = As[0]\n'
+    kernel = kernel_of(dump(LAUNCH + BUFFERS + body))
+    data = plan_entry(Subject("k", kernel, "shared.dyn"), plan_kernel(kernel, "shared.dyn"))
+    assert data["arena"] == "(256 + n * 4 + 15) // 16 * 16"
+    assert data["offsets"] == {"As": 0, "Ss": "256"}
+    assert entries(data, "buffers")[2] == {
+        "name": "Ss",
+        "bytes": None,
+        "alignment": 16,
+        "size": "n * 4",
+        "line": 8,
+    }
+
+
+def test_names_that_occur_twice_get_a_suffix_everywhere() -> None:
+    block = 'for i in range(2):\n    X = T.alloc_buffer((8,), scope="shared.dyn")\n    X[i] = 0.0\n'
+    kernel = kernel_of(dump(LAUNCH + block + block))
+    found = Subject("k", kernel, "shared.dyn")
+    data = analyze_entry(found, "inner", *sequence_of(kernel, "shared.dyn", "inner"))
+    for key in ("alloc_level", "gen", "kill", "live"):
+        value = data[key]
+        assert isinstance(value, dict)
+        assert list(value) == ["X", "X#1"]
+    assert plan_entry(found, plan_kernel(kernel, "shared.dyn", policy="outer"))["offsets"] == {
+        "X": 0,
+        "X#1": 0,
+    }
+
+
+def test_a_subject_for_each_kernel_and_scope() -> None:
+    static = 'S = T.alloc_buffer((8,), scope="shared")\n'
+    both = dump(LAUNCH + BUFFERS + static + "As[0] = S[0]\n").replace("main", "both")
+    none = dump(LAUNCH).replace("main", "none").partition("\n\n")[2]
+    found = subjects("k.tir", parse_dump(both + "\n" + none).kernels)
+    assert [(each.kernel.name, each.scope) for each in found] == [
+        ("both", "shared"),
+        ("both", "shared.dyn"),
+        ("none", "shared.dyn"),
+    ]
+    empty = plan_entry(found[2], plan_kernel(found[2].kernel, "shared.dyn"))
+    assert (empty["buffers"], empty["arena_bytes"], empty["offsets"]) == ([], 0, {})

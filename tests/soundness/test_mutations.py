@@ -1,0 +1,29 @@
+"""The soundness tests can fail: some mutants of `scripts/mutation_check.py`, each with its test."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.mutation_check import MUTATIONS, REGRESSIONS, noticed_by
+
+DATAFLOW = "test_the_dataflow_plan_keeps_apart"
+CHECKER = "test_the_checker_does_not_prove"
+
+
+@pytest.mark.parametrize(
+    ("name", "test"),
+    [
+        ("locality: everything is local", f"{DATAFLOW}[a buffer filled before the loop]"),
+        ("dataflow: in-flight copies are ignored", f"{DATAFLOW}[a wait that keeps the last group]"),
+        ("checker: reads are not checked", f"{CHECKER}[the body of an assertion]"),
+        ("checker: order is not required", f"{CHECKER}[arms of whole warps]"),
+    ],
+)
+def test_a_mutant_is_noticed(name: str, test: str) -> None:
+    (mutation,) = (one for one in MUTATIONS if one.name == name)
+    by, _ = noticed_by(mutation, [f"{REGRESSIONS}::{test}"])
+    assert by == f"{REGRESSIONS}::{test}"
+
+
+def test_every_mutation_has_its_own_name() -> None:
+    assert len({one.name for one in MUTATIONS}) == len(MUTATIONS)

@@ -1,0 +1,408 @@
+"""Kernels for which the analysis or the checker was once wrong, each smallest and by name.
+
+`run` is what the reference interpreter says, so no test rests on an argument alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from smemreuse.model.expr import Const, Pointer, Var
+from smemreuse.model.kernel import (
+    Assert,
+    Bind,
+    Buffer,
+    Declare,
+    If,
+    Kernel,
+    Stmt,
+    While,
+)
+from smemreuse.model.verdict import SOUND, UNSOUND
+from smemreuse.planning import judge, plan_kernel
+from tests.soundness.compare import differing, inputs_from
+from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
+from tests.soundness.kernels import (
+    BX,
+    INPUT,
+    SCOPE,
+    TX,
+    call,
+    copy_async,
+    evaluate,
+    load,
+    loop,
+    output,
+    scalar,
+    shared,
+    store,
+)
+from tests.soundness.kernels import kernel as build
+
+A, B = shared("A", 32), shared("B", 32)
+C = scalar("c")
+K, V = Var("k"), Var("v")
+
+SCRATCH = (store(B, call("sub", 31, TX), 99), output(load(B, TX)))
+FILL = store(A, TX, load(INPUT, TX))
+USE = output(load(A, TX))
+COMMIT = evaluate("ptx_commit_group")
+WAIT = evaluate("ptx_wait_group", 0)
+STEP = store(C, 0, call("add", load(C, 0), 1))
+DEAD = If(call("eq", call("floormod", load(C, 0), 2), 2), (USE,))  # makes a loop matter
+
+
+def _kernel(*body: Stmt, threads: int = 32) -> Kernel:
+    return build(*body, buffers=(A, B, C), threads=threads, outside=True)
+
+
+def _even(values: np.ndarray) -> np.ndarray:
+    """Inputs that are positive for even indices alone."""
+    return np.where(np.arange(len(values)) % 2 == 0, values + 1, 0)
+
+
+INPUTS = _even(inputs_from(0))
+
+
+def _flag(index: int) -> If:
+    """A condition on data that is the same for all threads, and does not hold."""
+    return If(call("gt", load(INPUT, 2 * index + 1), 0), (COMMIT,))
+
+
+CARRIED = {
+    "threads that returned write nothing": _kernel(
+        FILL,
+        If(call("ge", TX, 16), (evaluate("thread_return"),)),
+        loop(
+            K,
+            4,
+            store(A, TX, K),
+            output(load(A, call("bitwise_xor", TX, 16))),
+            store(B, call("sub", 31, TX), 99),
+            output(load(B, call("sub", 31, TX))),
+        ),
+    ),
+    "an iteration cut short by a break does not refill": _kernel(
+        loop(
+            K,
+            5,
+            *SCRATCH,
+            If(call("eq", call("floormod", call("add", K, 1), 5), 0), (evaluate("loop_break"),)),
+            store(A, TX, K),
+        ),
+        USE,
+    ),
+    "an iteration cut short by a continue does not refill": _kernel(
+        loop(K, 4, *SCRATCH, If(call("ge", K, 2), (evaluate("continue_loop"),)), store(A, TX, K)),
+        USE,
+    ),
+    "threads that data keep out of an arm do not write in it": _kernel(
+        FILL,
+        loop(
+            K,
+            4,
+            If(
+                call("gt", load(INPUT, TX), 0),
+                (store(A, TX, K), output(load(A, call("bitwise_xor", TX, 1)))),
+            ),
+            *SCRATCH,
+        ),
+    ),
+    "nor those behind a threshold that is data": _kernel(
+        FILL,
+        loop(
+            K,
+            4,
+            If(
+                call("lt", TX, call("mul", call("min", load(INPUT, 0), 1), 16)),
+                (store(A, TX, K), output(load(A, call("bitwise_xor", TX, 16)))),
+            ),
+            *SCRATCH,
+        ),
+    ),
+}
+"""A is carried around a loop in which B is scratch, in ways that once were not seen."""
+
+COUNT = scalar("w")
+
+
+def _carried(*body: Stmt, extent: int = 4) -> Kernel:
+    """`body` in a loop, then the scratch."""
+    return _kernel(FILL, loop(K, extent, *body, *SCRATCH))
+
+
+RULES = {
+    "a buffer filled before the loop": _carried(USE),
+    "a loop of two iterations": _carried(USE, extent=2),
+    "a loop in a loop": _kernel(FILL, loop(V, 2, loop(K, 1, USE), *SCRATCH)),
+    "a partial refill": _carried(store(A, call("floormod", TX, 16), K), USE),
+    "a refill of a stage": _carried(
+        store(
+            A,
+            call("add", call("floormod", TX, 16), call("mul", call("floormod", K, 2), 16)),
+            K,
+        ),
+        USE,
+    ),
+    "a refill in every other iteration": _carried(
+        If(call("eq", call("floormod", K, 2), 0), (store(A, TX, K),)), USE
+    ),
+    "a refill under a condition on data": _carried(
+        If(call("gt", load(INPUT, K), 0), (store(A, TX, K),)), USE
+    ),
+    "a predicated refill": _carried(store(A, TX, K, call("eq", K, 0)), USE),
+    "a refill in a loop that may not run": _carried(loop(V, load(INPUT, 1), store(A, TX, K)), USE),
+    "a refill that the block index decides": _carried(
+        If(call("gt", BX, 0), (store(A, TX, K),)), USE
+    ),
+    "a refill in a loop as long as the block index": _carried(loop(V, BX, store(A, TX, K)), USE),
+    "one statement reads the one and writes the other": _kernel(
+        FILL, store(B, call("sub", 31, TX), load(A, TX)), output(load(B, TX))
+    ),
+    "a refill after the use": _carried(USE, store(A, TX, K)),
+    "a change in place": _carried(store(A, TX, call("add", load(A, TX), 1)), USE),
+    "a last iteration that does not refill": _kernel(
+        loop(K, 4, *SCRATCH, If(call("lt", K, 3), (store(A, TX, K),))), USE
+    ),
+    "`while` is a loop": build(
+        store(COUNT, 0, 0),
+        FILL,
+        While(
+            call("lt", load(COUNT, 0), 4),
+            (USE, *SCRATCH, store(COUNT, 0, call("add", load(COUNT, 0), 1))),
+        ),
+        buffers=(A, B, COUNT),
+        outside=True,
+    ),
+}
+"""The rules of DESIGN, one kernel for each way to break them."""
+
+IN_FLIGHT = {
+    "an extra group that only one branch commits": _kernel(
+        copy_async(A, TX, TX), COMMIT, _flag(0), evaluate("ptx_wait_group", 1), *SCRATCH
+    ),
+    "groups are counted for each thread": _kernel(
+        If(call("lt", TX, 16), (copy_async(A, TX, TX), COMMIT), (COMMIT,)),
+        evaluate("ptx_wait_group", 1),
+        *SCRATCH,
+    ),
+    "a wait that keeps the last group": _kernel(
+        copy_async(A, TX, TX), COMMIT, evaluate("ptx_wait_group", 1), *SCRATCH
+    ),
+    "a copy that lands in the next iteration": _kernel(
+        loop(K, 3, *SCRATCH, WAIT, copy_async(A, TX, TX), COMMIT), WAIT, USE
+    ),
+    "a break before the wait": _kernel(
+        copy_async(A, TX, TX),
+        COMMIT,
+        loop(K, 4, If(call("gt", load(INPUT, 0), 0), (evaluate("loop_break"),)), WAIT),
+        *SCRATCH,
+    ),
+    "a continue before the wait": _kernel(
+        loop(
+            K,
+            4,
+            copy_async(A, TX, TX),
+            COMMIT,
+            If(call("ge", load(INPUT, call("mul", K, 2)), 0), (evaluate("continue_loop"),)),
+            WAIT,
+        ),
+        *SCRATCH,
+    ),
+    "threads that return do not wait": _kernel(
+        copy_async(A, TX, TX),
+        COMMIT,
+        If(call("lt", TX, 16), (evaluate("thread_return"),)),
+        WAIT,
+        store(B, TX, 99),
+        output(load(B, TX)),
+        store(B, call("sub", 31, TX), 98),
+        output(load(B, call("sub", 31, TX))),
+    ),
+}
+"""A copy to A is still in flight when B is used."""
+
+
+def _second_half(*body: Stmt) -> Stmt:
+    """The second five of ten iterations, by a variable that holds `k // 5`."""
+    bound = Bind(V, call("floordiv", K, 5), may_be_address=False)
+    return loop(K, 10, bound, If(call("eq", V, 1), body))
+
+
+_address = call("address_of", load(C, 0))
+_pointer_var = Var("p")
+_view = Buffer("V", "int32", (Const(32),), SCOPE, _pointer_var)
+
+TRACED = {
+    "a variable hides the loop variable": _kernel(FILL, _second_half(USE, *SCRATCH)),
+    "a counter after a loop that was cut short": _kernel(
+        store(C, 0, 0),
+        FILL,
+        loop(K, 10, DEAD, STEP),
+        *SCRATCH,
+        If(call("eq", load(C, 0), 10), (USE,)),
+    ),
+    "a counter that every other iteration steps": _kernel(
+        store(C, 0, 0),
+        loop(
+            K,
+            16,
+            If(call("eq", call("floormod", load(C, 0), 4), 1), (FILL,)),
+            If(call("eq", call("floormod", load(C, 0), 4), 2), SCRATCH),
+            If(call("eq", call("floormod", load(C, 0), 4), 3), (USE,)),
+            If(call("eq", call("floormod", K, 2), 0), (STEP,)),
+        ),
+    ),
+    "the body of an assertion": _kernel(FILL, Assert(call("ge", TX, 0), (*SCRATCH, USE))),
+    "a counter that an extern call steps": _kernel(
+        store(C, 0, 0),
+        FILL,
+        evaluate("call_extern", Const("bump"), _address),
+        *SCRATCH,
+        If(call("eq", load(C, 0), 1), (USE,)),
+    ),
+    "a counter store whose predicate is off": _kernel(
+        store(C, 0, 0),
+        store(C, 0, 1, call("gt", 0, 1)),
+        FILL,
+        *SCRATCH,
+        If(call("eq", load(C, 0), 0), (USE,)),
+    ),
+    "a cast to bool": _kernel(
+        FILL, *SCRATCH, If(call("eq", call("cast", Const("bool"), 2), 1), (USE,))
+    ),
+    "a cast that wraps": _kernel(
+        FILL, *SCRATCH, If(call("eq", call("cast", Const("uint8"), 256), 0), (USE,))
+    ),
+    "arms of whole warps": _kernel(
+        If(
+            call("lt", TX, 32),
+            (FILL, USE),
+            (
+                store(B, call("sub", TX, 32), 5),
+                output(load(B, call("sub", TX, 32))),
+            ),
+        ),
+        threads=64,
+    ),
+    "arms that data send threads to": _kernel(
+        If(
+            call("gt", load(INPUT, TX), 0),
+            (FILL, USE),
+            (store(B, call("sub", 31, TX), 1), output(load(B, call("sub", 31, TX)))),
+        ),
+    ),
+    **CARRIED,
+    **RULES,
+    **IN_FLIGHT,
+}
+"""A and B at the same bytes must not be called sound."""
+
+
+FREE = [Mode("shuffled", free=True, seed=seed) for seed in range(8)]
+
+
+def _differs(kernel: Kernel, offsets: Mapping[Buffer, int]) -> bool:
+    modes = [*BASE_MODES, *(Mode(late=delay) for delay in range(1, 9))]
+    return bool(differing(kernel, [offsets], INPUTS, modes)[0])
+
+
+@pytest.mark.parametrize("name", [*CARRIED, *RULES, *IN_FLIGHT])
+def test_the_dataflow_plan_keeps_apart(name: str) -> None:
+    kernel = {**CARRIED, **RULES, **IN_FLIGHT}[name]
+    plan = plan_kernel(kernel, SCOPE)
+    assert _differs(kernel, {A: 0, B: 0})
+    assert not _differs(kernel, plan.offsets)
+    assert plan.arena_bytes == 256
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_the_checker_does_not_prove(name: str) -> None:
+    kernel = TRACED[name]
+    assert _differs(kernel, {A: 0, B: 0})
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
+    assert judge(kernel, plan).verdict != SOUND
+
+
+_ARM = (store(B, call("bitwise_xor", TX, 2), 1), store(A, TX, 2), output(load(A, TX)))
+APART: dict[str, Stmt] = {
+    "an arm of part of a warp": If(
+        call("lt", TX, 20), (store(B, call("sub", 19, TX), 1), *_ARM[1:])
+    ),
+    "an arm that data decide": If(call("gt", load(INPUT, TX), 0), _ARM),
+    "a loop of another length for each thread": loop(
+        K, call("floormod", load(INPUT, TX), 3), *_ARM
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_no_reuse_where_no_barrier_can_stand(name: str) -> None:
+    kernel = _kernel(APART[name])
+    plan = plan_kernel(kernel, SCOPE)
+    assert differing(kernel, [{A: 0, B: 0}], INPUTS, FREE)[0]
+    assert not differing(kernel, [plan.offsets], INPUTS, FREE)[0]
+    assert judge(kernel, plan).verdict == SOUND
+
+
+def test_a_block_that_decides_by_a_counter_is_not_taken_for_another() -> None:
+    """Block 0 does not take the branch; block 1 does, which the counter's last value would hide."""
+    kernel = _kernel(
+        store(C, 0, 0), FILL, *SCRATCH, If(call("gt", BX, load(C, 0)), (USE,)), store(C, 0, 5)
+    )
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
+    assert judge(kernel, plan).verdict != SOUND
+
+
+def test_a_pointer_that_data_choose_touches_both() -> None:
+    """Accesses through a view of such a pointer are accesses of either allocation."""
+    other = shared("D", 32)
+    choice = call("if_then_else", call("gt", load(INPUT, 0), 0), Pointer(A), Pointer(other))
+    body = (
+        store(other, TX, 1),
+        Bind(_pointer_var, choice),
+        Declare(_view),
+        store(_view, TX, 7),
+        *SCRATCH,
+        output(load(_view, TX)),
+    )
+    kernel = build(*body, buffers=(A, B, other))
+    offsets = {A: 0, B: 0, other: 128}
+    plan = replace(plan_kernel(kernel, SCOPE), offsets=offsets, arena_bytes=256)
+    assert judge(kernel, plan).verdict != SOUND
+
+
+def test_an_arm_that_nobody_takes_does_not_crash() -> None:
+    dead = If(call("lt", TX, 16), (USE,))
+    kernel = _kernel(FILL, If(call("lt", TX, 32), (USE,), (dead, USE)), *SCRATCH)
+    assert plan_kernel(kernel, SCOPE).arena_bytes
+
+
+def test_a_barrier_may_stand_before_a_divergent_branch() -> None:
+    """Not unsound: all threads can meet where the threads of the branch part from the others."""
+    fill = If(call("lt", TX, 16), (store(B, TX, load(INPUT, TX)),))
+    body = (FILL, USE, fill, output(load(B, call("floormod", TX, 16))))
+    kernel = _kernel(*body)
+    plan = plan_kernel(kernel, SCOPE)
+    assert plan.arena_bytes == 128
+    assert judge(kernel, plan).verdict != UNSOUND
+
+
+def test_no_barrier_stands_between_the_statements_of_an_arm_that_data_decide() -> None:
+    """The `int8` elements of four threads lie where one thread's `int32` element does."""
+    narrow = shared("D", 32, "int8")
+    arm = (
+        store(A, TX, load(INPUT, TX)),
+        output(load(A, TX)),
+        store(narrow, TX, load(INPUT, TX)),
+        output(load(narrow, TX)),
+    )
+    kernel = build(If(call("gt", load(INPUT, TX), 0), arm), buffers=(A, narrow))
+    offsets = {A: 0, narrow: 0}
+    assert differing(kernel, [offsets], INPUTS, FREE_MODES)[0]
+    plan = replace(plan_kernel(kernel, SCOPE), offsets=offsets, arena_bytes=128)
+    assert judge(kernel, plan).verdict != SOUND
