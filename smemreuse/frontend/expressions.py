@@ -82,7 +82,6 @@ _NODE_NAMES = {
 
 _LITERAL_TYPES = ("int", "uint", "float", "bfloat", "bool", "boolean")
 _NARROW_FLOATS = ("float8_", "float6_", "float4_")
-_MAX_BITS = 1024
 
 # How many operands TIR has for what is read into its parts later, by the model's names.
 _ARITY = {
@@ -156,8 +155,6 @@ class ExpressionReader:
             return Const("None")
         if isinstance(node.value, bool):
             return Const(int(node.value))
-        if isinstance(node.value, int) and node.value.bit_length() > _MAX_BITS:
-            fail(node, f"a literal of more than {_MAX_BITS} bits is no integer of TIR's")
         if isinstance(node.value, (int, float, str)):
             return Const(node.value)
         fail(node, f"cannot read the literal {_excerpt(node)}")
@@ -194,17 +191,20 @@ class ExpressionReader:
 
     def _subscript(self, node: ast.Subscript) -> Expr:
         if isinstance(node.value, ast.Attribute):  # A.strides[0]
-            return Call("subscript", (self.read(node.value), *self.indices(node)))
+            return Call("subscript", (self.read(node.value), *self._items(node)))
         table = node.value if isinstance(node.value, ast.Subscript) else node
         if isinstance(table.value, ast.Name) and table.value.id == "metadata":
             return Const(_excerpt(table))  # metadata["..."][0]
         target = self.value(node.value)
         if not isinstance(target, Buffer):
             fail(node, f"`{_excerpt(node.value)}` is indexed but is not a buffer")
-        return Load(target, self.indices(node))
+        return Load(target, self.indices(node, target))
 
-    def indices(self, node: ast.Subscript) -> tuple[Expr, ...]:
+    def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
         """The indices of a buffer access, one for each dimension."""
+        return _one_for_each_dimension(node, buffer, self._items(node))
+
+    def _items(self, node: ast.Subscript) -> tuple[Expr, ...]:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return tuple(
             self._slice(part) if isinstance(part, ast.Slice) else self.read(part) for part in parts
@@ -288,18 +288,27 @@ class ExpressionReader:
 
     def vload(self, buffer: Buffer, node: ast.Call) -> Load:
         """A predicated vector load, `buffer.vload([indices], predicate=...)`."""
-        indices = self.index_list(node.args[0])
+        indices = _one_for_each_dimension(node, buffer, self._index_list(node.args[0]))
         predicate = next(
             (self.read(keyword.value) for keyword in node.keywords if keyword.arg == "predicate"),
             None,
         )
         return Load(buffer, indices, predicate)
 
-    def index_list(self, node: ast.expr) -> tuple[Expr, ...]:
+    def _index_list(self, node: ast.expr) -> tuple[Expr, ...]:
         """Indices given as a list, as `vload` and `vstore` take them."""
         if isinstance(node, (ast.List, ast.Tuple)):
             return tuple(self.read(item) for item in node.elts)
         return (self.read(node),)
+
+
+def _one_for_each_dimension(
+    node: ast.expr, buffer: Buffer, indices: tuple[Expr, ...]
+) -> tuple[Expr, ...]:
+    if len(indices) != len(buffer.shape):
+        found = f"{len(indices)} indices for {len(buffer.shape)} dimensions"
+        fail(node, f"buffer {buffer.name} is accessed with {found}")
+    return indices
 
 
 def _is_type(name: str) -> bool:

@@ -287,7 +287,7 @@ class StatementReader:
         buffer = self._expr.value(target.value)
         if not isinstance(buffer, Buffer):
             fail(target, f"`{ast.unparse(target.value)}` is written to but is not a buffer")
-        indices = self._expr.indices(target)
+        indices = self._expr.indices(target, buffer)
         return Store(buffer, indices, self._expr.read(value), None, target.lineno)
 
     def _expression(self, node: ast.Expr) -> list[Stmt]:

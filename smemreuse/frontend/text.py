@@ -17,6 +17,7 @@ from smemreuse.frontend.statements import FunctionText, StatementReader
 from smemreuse.model.kernel import Kernel
 
 MAX_BYTES = 64 * 2**20
+_MAX_BITS = 1024
 _IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
 _DEFAULT_PREFIXES = frozenset({"T"})
 
@@ -87,7 +88,7 @@ def _parse(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on code that never runs
-            return ast.parse(source)
+            module = ast.parse(source)
     except IndentationError as error:
         mend = "more than 100 nested blocks" if "too many levels" in str(error) else error.msg
         raise InputError(f"the indentation cannot be read: {mend}", line=error.lineno) from None
@@ -96,6 +97,12 @@ def _parse(source: str) -> ast.Module:
         raise InputError(message, line=error.lineno) from None
     except ValueError as error:
         raise InputError(f"not TVMScript: {error}") from None
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            if node.value.bit_length() > _MAX_BITS:  # Python may not even print it
+                message = f"an integer of more than {_MAX_BITS} bits; TIR has none"
+                raise InputError(message, line=node.lineno)
+    return module
 
 
 def split_lines(source: str) -> list[str]:

@@ -102,9 +102,10 @@ def test_a_slice_is_a_ramp_with_exact_lanes(text: str, index: str) -> None:
 
 
 def test_every_dimension_has_its_index() -> None:
+    cube = 'X = T.alloc_buffer((4, 8, 4), scope="shared")\n'
     (load,) = (
         stmt.value
-        for stmt in walk_statements(kernel_of(launched("v = As[bx, 0:8, n]\n")).body)
+        for stmt in walk_statements(kernel_of(launched(f"{cube}v = X[bx, 0:8, n]\n")).body)
         if isinstance(stmt, Bind)
     )
     assert isinstance(load, Load)

@@ -100,7 +100,7 @@ def kernel(
     """
     allocations = tuple(Allocate(buffer) for buffer in buffers)
     launch = Attr(THREAD_EXTENT, Const("threadIdx.x"), Const(threads), body, TX)
-    inner = (launch,) if outside else (*allocations, launch)
+    inner: Block = (launch,) if outside else (*allocations, launch)
     grid = Attr(THREAD_EXTENT, Const("blockIdx.x"), Const(3), inner, BX)
     return Kernel("random", (*allocations, grid) if outside else (grid,))
 
