@@ -111,12 +111,6 @@ MUTATIONS = (
         "        if False:\n",
     ),
     Mutation(
-        "dataflow: `while` is no loop",
-        DATAFLOW,
-        "if isinstance(stmt, (For, While)) and stmt in self._spans",
-        "if isinstance(stmt, For) and stmt in self._spans",
-    ),
-    Mutation(
         "dataflow: a carried buffer never matters",
         DATAFLOW,
         "                    if self._matters(buffer, begin, end + 1):\n",

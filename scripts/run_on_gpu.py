@@ -178,7 +178,7 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
         args = fixture.inputs(config, generator, device)
         expected = fixture.reference(args, config)
         unmerged: dict[str, dict[int, Any]] = {}
-        for run in runs * LAUNCHES_PER_CHECK:
+        for run in [*runs] * LAUNCHES_PER_CHECK:
             outputs = _launch(run, args, expected)
             if outputs is None:
                 continue

@@ -383,7 +383,9 @@ def thread_axes(body: Block) -> dict[str, int] | None:
             tag = str(stmt.node.value)
             extent = stmt.value.value if isinstance(stmt.value, Const) else None
             if tag in AXES:
-                if not isinstance(extent, int) or axes.setdefault(tag, extent) != extent:
+                if not isinstance(extent, int) or extent < 1:
+                    return None
+                if axes.setdefault(tag, extent) != extent:
                     return None
     return axes if np.prod(list(axes.values())) <= 1024 else None
 

@@ -109,7 +109,7 @@ def _thread_axes(kernel: Kernel) -> dict[str, int]:
             tag = str(stmt.node.value)
             if tag in AXES:
                 extent = stmt.value.value if isinstance(stmt.value, Const) else None
-                if not isinstance(extent, int) or axes.get(tag, extent) != extent:
+                if not isinstance(extent, int) or extent < 1 or axes.get(tag, extent) != extent:
                     raise Uncovered(f"the extent of {tag} is not one constant")
                 axes[tag] = extent
     if not axes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from smemreuse.errors import InputError
 from smemreuse.frontend.expressions import ExpressionReader, fail
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import Bind, Buffer, Stmt, element_bits
+from smemreuse.model.kernel import ANYWHERE, Bind, Buffer, Stmt, element_bits, is_row_major
 
 _ALLOCATION = ("shape", "dtype", "scope", "annotations")
 _VIEW = ("shape", "dtype", "data", "strides", "elem_offset", "scope")
@@ -16,8 +16,6 @@ _MATCH = ("param", *_VIEW)
 _MAX_DIMENSIONS = 64
 
 _AT_ITS_BEGIN = Const(0)
-# No model of strides that are not row-major: a view that has them may begin, and so be, anywhere.
-_ANYWHERE = Call("unknown_offset", ())
 
 
 def need(call: ast.Call, least: int) -> None:
@@ -81,7 +79,7 @@ class BufferReader:
             return value, _AT_ITS_BEGIN
         starts = tuple(_start(index) for index in value.indices)
         address = Call("address_of", (Load(value.buffer, starts),))
-        return address, _AT_ITS_BEGIN if len(starts) == 1 else _ANYWHERE
+        return address, _AT_ITS_BEGIN if len(starts) == 1 else ANYWHERE
 
     def _buffer(
         self,
@@ -98,8 +96,8 @@ class BufferReader:
             fail(call, f"buffer {name} has more than {_MAX_DIMENSIONS} dimensions")
         if "elem_offset" in given:
             elem_offset = self._expr.read(given["elem_offset"])
-        if "strides" in given and not _row_major(shape, self._extents(given["strides"])):
-            elem_offset = _ANYWHERE
+        if "strides" in given and not is_row_major(shape, self._extents(given["strides"])):
+            elem_offset = ANYWHERE
         dtype = self.string(given["dtype"]) if "dtype" in given else "float32"
         scope = self.string(given["scope"]) if "scope" in given else "global"
         buffer = Buffer(name, dtype, shape, scope, data, elem_offset, call.lineno)
@@ -143,17 +141,3 @@ def _check(buffer: Buffer) -> None:
 
 def _start(index: Expr) -> Expr:
     return index.args[0] if isinstance(index, Call) and index.op == "ramp" else index
-
-
-def _row_major(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> bool:
-    if not strides:
-        return True
-    expected: int | None = 1
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=False):
-        if expected is None or stride != Const(expected):
-            return False
-        if isinstance(extent, Const) and isinstance(extent.value, int):
-            expected *= extent.value
-        else:
-            expected = None
-    return True

@@ -99,8 +99,10 @@ def accesses_of(stmt: Stmt, addresses: Pointers) -> Iterator[MemoryAccess]:
     """The accesses of a statement itself to allocations, in the order in which it makes them."""
     for expr in expressions_of(stmt):
         if isinstance(stmt, Bind) and address_of(expr, addresses) is not None:
-            continue  # an address is computed; whoever uses the variable accesses memory
-        yield from _reads(expr, addresses)
+            # An address is computed; whoever uses the variable accesses what is there.
+            yield from _computing(expr, addresses)
+        else:
+            yield from _reads(expr, addresses)
     if isinstance(stmt, Store):
         yield from _element_access(
             stmt.buffer, stmt.indices, Access.WRITE, addresses, stmt.predicate
@@ -171,12 +173,7 @@ def _call(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
 
 def _escaped(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
     """A pointer handed to something that is not understood: all of the buffer may be accessed."""
-    if isinstance(pointer, Call):
-        indices = pointer.args[2:] if pointer.op == "tvm_access_ptr" else ()
-        if pointer.op == "address_of" and isinstance(pointer.args[0], Load):
-            indices = pointer.args[0].indices
-        for index in indices:
-            yield from _reads(index, addresses)
+    yield from _computing(pointer, addresses)
     place = address_of(pointer, addresses)
     if place is not None:
         yield MemoryAccess(place.buffer, _mask_of(pointer), WHOLE, certain=False)
@@ -187,6 +184,23 @@ def _escaped(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
         for operand in pointer.args:
             if not isinstance(operand, Const):
                 yield from _escaped(operand, addresses)
+
+
+def _computing(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
+    """The contents that are read to compute an address: its indices and offsets."""
+    if not isinstance(pointer, Call):
+        return
+    if pointer.op == "tvm_access_ptr":
+        for operand in pointer.args[2:]:
+            yield from _reads(operand, addresses)
+    elif pointer.op == "address_of" and isinstance(pointer.args[0], Load):
+        for index in pointer.args[0].indices:
+            yield from _reads(index, addresses)
+    elif pointer.op == "handle_add_byte_offset":
+        yield from _computing(pointer.args[0], addresses)
+        yield from _reads(pointer.args[1], addresses)
+    elif pointer.op == "reinterpret":
+        yield from _computing(pointer.args[-1], addresses)
 
 
 def _mask_of(pointer: Expr) -> Access:
@@ -202,12 +216,11 @@ def _mask_of(pointer: Expr) -> Access:
 
 
 def _rest(call: Call, skip: tuple[int, ...], addresses: Pointers) -> list[MemoryAccess]:
-    """Accesses of the arguments that a handler does not treat itself."""
+    """Accesses of the arguments that a handler does not treat itself, and of their addresses."""
     return [
         access
         for position, argument in enumerate(call.args)
-        if position not in skip
-        for access in _reads(argument, addresses)
+        for access in (_computing if position in skip else _reads)(argument, addresses)
     ]
 
 
@@ -330,7 +343,8 @@ def _tcgen05_descriptor(call: Call, addresses: Pointers) -> list[MemoryAccess] |
     place = address_of(call.args[1], addresses) if len(call.args) > 1 else None
     if place is None:
         return None
-    return [MemoryAccess(place.buffer, Access.READ, WHOLE, engine=Engine.UNKNOWN_ASYNC)]
+    read = MemoryAccess(place.buffer, Access.READ, WHOLE, engine=Engine.UNKNOWN_ASYNC)
+    return [*_rest(call, (0, 1), addresses), read]
 
 
 def _st_bulk(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
@@ -340,7 +354,8 @@ def _st_bulk(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     target = _run(call.args[0], _constant(call.args[1]), addresses)
     if target is None:
         return None
-    return [MemoryAccess(target[0], Access.WRITE, target[1], target[1] is not WHOLE)]
+    write = MemoryAccess(target[0], Access.WRITE, target[1], target[1] is not WHOLE)
+    return [*_rest(call, (0,), addresses), write]
 
 
 _KNOWN = {

@@ -99,6 +99,25 @@ class Buffer:
         return Call("ceildiv", (Call("mul", (elements, Const(bits))), Const(8)))
 
 
+ANYWHERE: Expr = Call("unknown_offset", ())
+"""The offset of a view whose strides are not row-major: it may begin, and so be, anywhere."""
+
+
+def is_row_major(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> bool:
+    """Whether `strides`, in elements, are those of a compact buffer; none given means so."""
+    if not strides:
+        return True
+    expected: int | None = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=False):
+        if expected is None or stride != Const(expected):
+            return False
+        if isinstance(extent, Const) and isinstance(extent.value, int):
+            expected *= extent.value
+        else:
+            expected = None
+    return True
+
+
 def root_storage(data: Buffer | Var) -> Buffer | Var:
     """Follows views down to the allocation or handle that owns the bytes."""
     while isinstance(data, Buffer) and data.data is not None:

@@ -11,6 +11,7 @@ from smemreuse.errors import BackendError
 from smemreuse.frontend.kernels import split_kernels
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.model.kernel import (
+    ANYWHERE,
     Allocate,
     Assert,
     Attr,
@@ -25,6 +26,7 @@ from smemreuse.model.kernel import (
     Stmt,
     Store,
     While,
+    is_row_major,
 )
 
 ir, tirx = tvm.ir, tvm.tirx
@@ -110,7 +112,8 @@ class TirVisitor:
     def _bind(self, node: Any) -> Stmt:
         if node.var in self.allocated:
             return Allocate(self.allocated[node.var])
-        return Bind(self._var(node.var), self.expr(node.value))
+        is_handle = str(node.var.dtype) == "handle"
+        return Bind(self._var(node.var), self.expr(node.value), may_be_address=is_handle)
 
     def _buffer_store(self, node: Any) -> Stmt:
         predicate = self.expr(node.predicate) if node.predicate is not None else None
@@ -172,14 +175,16 @@ class TirVisitor:
 
     def _make_buffer(self, buffer: Any, data: Buffer | Var | None) -> Buffer:
         shape = tuple(self.expr(extent) for extent in buffer.shape)
+        strides = tuple(self.expr(stride) for stride in buffer.strides)
         elem_offset = buffer.elem_offset
+        offset = self.expr(elem_offset) if elem_offset is not None else Const(0)
         return Buffer(
             str(buffer.name),
             str(buffer.dtype),
             shape,
             str(buffer.scope()),
             data,
-            self.expr(elem_offset) if elem_offset is not None else Const(0),
+            offset if is_row_major(shape, strides) else ANYWHERE,
         )
 
     # Expressions --------------------------------------------------------------------------------

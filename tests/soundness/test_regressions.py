@@ -257,6 +257,11 @@ TRACED = {
             If(call("eq", call("floormod", K, 2), 0), (STEP,)),
         ),
     ),
+    "filled and used under the same condition": _kernel(
+        If(call("gt", load(INPUT, 0), 0), (FILL,)),
+        *SCRATCH,
+        If(call("gt", load(INPUT, 0), 0), (USE,)),
+    ),
     "the body of an assertion": _kernel(FILL, Assert(call("ge", TX, 0), (*SCRATCH, USE))),
     "a counter that an extern call steps": _kernel(
         store(C, 0, 0),

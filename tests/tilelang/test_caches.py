@@ -89,7 +89,7 @@ def test_memory_cache_tells_plans_apart() -> None:
 
 
 def test_disk_cache_tells_plans_apart() -> None:
-    sources = {}
+    sources: dict[str | None, str] = {}
     for attempt in range(2):
         for policy in POLICIES:
             kernel = under(policy, lambda: tilelang.compile(phases(3), target=TARGET))
@@ -151,7 +151,7 @@ def test_key_changes_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with smemreuse.tilelang.merge("inner") as session:
         before = session.cache_token
     (tmp_path / "__init__.py").write_text("changed = True\n")
-    monkeypatch.setattr(session_module.smemreuse, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(smemreuse, "__file__", str(tmp_path / "__init__.py"))
     session_module._code_stamp.cache_clear()
     try:
         assert session.cache_token != before
