@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.analysis.aggressive import aggressive_live_ranges
@@ -56,6 +56,22 @@ def judge(kernel: Kernel, plan: Plan) -> Verdict:
     """The checker's verdict on a plan, before barriers are inserted."""
     offsets = plan.offsets
     return check_plan(kernel, plan.scope, offsets, plan.arena_bytes, plan.alignments)
+
+
+def acceptable(plan: Plan, verdict: Verdict) -> bool:
+    """Whether a plan may be applied: it is proved, or keeps the compiler's sharing (`KEPT`)."""
+    if verdict.verdict == UNPROVED:
+        return KEPT in plan.notes or plan.objective == "none"
+    return verdict.sound
+
+
+def attempts(policy: str, packer: str, objective: str) -> Iterator[dict[str, str]]:
+    """Arguments of `plan_kernel` to try until a plan is acceptable: the wanted ones, then more
+    and more cautious ones; the last shares nothing and always holds."""
+    if objective != "none":
+        for each in dict.fromkeys((policy, "dataflow", "outer")):
+            yield {"policy": each, "packer": packer, "objective": objective}
+    yield {"policy": policy, "packer": packer, "objective": "none"}
 
 
 class _Planner:

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from smemreuse.commands.common import objective_option, packer_option, policy_option
-from smemreuse.errors import InputError, PlanError, SmemReuseError
+from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import read_dump
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import UNPROVED
-from smemreuse.planning import KEPT, judge, plan_kernel
+from smemreuse.planning import acceptable, attempts, judge, plan_kernel
 
 
 @click.command()
@@ -34,12 +33,19 @@ def apply(
     unchecked: bool,
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
-    options = {"policy": policy, "packer": packer, "objective": objective}
 
     def planned(kernel: Kernel, scope: str) -> Plan:
-        plan = plan_kernel(kernel, scope, **options)
-        if not unchecked:
-            _require_proof(kernel, plan)
+        """The wanted plan if it may be applied, else the next more cautious one that may."""
+        for wanted in attempts(policy, packer, objective):
+            plan = plan_kernel(kernel, scope, **wanted)
+            verdict = judge(kernel, plan)
+            if unchecked or acceptable(plan, verdict):
+                break
+            why = [violation.witness for violation in verdict.violations] + [*verdict.uncovered]
+            click.echo(
+                f"{kernel.name}: policy {plan.policy} not applied, {verdict.verdict}: {why[0]}",
+                err=True,
+            )
         return plan
 
     try:
@@ -53,18 +59,6 @@ def apply(
         _write(Path(output), data, force)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
-
-
-def _require_proof(kernel: Kernel, plan: Plan) -> None:
-    """A plan that is not proved is not applied, but for sharing that the compiler has too."""
-    verdict = judge(kernel, plan)
-    kept = verdict.verdict == UNPROVED and KEPT in plan.notes
-    if not verdict.sound and not kept:
-        reasons = [violation.witness for violation in verdict.violations] + [*verdict.uncovered]
-        raise PlanError(
-            f"{kernel.name}: policy {plan.policy} is {verdict.verdict}: {reasons[0]}; "
-            "use policy dataflow, or --unchecked"
-        )
 
 
 def _write(path: Path, data: bytes, force: bool) -> None:

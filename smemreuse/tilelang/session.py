@@ -16,8 +16,8 @@ from tilelang import tvm
 import smemreuse
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import UNPROVED, Verdict
-from smemreuse.planning import KEPT, plan_kernel
+from smemreuse.model.verdict import Verdict
+from smemreuse.planning import acceptable, attempts, plan_kernel
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -130,7 +130,9 @@ class Session:
         ]
         if not any(wanted):
             return func
-        merged = _Merged(func, visitor, kernels, wanted, self._attempts(may_reuse))
+        objective = self.objective if may_reuse else "none"
+        options = attempts(self.policy, self.packer, objective)
+        merged = _Merged(func, visitor, kernels, wanted, options)
         self._lowering.merged[name] = merged
         return merged.next_merge()
 
@@ -147,7 +149,7 @@ class Session:
                 continue
             rejected: list[list[tuple[Plan, Verdict]]] = [[] for _ in merged.flat]
             found = verdicts(name, func, merged.visitor, merged.plans)
-            while not self.unchecked and not all(map(self._acceptable, merged.flat, found)):
+            while not self.unchecked and not all(map(acceptable, merged.flat, found)):
                 for earlier, plan, verdict in zip(rejected, merged.flat, found, strict=True):
                     earlier.append((plan, verdict))
                 func = with_barriers(name, merged.next_merge())
@@ -158,19 +160,6 @@ class Session:
             for kernel, plan, verdict, earlier in rows:
                 self.plans.append(AppliedPlan(kernel, plan, verdict, tuple(earlier)))
         return mod
-
-    def _attempts(self, may_reuse: bool) -> Iterator[dict[str, str]]:
-        """What to plan with, tightest first; the last shares nothing and always holds."""
-        if may_reuse and self.objective != "none":
-            for policy in dict.fromkeys((self.policy, "dataflow", "outer")):
-                yield {"policy": policy, "packer": self.packer, "objective": self.objective}
-        yield {"policy": self.policy, "packer": self.packer, "objective": "none"}
-
-    def _acceptable(self, plan: Plan, verdict: Verdict) -> bool:
-        """A plan must be proved, except that the compiler's own sharing need not be."""
-        if verdict.verdict == UNPROVED:
-            return KEPT in plan.notes or plan.objective == "none"
-        return verdict.sound
 
 
 @cache

@@ -1,0 +1,157 @@
+"""`check`: plan files, and the plans that a compiler or `apply` left in a dump."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.running import run, run_json
+from tests.conftest import DUMPS
+
+WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
+BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
+GEMM = str(DUMPS / "gemm.sm_90a.tir")
+
+
+def plan_file(tmp_path: Path, dump: str, policy: str) -> Path:
+    path = tmp_path / "plan.json"
+    path.write_text(run("plan", dump, "--policy", policy, "--format", "json").stdout)
+    return path
+
+
+def changed(path: Path, **values: object) -> Path:
+    """The plan file with fields of its only kernel replaced."""
+    data = json.loads(path.read_text())
+    data["kernels"][0].update(values)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def verdict_of(*arguments: str, exit_code: int) -> dict[str, Any]:
+    result = run("check", *arguments, "--format", "json")
+    assert result.exit_code == exit_code, result.output
+    data = json.loads(result.stdout)
+    assert data["schema"] == "smemreuse.check/1"
+    (kernel,) = data["kernels"]
+    assert isinstance(kernel, dict)
+    return kernel
+
+
+def test_an_unsound_plan_is_a_finding(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, WHILE_TABLE, "inner")
+    found = verdict_of(WHILE_TABLE, "--plan", str(plan), exit_code=1)
+    assert (found["sound"], found["verdict"]) == (False, "unsound")
+    (violation,) = found["violations"]
+    assert violation["rule"] == 2
+    assert violation["buffers"] == ["table", "scratch"]
+    assert "overwrote it" in violation["witness"]
+    assert "(line 37)" in violation["witness"]
+
+
+@pytest.mark.parametrize("dump", [WHILE_TABLE, BATCHED, GEMM])
+def test_a_dataflow_plan_is_sound(tmp_path: Path, dump: str) -> None:
+    plan = plan_file(tmp_path, dump, "dataflow")
+    assert verdict_of(dump, "--plan", str(plan), exit_code=0)["verdict"] == "sound"
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"offsets": {"As": 8, "Bs": 32768, "Cs": 65536}, "arena_bytes": 98304}, 7),
+        ({"offsets": {"As": 0, "Bs": 16384, "Cs": 32768}, "arena_bytes": 1024}, 7),
+        ({"offsets": {"As": -16, "Bs": 16384, "Cs": 32768}}, 7),
+        ({"offsets": {"As": 0, "Bs": 0, "Cs": 16384}, "arena_bytes": 65536}, 2),
+    ],
+)
+def test_what_is_wrong_with_a_plan(tmp_path: Path, fields: dict[str, object], rule: int) -> None:
+    plan = changed(plan_file(tmp_path, BATCHED, "outer"), **fields)
+    found = verdict_of(BATCHED, "--plan", str(plan), exit_code=1)
+    assert rule in {violation["rule"] for violation in found["violations"]}
+
+
+@pytest.mark.parametrize("policy", ["outer", "inner", "dataflow"])
+def test_what_apply_wrote_is_read_back(tmp_path: Path, policy: str) -> None:
+    merged = tmp_path / "merged.tir"
+    applied = run("apply", BATCHED, "-o", str(merged), "--policy", policy)
+    assert applied.exit_code == 0
+    found = verdict_of(str(merged), exit_code=0)
+    planned = run_json("plan", BATCHED, "--policy", policy, "--format", "json")["kernels"][0]
+    assert found["plan"] == "merged in the file"
+    assert found["offsets"] == planned["offsets"]
+    assert found["arena_bytes"] == planned["arena_bytes"]
+
+
+def test_an_unsound_merge_in_a_file_is_found(tmp_path: Path) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner", "--unchecked")
+    assert verdict_of(str(merged), exit_code=1)["verdict"] == "unsound"
+
+
+def test_apply_takes_the_next_plan_that_holds(tmp_path: Path) -> None:
+    merged = tmp_path / "merged.tir"
+    result = run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner")
+    assert result.exit_code == 0
+    assert "policy inner not applied, unsound" in result.stderr
+    assert verdict_of(str(merged), exit_code=0)["verdict"] == "sound"
+
+
+def test_without_barriers_nothing_orders_the_threads(tmp_path: Path) -> None:
+    """The same merge, held against the barriers that are in the file: there are none."""
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", str(merged))
+    found = verdict_of(str(merged), "--barriers", "present", exit_code=1)
+    assert {violation["rule"] for violation in found["violations"]} == {6}
+
+
+def test_a_dump_that_is_not_merged_shares_nothing() -> None:
+    found = verdict_of(BATCHED, exit_code=0)
+    assert (found["plan"], found["offsets"], found["sound"]) == ("nothing merged", {}, True)
+
+
+def test_the_table_names_the_rule() -> None:
+    result = run("check", BATCHED)
+    assert result.stdout.startswith("sound: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("", "not JSON"),
+        ("[1, 2]", "the schema must be"),
+        ('{"schema": "smemreuse.plan/2", "kernels": []}', "the schema must be"),
+        ('{"schema": "smemreuse.plan/1"}', "no list of kernels"),
+        ('{"schema": "smemreuse.plan/1", "kernels": [3]}', "not an object"),
+        ('{"schema": "smemreuse.plan/1", "kernels": [{}]}', "no name or scope"),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "k", "scope": "shared"}]}',
+            "no offsets or arena_bytes",
+        ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "nobody", "scope": "shared.dyn", '
+            '"offsets": {}, "arena_bytes": 0}]}',
+            "which the dump does not have",
+        ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"Zs": 0}, "arena_bytes": 0}]}',
+            "no buffer 'Zs'; there are As, Bs, Cs",
+        ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 1.5}, "arena_bytes": 0}]}',
+            "no number of bytes",
+        ),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_bad_plan_file_is_one_line(tmp_path: Path, text: str, mend: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    result = run("check", BATCHED, "--plan", str(path))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert str(path) in result.stderr
+    assert mend in result.stderr
