@@ -25,7 +25,7 @@ class SmemReuseError(Exception):
     def __str__(self) -> str:
         if self.file is None:
             return f"line {self.line}: {self.message}" if self.line else self.message
-        where = f"{_printable(self.file)}:{self.line}" if self.line else _printable(self.file)
+        where = f"{printable(self.file)}:{self.line}" if self.line else printable(self.file)
         return f"{where}: {self.message}"
 
     def located(self: E, *, file: Path | str | None = None, line: int | None = None) -> E:
@@ -45,7 +45,7 @@ class BackendError(SmemReuseError):
     """A compiler is missing, or differs from what the lowering hook was written for."""
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
     """A file name may hold line ends and bytes that are no text."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in name

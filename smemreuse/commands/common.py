@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 from rich.console import RenderableType
 
-from smemreuse.errors import InputError
+from smemreuse.errors import InputError, printable
 from smemreuse.frontend.text import read_dump
 from smemreuse.planner import PACKERS
 from smemreuse.planning import OBJECTIVES, POLICY_NAMES
@@ -71,4 +71,4 @@ def emit_tables(tables: Iterable[RenderableType]) -> None:
 def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:
     """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
     if not found:
-        click.echo(f"no device kernel in {', '.join(files)}", err=True)
+        click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)

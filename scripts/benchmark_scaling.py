@@ -1,0 +1,90 @@
+"""Measure how analysis, planning and checking grow with the length of a kernel. Needs no GPU.
+
+    python scripts/benchmark_scaling.py [--out docs/results/scaling.json]
+
+The kernel is a serial loop over phases, each filling a buffer and reading it by other threads; all
+phases are local to the iteration, so that every proof has to be made and every buffer shares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from smemreuse.frontend.text import parse_dump  # noqa: E402
+from smemreuse.model.kernel import Kernel, walk_statements  # noqa: E402
+from smemreuse.planning import judge, plan_kernel  # noqa: E402
+
+BUFFERS = 8
+STATEMENTS = (100, 300, 1_000, 3_000, 10_000)
+
+
+def kernel_of(statements: int) -> Kernel:
+    """A kernel with about so many statements inside one serial loop."""
+    lines = [
+        'X = T.handle("float32", "global")',
+        "Y = T.decl_buffer((1024,), data=X)",
+        'bx = T.launch_thread("blockIdx.x", 4)',
+        *(f'B{n} = T.alloc_buffer((512,), scope="shared.dyn")' for n in range(BUFFERS)),
+        'tx = T.launch_thread("threadIdx.x", 128)',
+        "for b in range(3):",
+    ]
+    for phase in range(statements // 4):
+        buffer = f"B{phase * BUFFERS // max(statements // 4, 1)}"
+        lines += [
+            "    for i in T.unroll(4):",
+            f"        {buffer}[i * 128 + tx] = Y[tx + i]",
+            "    for i in T.unroll(4):",
+            f"        Y[i * 128 + tx] = {buffer}[511 - tx - i * 128]",
+        ]
+    (kernel,) = parse_dump("\n".join(lines)).kernels
+    return kernel
+
+
+def measure(statements: int) -> dict[str, object]:
+    kernel = kernel_of(statements)
+    started = time.perf_counter()
+    plan = plan_kernel(kernel, "shared.dyn")
+    planned = time.perf_counter()
+    verdict = judge(kernel, plan)
+    checked = time.perf_counter()
+    return {
+        "statements": sum(1 for _ in walk_statements(kernel.body)),
+        "plan_ms": round(1e3 * (planned - started), 1),
+        "check_ms": round(1e3 * (checked - planned), 1),
+        "arena_bytes": plan.arena_bytes,
+        "side_by_side_bytes": plan.total_bytes,
+        "verdict": verdict.verdict,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    options = parser.parse_args()
+    rows = []
+    for statements in STATEMENTS:
+        rows.append(measure(statements))
+        print(*rows[-1].values(), sep="\t")
+    if options.out:
+        data = {
+            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "python": platform.python_version(),
+            "rows": rows,
+        }
+        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
