@@ -131,7 +131,7 @@ MUTATIONS = (
     Mutation(
         "dataflow: divergent arms do not conflict",
         DATAFLOW,
-        "isinstance(stmt, If) and stmt.orelse and self._locality.is_divergent(stmt)",
+        "isinstance(stmt, If) and stmt.orelse and self._flow.is_divergent(stmt)",
         "False",
     ),
     Mutation(

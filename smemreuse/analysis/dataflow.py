@@ -17,6 +17,7 @@ from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.locality import Locality
 from smemreuse.analysis.policy import inner
+from smemreuse.analysis.threadflow import ThreadFlow
 from smemreuse.model.expr import Const
 from smemreuse.model.intrinsics import accesses_of, evaluated_call
 from smemreuse.model.kernel import (
@@ -71,7 +72,8 @@ class _Analysis:
         self._live = live_ranges(self._sequence.entries)
         self._widened: dict[Buffer, list[Reason]] = {buffer: [] for buffer in self._live}
         pointers = find_pointers(kernel.body)
-        self._locality = Locality(kernel.body, pointers)
+        self._flow = ThreadFlow(kernel.body)
+        self._locality = Locality(kernel.body, pointers, self._flow)
         self._proved: dict[tuple[Stmt, Buffer], bool] = {}
         self._accesses = {
             stmt: tuple(access for access in accesses_of(stmt, pointers))
@@ -189,9 +191,9 @@ class _Analysis:
     def _concurrent_pairs(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
         yield from self._consecutive_branches(block)
         for stmt in block:
-            if isinstance(stmt, If) and stmt.orelse and self._locality.is_divergent(stmt):
+            if isinstance(stmt, If) and stmt.orelse and self._flow.is_divergent(stmt):
                 yield from self._pairs(stmt, stmt.then, stmt.orelse)
-            for part in self._locality.parts_of_warps(stmt):
+            for part in self._flow.parts_of_warps(stmt):
                 yield from self._unseparable(stmt, part)
             for inner_block in nested_blocks(stmt):
                 yield from self._concurrent_pairs(inner_block)
@@ -206,7 +208,7 @@ class _Analysis:
         for stmt in block:
             if _is_full_barrier(stmt):
                 before = []
-            elif isinstance(stmt, If) and self._locality.is_divergent(stmt):
+            elif isinstance(stmt, If) and self._flow.is_divergent(stmt):
                 for other in before:
                     if _waits(other) or _waits(stmt):
                         yield from self._pairs(stmt, (other,), (stmt,))

@@ -8,17 +8,16 @@ cannot be enumerated (data-dependent, symbolic) is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
+from smemreuse.analysis.threadflow import ThreadFlow
 from smemreuse.model.evaluate import Threads, evaluate
-from smemreuse.model.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.model.expr import Call, Const, Expr, Var, children, walk
 from smemreuse.model.intrinsics import MemoryAccess, accesses_of, evaluated_call, leaves
 from smemreuse.model.kernel import (
-    THREAD_EXTENT,
-    Attr,
     Bind,
     Block,
     Buffer,
@@ -41,19 +40,16 @@ MAX_STEPS = 5_000
 MAX_LANES = 1 << 16
 """Threads times iterations that are enumerated at once."""
 
-AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-
 
 class Locality:
-    """Answers for the loops of one kernel body; `None` as `threads` when the block is unknown."""
+    """Answers for the loops of one kernel body."""
 
-    def __init__(self, body: Block, pointers: Pointers):
+    def __init__(self, body: Block, pointers: Pointers, flow: ThreadFlow):
         self._accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {
             stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)
         }
         self._mentioned: dict[Stmt, frozenset[Buffer]] = {}
-        self._entry: dict[Stmt, Threads | None] = {}
-        self._thread_vars: set[Var] = set()
+        self._flow = flow
         self._counting = True
         self._steps_left = MAX_STEPS
         self._threads_leave = any(
@@ -61,16 +57,10 @@ class Locality:
             for call in map(evaluated_call, walk_statements(body))
         )
         self._body = body
-        axes = thread_axes(body)
-        self._thread_count = 0
-        if axes is not None:
-            self._thread_count = int(np.prod(list(axes.values())))
-            threads = Threads(np.arange(int(np.prod(list(axes.values())))))
-            self._enter(body, threads, axes)
 
     def is_local(self, loop: For | While, buffer: Buffer) -> bool:
         """Whether no byte of `buffer` is carried into, across or out of the loop's iterations."""
-        threads = self._entry.get(loop)
+        threads = self._flow.entry.get(loop)
         size = buffer.size
         if threads is None or size is None or isinstance(loop, While):
             return False
@@ -85,98 +75,6 @@ class Locality:
             if (needed & ~written).any():
                 return False
         return True
-
-    def is_divergent(self, stmt: If) -> bool:
-        """Whether threads of one block may take different arms (rule 4); True if not known."""
-        threads = self._entry.get(stmt)
-        if threads is None:
-            return True
-        condition = evaluate(stmt.condition, threads)
-        if condition is None:
-            return self._depends_on_thread(stmt.condition)
-        return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
-
-    def parts_of_warps(self, stmt: Stmt) -> Iterator[Block]:
-        """The blocks of a branch or loop that part of a warp may enter without the rest."""
-        threads = self._entry.get(stmt)
-        if isinstance(stmt, If):
-            condition = evaluate(stmt.condition, threads) if threads is not None else None
-            if threads is None or condition is None:
-                if threads is None or self._depends_on_thread(stmt.condition):
-                    yield from (stmt.then, stmt.orelse)
-            elif isinstance(condition, np.ndarray):
-                mask = np.not_equal(condition, 0)
-                for block, chosen in ((stmt.then, mask), (stmt.orelse, ~mask)):
-                    if not self._whole_warps(threads.ids[chosen]):
-                        yield block
-        elif isinstance(stmt, (For, While)):
-            rounds = stmt.extent if isinstance(stmt, For) else stmt.condition
-            if self._depends_on_thread(rounds):
-                yield stmt.body
-
-    def _whole_warps(self, ids: np.ndarray) -> bool:
-        """Whether these are all threads of the warps that they are in."""
-        present = np.zeros(-(-self._thread_count // 32) * 32, dtype=bool)
-        present[ids] = True
-        warps = present.reshape(-1, 32)
-        sizes = np.minimum(self._thread_count - 32 * np.arange(len(warps)), 32)
-        there = warps.sum(axis=1)
-        return bool(((there == 0) | (there == sizes)).all())
-
-    # How threads get to a statement -------------------------------------------------------------
-
-    def _enter(self, block: Block, threads: Threads | None, axes: Mapping[str, int]) -> None:
-        """Notes with which threads and variables each loop and branch is reached."""
-        for stmt in block:
-            self._entry[stmt] = threads
-            if threads is None:
-                for inner in nested_blocks(stmt):
-                    self._enter(inner, None, axes)
-            elif isinstance(stmt, Bind):
-                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
-                if self._depends_on_thread(stmt.value):
-                    self._thread_vars.add(stmt.var)
-            elif isinstance(stmt, Attr):
-                self._enter(stmt.body, self._with_axis(stmt, threads, axes), axes)
-            elif isinstance(stmt, If):
-                then, orelse = self._arms(stmt, threads)
-                self._enter(stmt.then, then, axes)
-                self._enter(stmt.orelse, orelse, axes)
-            elif isinstance(stmt, For):
-                self._enter(stmt.body, threads.bind(stmt.var, None), axes)
-            else:
-                for inner in nested_blocks(stmt):
-                    self._enter(inner, threads, axes)
-
-    def _with_axis(self, stmt: Attr, threads: Threads, axes: Mapping[str, int]) -> Threads:
-        if stmt.key != THREAD_EXTENT or stmt.var is None:
-            return threads
-        tag = str(stmt.node.value) if isinstance(stmt.node, Const) else ""
-        if tag not in axes:
-            return threads.bind(stmt.var, None)
-        self._thread_vars.add(stmt.var)
-        stride = int(np.prod([axes.get(axis, 1) for axis in AXES[: AXES.index(tag)]]))
-        return threads.bind(stmt.var, threads.ids // stride % axes[tag])
-
-    def _arms(self, stmt: If, threads: Threads) -> tuple[Threads | None, Threads | None]:
-        """The threads of each arm; None where it is not known which they are."""
-        condition = evaluate(stmt.condition, threads)
-        if condition is None:
-            both = None if self._depends_on_thread(stmt.condition) else threads
-            return both, both
-        if isinstance(condition, int):
-            return threads, threads  # one of them is dead code
-        mask = np.not_equal(condition, 0)
-        return threads.where(mask), threads.where(~mask)
-
-    def _depends_on_thread(self, expr: Expr) -> bool:
-        """Whether threads may see different values: by index, or through memory."""
-        return any(
-            isinstance(node, Load)
-            or (isinstance(node, Var) and node in self._thread_vars)
-            or (isinstance(node, Call) and node.op in _THREAD_QUERIES)
-            for node in walk(expr)
-        )
 
     # What one iteration does to a buffer --------------------------------------------------------
 
@@ -238,7 +136,7 @@ class Locality:
                 written |= own
             return False
         then, orelse = written.copy(), written.copy()
-        with self._by_some_threads(self._depends_on_thread(stmt.condition)):
+        with self._by_some_threads(self._flow.depends_on_thread(stmt.condition)):
             exposed = self._exposed(stmt.then, buffer, threads, then) or self._exposed(
                 stmt.orelse, buffer, threads, orelse
             )
@@ -265,7 +163,7 @@ class Locality:
         """A loop of unknown length: it may not run at all, so nothing counts behind it."""
         if isinstance(stmt, For):
             threads = threads.bind(stmt.var, None)
-        with self._by_some_threads(self._depends_on_thread(decided_by)):
+        with self._by_some_threads(self._flow.depends_on_thread(decided_by)):
             return self._exposed(stmt.body, buffer, threads, written.copy())
 
     def _exposed_in_loop(
@@ -368,26 +266,6 @@ class Locality:
                 if access.buffer is buffer and access.access is not Access.WRITE:
                     needed[:] = True
         return needed
-
-
-_THREAD_QUERIES = frozenset(
-    {"tl_shuffle_elect", "get_warp_idx", "get_warp_idx_sync", "get_lane_idx"}
-)
-
-
-def thread_axes(body: Block) -> dict[str, int] | None:
-    """The extents of the thread axes; None where they are not constant or too large."""
-    axes: dict[str, int] = {}
-    for stmt in walk_statements(body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
-            tag = str(stmt.node.value)
-            extent = stmt.value.value if isinstance(stmt.value, Const) else None
-            if tag in AXES:
-                if not isinstance(extent, int) or extent < 1:
-                    return None
-                if axes.setdefault(tag, extent) != extent:
-                    return None
-    return axes if np.prod(list(axes.values())) <= 1024 else None
 
 
 def footprint_bytes(access: MemoryAccess, threads: Threads, size: int) -> np.ndarray | None:

@@ -1,0 +1,39 @@
+"""Every `smemreuse` command in the README runs, in order, on a real dump."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import run
+from tests.conftest import DUMPS, ROOT
+
+BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+
+
+def commands() -> list[list[str]]:
+    """The arguments of each command line, without its comment."""
+    text = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
+    lines = (line for line in text.splitlines() if line.startswith("smemreuse "))
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(DUMPS / "batched_gemm.sm_80.tir", tmp_path / "kernel.tir")
+    monkeypatch.chdir(tmp_path)
+    found = commands()
+    assert {arguments[0] for arguments in found} == {
+        *("compare", "explain", "analyze", "plan", "apply", "check")
+    }
+    for arguments in found:
+        result = run(*arguments)
+        assert result.exit_code == 0, (arguments, result.output)
+
+
+def test_the_dumps_that_the_first_command_names_are_there() -> None:
+    assert "smemreuse compare fixtures/dumps/*.tir" in (ROOT / "README.md").read_text()
+    assert len(list(DUMPS.glob("*.tir"))) > 40
