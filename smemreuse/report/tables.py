@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -49,11 +50,12 @@ def compare_table(
         ("arena", "right"),
         ("lower bound", "right"),
         ("gap", "right"),
-        ("proved smallest", "left"),
+        ("smallest", "left"),
         ("verdict", "left"),
     )
     for subject, judged in rows:
-        heading = (_kernel_name(subject), subject.scope, f"{judged[0][0].total_bytes:,}")
+        name = f"{Path(subject.file).name}\n{subject.kernel.name}"
+        heading = (name, subject.scope, f"{judged[0][0].total_bytes:,}")
         for plan, verdict in judged:
             cells = map(Text, (*heading, plan.policy, *_size_cells(plan)))
             table.add_row(*cells, verdict_text(verdict))

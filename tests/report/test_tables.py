@@ -116,7 +116,8 @@ def test_the_comparison() -> None:
     ]
     rows = text(compare_table(out(), [(found, judged)]))
     assert rows[1:] == [
-        ["k.tir: main", "shared.dyn", "512", "outer", "512", "512", "1.000", "yes", "sound"],
+        ["k.tir", "shared.dyn", "512", "outer", "512", "512", "1.000", "yes", "sound"],
+        ["main", *[""] * 8],
         ["", "", "", "inner", "256", "256", "1.000", "yes", "unsound"],
     ]
 
