@@ -19,10 +19,11 @@ pytestmark = pytest.mark.tilelang
 SCOPE = "shared.dyn"
 
 
-def audited(name: str, arch: str, **options: bool) -> Verdict:
+def audited(name: str, arch: str, enable_aggressive_merge: bool = False) -> Verdict:
     """TileLang's own plan for a fixture, read back from the text of the lowered module."""
     fixture: Any = FIXTURES[name]
-    lowered = lower(fixture.make(**fixture.configs["small"]), arch, **options)
+    func = fixture.make(**fixture.configs["small"])
+    lowered = lower(func, arch, enable_aggressive_merge=enable_aggressive_merge)
     mod = lowered.artifact.device_mod
     (kernel,) = parse_dump(mod.script()).kernels
     applied = applied_layout(kernel, SCOPE)
