@@ -30,7 +30,9 @@ INFLIGHT = "analysis/inflight.py"
 LIVENESS = "analysis/liveness.py"
 LINEARIZE = "analysis/linearize.py"
 TRACE = "checker/trace.py"
-MACHINE = "checker/machine.py"
+ACCESSES = "checker/accesses.py"
+ENGINES = "checker/engines.py"
+MEMORY = "checker/memory.py"
 RELEVANCE = "checker/relevance.py"
 
 
@@ -172,57 +174,63 @@ MUTATIONS = (
     ),
     Mutation(
         "checker: reads are not checked",
-        TRACE,
-        "            lost = memory.lost(buffer, where)\n",
-        "            lost = memory.lost(buffer, where)[:0]\n",
+        ACCESSES,
+        "            lost = memory.lost(touch)\n",
+        "            lost = memory.lost(touch)[:0]\n",
     ),
     Mutation(
         "checker: a join keeps what one side has",
-        MACHINE,
+        MEMORY,
         "            self.ok & other.ok,\n",
         "            self.ok | other.ok,\n",
     ),
     Mutation(
         "checker: a join forgets what one side defined",
-        MACHINE,
+        MEMORY,
         "            self.defined | other.defined,\n",
         "            self.defined & other.defined,\n",
     ),
     Mutation(
         "checker: order is not required",
-        TRACE,
-        "        if unordered.any():\n",
-        "        if False:\n",
+        ACCESSES,
+        "            if unordered.any():\n",
+        "            if False:\n",
     ),
     Mutation(
         "checker: copies in flight are ignored",
-        TRACE,
-        "            if pending.buffer is partner and",
-        "            if False and pending.buffer is partner and",
+        ACCESSES,
+        "            if flying.buffer is partner and",
+        "            if False and flying.buffer is partner and",
     ),
     Mutation(
         "checker: any wait retires everything",
-        MACHINE,
+        ENGINES,
         "        cut = max(len(self.groups) - keep, 0)\n",
         "        cut = len(self.groups)\n",
     ),
     Mutation(
+        "checker: a join forgets what one side has in flight",
+        ENGINES,
+        "twin.pending.get(pending, frozenset()) | warps",
+        "twin.pending.get(pending, frozenset()) & warps",
+    ),
+    Mutation(
         "checker: nothing is ever defined",
-        MACHINE,
-        "        shadow.defined[where] = True\n",
+        MEMORY,
+        "        shadow.defined[at] = True\n",
         "        pass\n",
     ),
     Mutation(
         "checker: uncertain writes are certain",
-        MACHINE,
-        "        if certain:\n            shadow.ok[where] = True\n",
-        "        if True:\n            shadow.ok[where] = True\n",
+        MEMORY,
+        "        if touch.certain:\n            shadow.ok[at] = True\n",
+        "        if True:\n            shadow.ok[at] = True\n",
     ),
     Mutation(
         "checker: uncertain writes destroy nothing",
-        MACHINE,
-        "                shadow.ok[lost] = False\n",
-        "                shadow.ok[fresh] = not certain\n",
+        MEMORY,
+        "        shadow.ok[at] = False\n",
+        "        shadow.ok[at] &= not touch.certain\n",
     ),
     Mutation(
         "checker: one period stands for all",
@@ -233,8 +241,8 @@ MUTATIONS = (
     Mutation(
         "checker: a loop that may not run has run",
         TRACE,
-        "            merged = before.join(self.state)\n",
-        "            merged = self.state\n",
+        "            merged = before.joined(self.state)\n",
+        "            merged = self.state.copy()\n",
     ),
 )
 

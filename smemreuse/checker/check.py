@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from smemreuse.checker.machine import Layout
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.findings import Finding
+from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.setting import AXES, Setting
 from smemreuse.checker.static import static_violations
-from smemreuse.checker.trace import AXES, Finding, Trace, Uncovered
+from smemreuse.checker.trace import Trace
 from smemreuse.model.evaluate import Threads, Value, evaluate
 from smemreuse.model.expr import Const, Expr, Var
 from smemreuse.model.kernel import (
@@ -77,25 +80,24 @@ def _traces(
     relevance = Relevance(kernel.body, set(layout.partners), find_pointers(kernel.body))
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
     try:
-        axes = _thread_axes(kernel)
+        setting = Setting(
+            relevance,
+            layout,
+            _thread_axes(kernel),
+            assume_barriers=assume_barriers,
+            budget=budget,
+        )
         for block, kind in zip(_block_kinds(kernel), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
-            trace = Trace(
-                relevance,
-                layout,
-                assume_barriers=assume_barriers,
-                budget=budget,
-                axes=axes,
-                block=block.index,
-            )
+            trace = Trace(setting, block.index)
             try:
                 trace.run(kernel.body)
             finally:
-                for key, finding in trace.findings.items():
+                for key, finding in trace.findings.found.items():
                     if key not in findings or finding.certain:
                         findings[key] = finding
-            block.settle(trace.decisions)
+            block.settle(trace.values.decisions)
     except Uncovered as reason:
         return list(findings.values()), (str(reason),)
     return list(findings.values()), ()

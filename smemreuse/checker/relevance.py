@@ -72,6 +72,7 @@ class Relevance:
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
         self._calls: dict[Stmt, frozenset[str]] = {}
+        self._waits: dict[Stmt, bool] = {}
         for stmt in walk_statements(body):
             everything = list(accesses_of(stmt, pointers))
             found = tuple(access for access in everything if access.buffer in shared)
@@ -104,9 +105,13 @@ class Relevance:
 
     def waits(self, stmt: Stmt) -> bool:
         """Whether a branch waits for other threads, as the arms of warp specialization do."""
-        return any(
-            "mbarrier_wait_parity" in self._sync_calls(inner) for inner in walk_statements((stmt,))
-        )
+        known = self._waits.get(stmt)
+        if known is None:
+            known = self._waits[stmt] = any(
+                "mbarrier_wait_parity" in self._sync_calls(inner)
+                for inner in walk_statements((stmt,))
+            )
+        return known
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""

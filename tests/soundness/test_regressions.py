@@ -190,6 +190,13 @@ IN_FLIGHT = {
         evaluate("ptx_wait_group", 1),
         *SCRATCH,
     ),
+    "a wait that one arm alone reaches": _kernel(
+        copy_async(A, TX, TX),
+        COMMIT,
+        If(call("gt", load(INPUT, 1), 0), (WAIT,)),
+        evaluate("ptx_wait_group", 1),
+        *SCRATCH,
+    ),
     "a wait that keeps the last group": _kernel(
         copy_async(A, TX, TX), COMMIT, evaluate("ptx_wait_group", 1), *SCRATCH
     ),
@@ -238,6 +245,9 @@ _pointer_var = Var("p")
 _view = Buffer("V", "int32", (Const(32),), SCOPE, _pointer_var)
 
 TRACED = {
+    "a store at an index that data choose": _kernel(
+        FILL, store(B, call("floormod", load(INPUT, TX), 32), 99), USE
+    ),
     "a variable hides the loop variable": _kernel(FILL, _second_half(USE, *SCRATCH)),
     "a counter after a loop that was cut short": _kernel(
         store(C, 0, 0),

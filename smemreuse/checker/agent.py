@@ -1,0 +1,39 @@
+"""Who runs the statements: threads that stay together, and that may have to wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from smemreuse.model.evaluate import Threads
+
+BLOCKED = object()
+"""What a step yields while it waits for an mbarrier."""
+
+Steps = Iterator[object]
+
+
+@dataclass
+class Agent:
+    """Threads that run the same statements at the moment, and the loops that they are in.
+
+    `partly`: it is not known which of them act, so that no write is sure to happen.
+    """
+
+    threads: Threads
+    loops: tuple[tuple[str, int], ...] = ()
+    partly: bool = False
+
+    def of(self, threads: Threads) -> Agent:
+        """Some of the threads, on their own."""
+        return Agent(threads, self.loops, self.partly)
+
+    @contextmanager
+    def in_part(self, apart: bool) -> Iterator[None]:
+        """Inside, only an unknown few act, if `apart`."""
+        before, self.partly = self.partly, self.partly or apart
+        try:
+            yield
+        finally:
+            self.partly = before

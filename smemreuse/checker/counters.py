@@ -1,0 +1,57 @@
+"""The local scalars on which control flow or the place of an access depends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smemreuse.model.evaluate import Value
+from smemreuse.model.expr import Var
+from smemreuse.model.kernel import Buffer
+
+UNKNOWN = np.iinfo(np.int64).min
+
+
+@dataclass
+class Counters:
+    """Elements of local buffers: one value that all threads have, or an array over the threads."""
+
+    everyone: np.ndarray
+    values: dict[tuple[Buffer | Var, int], int | np.ndarray] = field(default_factory=dict)
+
+    def copy(self) -> Counters:
+        return Counters(self.everyone, dict(self.values))
+
+    def joined(self, other: Counters) -> Counters:
+        """Either may be the case: known where both say the same."""
+        twin = self.copy()
+        for key, theirs in other.values.items():
+            mine = self.values.get(key)
+            if mine is None or not np.all(np.equal(mine, theirs)):
+                twin.values[key] = UNKNOWN
+        return twin
+
+    def get(self, storage: Buffer | Var, index: int, ids: np.ndarray) -> Value:
+        """The value, if it is known for all of these threads."""
+        values = self.values.get((storage, index), UNKNOWN)
+        if isinstance(values, int):
+            return None if values == UNKNOWN else values
+        mine = values[ids]
+        if (mine == UNKNOWN).any():
+            return None
+        return int(mine[0]) if (mine == mine[0]).all() else mine
+
+    def set(self, storage: Buffer | Var, index: int, ids: np.ndarray, value: Value) -> None:
+        new = UNKNOWN if value is None else value
+        if ids is self.everyone and isinstance(new, int):
+            self.values[storage, index] = new
+            return
+        values = np.full(len(self.everyone), self.values.get((storage, index), UNKNOWN))
+        values[ids] = new
+        self.values[storage, index] = values
+
+    def forget(self, storage: Buffer | Var, ids: np.ndarray) -> None:
+        """These threads have set some element, it is not known which."""
+        for key in [key for key in self.values if key[0] is storage]:
+            self.set(*key, ids, None)

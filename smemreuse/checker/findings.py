@@ -1,0 +1,108 @@
+"""What a trace finds wrong with a plan, and how it tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smemreuse.checker.layout import Bytes, Layout
+from smemreuse.checker.memory import Shadow
+from smemreuse.checker.touch import Touch
+from smemreuse.model.kernel import Buffer, If, Stmt
+from smemreuse.model.verdict import Violation
+from smemreuse.report.labels import label
+
+MAX_TEXT = 60
+
+
+@dataclass(frozen=True)
+class Event:
+    """One access of the trace, as the witness tells it: the statement, and the loops around it."""
+
+    stmt: Stmt
+    loops: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        text = label(self.stmt)
+        text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+        line = f" (line {self.stmt.line})" if self.stmt.line else ""
+        at = ", ".join(f"{name} = {value}" for name, value in self.loops)
+        return f"`{text}`{line}" + (f" at {at}" if at else "")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation, and whether it surely happens or only may."""
+
+    violation: Violation
+    certain: bool
+
+
+class Findings:
+    """One finding for each rule and pair of buffers, a certain one if there is any."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.found: dict[tuple[int, frozenset[str]], Finding] = {}
+        self.forked = False  # data have decided: they may never take the way that the trace takes
+        self._layout = layout
+        self._events: list[Event] = []
+
+    def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
+        """A number by which accesses of this statement, now, are told later."""
+        self._events.append(Event(stmt, loops))
+        return len(self._events) - 1
+
+    def lost(self, touch: Touch, lost: Bytes, shadow: Shadow) -> None:
+        """A read finds bytes whose value has been overwritten (rule 2)."""
+        buffer = touch.buffer
+        sure = lost[shadow.certainly_lost[lost]]
+        certain = touch.certain and len(sure) > 0
+        byte = int(sure[0] if certain else lost[0])
+        reader, writer, culprit = (
+            self._tell(int(number))
+            for number in (touch.event, shadow.writer[byte], shadow.culprit[byte])
+        )
+        name = self._layout.names[buffer]
+        verb = "overwrote" if certain else "may have overwritten"
+        witness = f"{reader} reads byte {byte} of {name}, written by {writer}; {culprit} {verb} it"
+        self._report(2, buffer, self._owner_at(buffer, byte), witness, certain)
+
+    def race(
+        self, rule: int, touch: Touch, partner: Buffer, other: int | None, certain: bool
+    ) -> None:
+        """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
+
+        `other` is the other's event; None for a TMA load.
+        """
+        names = self._layout.names
+        against = self._tell(other) if other is not None else "a TMA load"
+        why = "is not waited for before" if rule == 5 else "is not ordered before"
+        witness = (
+            f"{against} on {names[partner]} {why} {self._tell(touch.event)} "
+            f"on {names[touch.buffer]}, which shares its bytes"
+        )
+        self._report(rule, touch.buffer, partner, witness, certain)
+
+    def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
+        """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
+        names = f"{self._layout.names[one]} and {self._layout.names[two]}"
+        witness = f"threads may be in both arms of {Event(stmt, ())}, where {names} share bytes"
+        self._report(4, one, two, witness, False)
+
+    def _tell(self, number: int) -> str:
+        return "an earlier value" if number < 0 else str(self._events[number])
+
+    def _owner_at(self, buffer: Buffer, byte: int) -> Buffer:
+        at = self._layout.offsets[buffer] + byte
+        for partner in self._layout.partners[buffer]:
+            begin = self._layout.offsets[partner]
+            if begin <= at < begin + self._layout.sizes[partner]:
+                return partner
+        return buffer
+
+    def _report(self, rule: int, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
+        names = (self._layout.names[one], self._layout.names[two])
+        key = (rule, frozenset(names))
+        certain = certain and not self.forked
+        known = self.found.get(key)
+        if known is None or (certain and not known.certain):
+            self.found[key] = Finding(Violation(rule, names, witness), certain)

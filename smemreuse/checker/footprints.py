@@ -1,0 +1,67 @@
+"""The bytes that the threads of an access touch, and which thread touches which."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smemreuse.checker.layout import Bytes
+from smemreuse.checker.touch import ANYONE
+from smemreuse.checker.vectors import Key, identity
+from smemreuse.model.evaluate import Value
+from smemreuse.model.intrinsics import Footprint, MemoryAccess
+
+Touched = tuple[Bytes, np.ndarray]
+"""Each byte once, with the only thread that touches it, or `ANYONE`."""
+
+
+class Footprints:
+    """Footprints in buffers, remembered by where the access starts for which threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[Touched, object]] = {}
+
+    def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Touched:
+        """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
+        key = (id(access), identity(start), id(ids))
+        entry = self._known.get(key)
+        if entry is None:
+            touched = _touched(access.footprint, start, ids, size)
+            entry = self._known[key] = (touched, (access, start, ids))
+        return entry[0]
+
+
+def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
+    starts = np.broadcast_to(np.asarray(start, dtype=np.int64), (len(ids),))
+    unit = _unit(footprint, starts)
+    runs = np.arange(footprint.count)[:, None] * (footprint.stride // unit)
+    runs = (runs + np.arange(footprint.size // unit)).ravel()
+    each = ((starts // unit)[:, None] + runs).ravel()
+    if len(each) == 0:
+        return each, each
+    units, by_thread = _by_place(each, np.repeat(ids, len(runs)))
+    if unit > 1:
+        units = (units[:, None] * unit + np.arange(unit)).ravel()
+        by_thread = np.repeat(by_thread, unit)
+    if units[0] < 0 or units[-1] >= size:
+        inside = (units >= 0) & (units < size)
+        units, by_thread = units[inside], by_thread[inside]
+    return units, by_thread
+
+
+def _unit(footprint: Footprint, starts: np.ndarray) -> int:
+    """Bytes that are always touched together: a power of two that divides all places."""
+    bits = int(np.bitwise_or.reduce(starts)) | footprint.size | footprint.stride
+    return bits & -bits or 1
+
+
+def _by_place(each: np.ndarray, ids: np.ndarray) -> Touched:
+    """Each place once, with the only thread that touches it, or `ANYONE` for several."""
+    base = each.min()
+    each = each - base
+    owner = np.full(each.max() + 1, ANYONE)
+    touched = np.zeros(len(owner), dtype=bool)
+    owner[each] = ids
+    touched[each] = True
+    owner[each[owner[each] != ids]] = ANYONE
+    places = np.flatnonzero(touched)
+    return places + base, owner[places]

@@ -1,0 +1,81 @@
+"""Where the buffers of a plan lie, and which of their bytes are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smemreuse.model.kernel import Buffer
+
+Bytes = np.ndarray  # indices of bytes in a buffer, ascending, each once
+
+
+@dataclass
+class Layout:
+    """Where the buffers lie, and which of them have bytes in common."""
+
+    offsets: Mapping[Buffer, int]
+    sizes: Mapping[Buffer, int]
+    names: Mapping[Buffer, str]
+    partners: dict[Buffer, list[Buffer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ordered = sorted(self.offsets, key=lambda buffer: self.offsets[buffer])
+        for index, one in enumerate(ordered):
+            end = self.offsets[one] + self.sizes[one]
+            for two in ordered[index + 1 :]:
+                if self.offsets[two] >= end:
+                    break
+                if self.sizes[one] and self.sizes[two]:
+                    self.partners.setdefault(one, []).append(two)
+                    self.partners.setdefault(two, []).append(one)
+
+    def shift(self, one: Buffer, two: Buffer) -> int:
+        """What to add to an index in `one` to get the index of the same byte in `two`."""
+        return self.offsets[one] - self.offsets[two]
+
+    def common(self, one: Buffer, two: Buffer) -> tuple[int, int]:
+        """The bytes of `one` that lie in `two`, as a half-open range in `one`."""
+        begin = -self.shift(one, two)
+        return (max(begin, 0), min(begin + self.sizes[two], self.sizes[one]))
+
+    def part_in(self, one: Buffer, two: Buffer, where: Bytes) -> slice:
+        """Which entries of `where`, bytes of `one`, lie in `two`."""
+        return _between(where, *self.common(one, two))
+
+    def in_other(self, one: Buffer, two: Buffer, where: Bytes) -> Bytes:
+        """Those bytes of `one` that lie in `two`, as indices in `two`."""
+        shifted: Bytes = where[self.part_in(one, two, where)] + self.shift(one, two)
+        return shifted
+
+
+def _between(where: Bytes, begin: int, end: int) -> slice:
+    if not len(where) or (where[0] >= begin and where[-1] < end):
+        return slice(0, len(where))
+    return slice(*map(int, np.searchsorted(where, (begin, end))))
+
+
+def is_run(where: Bytes) -> bool:
+    """Whether the bytes follow one another without a gap."""
+    return len(where) > 0 and int(where[-1]) - int(where[0]) == len(where) - 1
+
+
+def as_index(where: Bytes) -> slice | Bytes:
+    """The same bytes, as a slice if they are one run: what NumPy indexes with fastest."""
+    return slice(int(where[0]), int(where[-1]) + 1) if is_run(where) else where
+
+
+def meeting(one: Bytes, two: Bytes) -> tuple[Bytes, Bytes] | None:
+    """For the bytes of both, where they are in the one and in the other; None if there are none."""
+    if not len(one) or not len(two):
+        return None
+    begin, end = max(int(one[0]), int(two[0])), min(int(one[-1]), int(two[-1])) + 1
+    if begin >= end:
+        return None
+    if is_run(one) and is_run(two):
+        both = np.arange(begin, end)
+        return both - one[0], both - two[0]
+    common, left, right = np.intersect1d(one, two, assume_unique=True, return_indices=True)
+    return (left, right) if len(common) else None

@@ -1,0 +1,78 @@
+"""Everything that a branch may leave in one of two ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.counters import Counters
+from smemreuse.checker.engines import Engines
+from smemreuse.checker.history import History
+from smemreuse.checker.layout import Bytes, Layout
+from smemreuse.checker.mbarriers import Barriers
+from smemreuse.checker.memory import Memory
+from smemreuse.checker.order import Order
+from smemreuse.model.expr import Var
+from smemreuse.model.kernel import Buffer
+
+
+@dataclass
+class State:
+    """The shadow machine between two steps."""
+
+    memory: Memory
+    history: History
+    order: Order
+    engines: Engines
+    barriers: Barriers
+    counters: Counters
+    descriptors: dict[Buffer | Var, dict[Buffer, Bytes]]
+    """The bytes behind each local that holds wgmma descriptors."""
+
+    @staticmethod
+    def initial(layout: Layout, everyone: np.ndarray) -> State:
+        warps = -(-len(everyone) // 32)
+        return State(
+            Memory(layout),
+            History(layout, warps),
+            Order(warps),
+            Engines(),
+            Barriers(),
+            Counters(everyone),
+            {},
+        )
+
+    def copy(self) -> State:
+        return State(
+            self.memory.copy(),
+            self.history.copy(),
+            self.order.copy(),
+            self.engines.copy(),
+            self.barriers.copy(),
+            self.counters.copy(),
+            {key: dict(value) for key, value in self.descriptors.items()},
+        )
+
+    def become(self, other: State) -> State:
+        """Takes over another state's parts; gives back a state with those given up."""
+        given_up = State(**vars(self))
+        vars(self).update(vars(other))
+        return given_up
+
+    def joined(self, other: State) -> State:
+        """What holds whichever of the two states the machine is in."""
+        order = self.order.copy()
+        order.weakest(other.order)
+        descriptors = {key: dict(value) for key, value in self.descriptors.items()}
+        for descriptor, where in other.descriptors.items():
+            descriptors.setdefault(descriptor, {}).update(where)
+        return State(
+            self.memory.joined(other.memory),
+            self.history.joined(other.history),
+            order,
+            self.engines.joined(other.engines),
+            self.barriers.joined(other.barriers),
+            self.counters.joined(other.counters),
+            descriptors,
+        )

@@ -1,0 +1,133 @@
+"""What expressions are worth in a trace: to its threads, for its block, with its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from smemreuse.checker.mbarriers import Slot
+from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.state import State
+from smemreuse.checker.vectors import Key, Vectors
+from smemreuse.model.evaluate import Threads, Value
+from smemreuse.model.expr import Call, Expr, Load, Var, children, walk
+from smemreuse.model.kernel import Bind, Buffer, Store
+
+Decision = tuple[Expr, Threads, Value]
+
+
+class Values:
+    """Evaluation in the present state; notes what the block index has decided."""
+
+    def __init__(
+        self, relevance: Relevance, vectors: Vectors, state: State, block: Mapping[Var, int]
+    ):
+        self.decisions: list[Decision] = []
+        self._decided: set[Key] = set()
+        self._relevance = relevance
+        self._vectors = vectors
+        self._state = state
+        self._block = block
+        self._varying: set[Var | Buffer] = set()
+        self._changing = relevance.written | relevance.escaped
+
+    def everyone(self) -> Threads:
+        """All threads of the block, at the beginning of the kernel."""
+        return Threads(self._vectors.everyone, {}, self._counter)
+
+    def __call__(self, expr: Expr, threads: Threads) -> Value:
+        return self._vectors.evaluate(expr, threads)
+
+    def decide(self, expr: Expr, threads: Threads) -> Value:
+        """The value that control flow depends on, if need be for this trace's block alone."""
+        value = self(expr, threads)
+        if value is None and self._block:
+            here = Threads(threads.ids, {**threads.values, **self._block}, threads.load)
+            value = self(expr, here)
+            if value is not None:
+                self._note_decision(expr, threads, value)
+        return self._vectors.uniform(value)
+
+    def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
+        key = self._vectors.key(expr, threads)
+        if key is None:
+            self.decisions.append((expr, _frozen(expr, threads), value))
+        elif key not in self._decided:
+            self._decided.add(key)
+            self.decisions.append((expr, threads, value))
+
+    def slot(self, load: Expr | None, threads: Threads) -> Slot | None:
+        """The mbarrier that an operand names, if it is the same for all threads."""
+        if not isinstance(load, Load):
+            return None
+        index = self(load.indices[0], threads) if load.indices else 0
+        if isinstance(index, np.ndarray) and len(index):
+            index = self._vectors.uniform(index)
+        return (load.buffer.storage, index) if isinstance(index, int) else None
+
+    def bind(self, stmt: Bind, threads: Threads) -> Threads:
+        """The threads with a variable's value, also where that is not known."""
+        value = self(stmt.value, threads)
+        if value is None and self.varies(stmt.value, threads):
+            self._varying.add(stmt.var)
+        return threads.bind(stmt.var, value)
+
+    def store(self, stmt: Store, threads: Threads) -> None:
+        """A local scalar is set."""
+        counters, storage, ids = self._state.counters, stmt.buffer.storage, threads.ids
+        index = self(stmt.indices[0], threads) if len(stmt.indices) == 1 else None
+        value = self(stmt.value, threads) if stmt.predicate is None else None
+        if not isinstance(index, int):
+            counters.forget(storage, ids)
+            return
+        counters.set(storage, index, ids, value)
+        if value is None and (
+            self.varies(stmt.value, threads) or threads.count < len(self._vectors.everyone)
+        ):
+            self._varying.add(storage)
+
+    def _counter(self, load: Load, threads: Threads) -> Value:
+        """A local scalar, if its value is known for all the threads that ask."""
+        index = self(load.indices[0], threads) if len(load.indices) == 1 else None
+        if not isinstance(index, int) or load.buffer.storage in self._relevance.escaped:
+            return None
+        return self._state.counters.get(load.buffer.storage, index, threads.ids)
+
+    def varies(self, expr: Expr, threads: Threads) -> bool:
+        """Whether an unknown value may differ from thread to thread.
+
+        Variables without a value are block indices, symbols and loop variables, the same for all,
+        unless a `Bind` made them. What memory holds is the same for all who read one element of it,
+        if it is a local that was set alike for all, or a buffer that the kernel does not write.
+        """
+        if isinstance(expr, Var):
+            value = threads.values.get(expr)
+            return isinstance(value, np.ndarray) or expr in self._varying
+        if isinstance(expr, Load):
+            storage = expr.buffer.storage
+            if storage in self._varying or storage in self._changing:
+                return True
+        elif isinstance(expr, Call) and expr.op in ("tl_shuffle_elect", "get_lane_idx"):
+            return True
+        return any(self.varies(child, threads) for child in children(expr))
+
+    def set_apart(self, *states: State) -> None:
+        """Threads may be in different states: the counters set there may differ among them."""
+        for state in states:
+            self._varying |= {storage for storage, _ in state.counters.values}
+
+
+def _frozen(expr: Expr, threads: Threads) -> Threads:
+    """The threads with what `expr` loads as it is now, for when it is asked again later."""
+    loaded = {
+        id(node): threads.load(node, threads) for node in walk(expr) if isinstance(node, Load)
+    }
+
+    def load(node: Load, asking: Threads) -> Value:
+        value = loaded.get(id(node))
+        if isinstance(value, np.ndarray):
+            return np.repeat(value, asking.count // len(value))
+        return value
+
+    return Threads(threads.ids, threads.values, load)
