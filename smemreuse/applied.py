@@ -31,6 +31,7 @@ from smemreuse.model.kernel import (
 )
 from smemreuse.model.pointers import Pointers, address_of
 
+_BYTES = ("uint8", "int8")
 UNKNOWN_SIZE = 2**40
 """Bytes; stands for a reach that is not known until it is cut to what the arena holds."""
 
@@ -53,7 +54,7 @@ def applied_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     arenas = {
         buffer: buffer.size
         for buffer in kernel.allocations(scope)
-        if buffer.dtype in ("uint8", "int8") and buffer.size is not None
+        if buffer.dtype in _BYTES and buffer.size is not None
     }
     pointers: dict[Var, tuple[Buffer, int]] = {}
     for stmt in walk_statements(kernel.body):
@@ -78,6 +79,22 @@ def applied_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     body = _Separator(buffers).block(kernel.body)
     offsets = {buffers[var]: offset for var, (_, offset) in pointers.items()}
     return AppliedLayout(replace(kernel, body=body), offsets, arena)
+
+
+def inseparable_arenas(kernel: Kernel, scope: str) -> list[Buffer]:
+    """Allocations of bytes that several typed views start at: a merge with the offsets in indices.
+
+    TVM before 2026 merged so; which elements belonged to which buffer is not written there.
+    """
+    views: dict[Buffer | Var, set[str]] = {}
+    for stmt in walk_statements(kernel.body):
+        if isinstance(stmt, Declare) and stmt.buffer.dtype not in _BYTES:
+            views.setdefault(stmt.buffer.storage, set()).add(stmt.buffer.name)
+    return [
+        buffer
+        for buffer in kernel.allocations(scope)
+        if buffer.dtype in _BYTES and len(views.get(buffer, ())) > 1
+    ]
 
 
 def _line(kernel: Kernel, var: Var) -> int | None:

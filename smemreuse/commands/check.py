@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from smemreuse.analysis.alignment import alignments
-from smemreuse.applied import applied_layout
+from smemreuse.applied import applied_layout, inseparable_arenas
 from smemreuse.checker import check_plan
 from smemreuse.commands.common import (
     emit_json,
@@ -23,7 +23,7 @@ from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.model.expr import Const, Expr
 from smemreuse.model.intrinsics import evaluated_call
 from smemreuse.model.kernel import Kernel, unique_names, walk_statements
-from smemreuse.model.verdict import UNSOUND, Verdict
+from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.report.data import Subject
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
 
@@ -77,6 +77,15 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
         source, (offsets, arena) = "plan file", planned
     else:
         applied = applied_layout(kernel, scope)
+        mixed = inseparable_arenas(kernel, scope) if applied is None else []
+        if mixed:
+            reason = (
+                f"{mixed[0].name} has several buffers in it whose offsets are in the indices, as "
+                "TVM before 2026 merged them: check the dump from before the merge, with --plan"
+            )
+            verdict = Verdict(UNPROVED, uncovered=(reason,))
+            yield Audit(subject, "merged in the file", {}, mixed[0].size or 0, verdict)
+            return
         if applied is None:
             source, offsets, arena = "nothing merged", {}, 0
         else:

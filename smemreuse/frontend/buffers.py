@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 
 from smemreuse.errors import InputError
 from smemreuse.frontend.expressions import ExpressionReader, fail
@@ -13,6 +14,8 @@ from smemreuse.model.kernel import ANYWHERE, Bind, Buffer, Stmt, element_bits, i
 _ALLOCATION = ("shape", "dtype", "scope", "annotations")
 _VIEW = ("shape", "dtype", "data", "strides", "elem_offset", "scope")
 _MATCH = ("param", *_VIEW)
+_LEGACY_ALLOCATION = ("shape", "dtype", "scope", "condition", "annotations")
+_LEGACY_CONSTANT = ("data", "dtype", "shape")
 _MAX_DIMENSIONS = 64
 
 _AT_ITS_BEGIN = Const(0)
@@ -46,6 +49,37 @@ class BufferReader:
     def allocation(self, name: str, call: ast.Call) -> Buffer:
         """A buffer of its own; raises `InputError` if its size makes no sense."""
         return self._buffer(name, call, arguments_of(call))
+
+    def legacy_allocation(self, name: str, kind: str, call: ast.Call, line: int) -> Buffer:
+        """What `T.allocate` or `T.allocate_const` of TVM before 2026 allocates.
+
+        One with a condition counts as if it were always made. A constant's values are not read.
+        """
+        given = _parameters(call, _LEGACY_ALLOCATION if kind == "allocate" else _LEGACY_CONSTANT)
+        given = {"shape" if key == "extents" else key: node for key, node in given.items()}
+        if "condition" in given:
+            self._expr.read(given["condition"])
+        return replace(self._buffer(name, call, given), line=line)
+
+    def resized(self, name: str, source: Buffer, call: ast.Call) -> Buffer:
+        """`source.view(shape.., dtype)`: the same bytes with another shape or type."""
+        dtype = source.dtype
+        extents: list[Expr] = []
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            value = self._expr.value(argument)
+            if isinstance(value, Const) and isinstance(value.value, str):
+                dtype = value.value
+            else:
+                extents += self._extents(argument)
+        offset = source.elem_offset
+        try:
+            same_width = element_bits(dtype) == element_bits(source.dtype)
+        except InputError as error:
+            raise error.located(line=call.lineno) from None
+        if not same_width and (not extents or offset != _AT_ITS_BEGIN):
+            fail(call, f"the view {name} changes the width of an element; declare it as a buffer")
+        shape = tuple(extents) or source.shape
+        return Buffer(name, dtype, shape, source.scope, source, offset, call.lineno)
 
     def parameter(self, name: str, call: ast.Call) -> Buffer:
         """A buffer that a function is given."""

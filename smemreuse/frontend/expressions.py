@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NoReturn, Protocol, TypeAlias
 
 from smemreuse.errors import InputError
+from smemreuse.frontend.legacy import modern, with_type
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, same
 from smemreuse.model.kernel import Buffer
 
@@ -244,14 +245,27 @@ class ExpressionReader:
             fail(node, f"cannot read the starred argument of `{_excerpt(node)}`")
         if name == "Let":
             return self._let(node)
-        arguments = [self.read(argument) for argument in node.args]
-        arguments += [self.read(keyword.value) for keyword in node.keywords]
+        op = _NODE_NAMES.get(name, name)
+        arguments = self._arguments(op, node)
         if len(arguments) == 1 and isinstance(arguments[0], Const) and _is_type(name):
             return arguments[0]  # T.float16(0.0) is a literal
-        op = _NODE_NAMES.get(name, name)
         if len(arguments) != _ARITY.get(op, len(arguments)):
             fail(node, f"T.{name} needs {_ARITY[op]} arguments, found {len(arguments)}")
-        return Call(op, tuple(arguments))
+        try:
+            return modern(Call(op, arguments))
+        except InputError as error:
+            raise error.located(line=node.lineno) from None
+
+    def _arguments(self, op: str, node: ast.Call) -> tuple[Expr, ...]:
+        """A call's arguments; TVM of 2022 gave every call its type as `dtype=`, which says
+        nothing where the number of operands is known."""
+        arguments = tuple(self.read(argument) for argument in node.args)
+        for keyword in node.keywords:
+            if keyword.arg != "dtype":
+                arguments = (*arguments, self.read(keyword.value))
+            elif len(arguments) != _ARITY.get(op):
+                arguments = with_type(op, arguments, self.read(keyword.value))
+        return arguments
 
     def _let(self, node: ast.Call) -> Expr:
         """`T.Let(body, where={var: value})`, as the arguments of TIR's node: var, value, body."""

@@ -52,6 +52,7 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
             for scope in kernel.shared_scopes():
                 if len(kernel.allocations(scope)) < 2:
                     continue
+                _refuse_legacy_allocations(function, kernel, scope)
                 _refuse_shared_allocations(function, kernel, scope)
                 plan = planner(kernel, scope)
                 try:
@@ -64,6 +65,18 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                     f"{plan.total_bytes:,} bytes in an arena of {format_expr(size)} bytes"
                 )
     return MergedText(editor.result(), tuple(summary))
+
+
+def _refuse_legacy_allocations(function: DumpFunction, kernel: Kernel, scope: str) -> None:
+    """The pointers that are written here cannot be written in place of `T.allocate`, whose name is
+    a handle that views may use before it."""
+    for buffer in kernel.allocations(scope):
+        if buffer not in function.text.spans:
+            raise PlanError(
+                f"{buffer.name} is allocated as in TVM before 2026, which `apply` does not write; "
+                "`plan` gives the offsets",
+                line=buffer.line,
+            )
 
 
 def _refuse_shared_allocations(function: DumpFunction, kernel: Kernel, scope: str) -> None:

@@ -1,7 +1,8 @@
 """Translates the statements of one printed TVMScript function into the access tree.
 
 The printer writes an `AttrStmt` either as a `with` block or, where it is the last of its block, as
-a plain statement that encloses the rest. Both become the same nesting here.
+a plain statement that encloses the rest. Both become the same nesting here. TVM before 2026 wrote
+other statements so too: `T.allocate`, `T.decl_buffer`, `T.LetStmt` and `T.Assert`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass, field
 
 from smemreuse.analysis.alignment import recorded_alignments
 from smemreuse.errors import InputError
+from smemreuse.frontend.allocations import LegacyAllocations
 from smemreuse.frontend.attributes import literal_dict
 from smemreuse.frontend.buffers import BufferReader, is_allocation, need
 from smemreuse.frontend.expressions import ExpressionReader, Value, difference, fail, script_name
-from smemreuse.model.expr import Call, Const, Expr, Load, Var
+from smemreuse.frontend.legacy import store_of, with_waits
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
@@ -42,9 +45,12 @@ _LOOP_KINDS = {
     "vectorized": "vectorized",
     "thread_binding": "thread_binding",
 }
-_HANDLE_TYPES = ("handle", "ptr")
+_HANDLE_TYPES = ("handle", "ptr", "buffer_var")
+_VARIABLES = ("var", "Var", "SizeVar")
+_VIEWS = ("decl_buffer", "Buffer", "buffer_decl", "match_buffer")
+_LEGACY_ALLOCATIONS = ("allocate", "allocate_const")
 _TYPED_CALLS = ("call_extern", "call_pure_extern", "call_intrin", "call_pure_intrin")
-_IGNORED = ("func_attr", "reads", "writes", "sblock_attr", "block_attr")
+_IGNORED = ("func_attr", "reads", "writes", "sblock_attr", "block_attr", "preflattened_buffer")
 
 
 @dataclass(frozen=True)
@@ -63,23 +69,25 @@ class FunctionText:
     nodes: Sequence[ast.stmt]
     body: Block = ()
     attrs: dict[str, object] = field(default_factory=dict)
-    spans: dict[Buffer, ast.Assign] = field(default_factory=dict)
+    spans: dict[Buffer, ast.Assign] = field(default_factory=dict)  # not those of TVM before 2026
     launches: dict[int, ast.stmt] = field(default_factory=dict)  # by line, for thread launches
+    is_legacy: bool = False
     definitions: list[Definition] = field(default_factory=list)
 
 
 class StatementReader:
     """Reads the body of one function, or of a fragment without a header."""
 
-    def __init__(self, prefixes: frozenset[str], *, lenient: bool):
+    def __init__(self, prefixes: frozenset[str], *, lenient: bool, is_legacy: bool = False):
         self.prefixes = prefixes
-        self.text = FunctionText(())
+        self.text = FunctionText((), is_legacy=is_legacy)
         self._here: ast.stmt | None = None
         self._lenient = lenient
         self._scopes: list[dict[str, Value]] = [{}]
         self._env_threads: dict[Var, str] = {}
         self._expr = ExpressionReader(self)
         self._buffers = BufferReader(self._expr)
+        self._legacy = LegacyAllocations((), prefixes)
 
     # Names --------------------------------------------------------------------------------------
 
@@ -89,7 +97,7 @@ class StatementReader:
                 return scope[node.id]
         if not self._lenient:
             fail(node, f"the name {node.id!r} is used but never defined; is the dump complete?")
-        value = Var(node.id)
+        value = self._handle(node.id, node.lineno)
         self._scopes[0][node.id] = value
         return value
 
@@ -108,6 +116,19 @@ class StatementReader:
         self._define(target, var)
         return var
 
+    def _handle(self, name: str, line: int) -> Value:
+        """What a handle stands for that is declared, or first named, in `line`: the allocation
+        that is made of it later, if that can be read already, so that views made before are its."""
+        call = self._legacy.of_handle(name, line)
+        if call is None:
+            return Var(name)
+        names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+        if not all(map(self.defines, names - self.prefixes)):
+            return self._legacy.unknown(Var(name))
+        kind = script_name(call.func, self.prefixes) or ""
+        buffer = self._buffers.legacy_allocation(name, kind, call, call.lineno)
+        return self._legacy.expect(buffer)
+
     # Functions and blocks -----------------------------------------------------------------------
 
     def function(self, node: ast.FunctionDef) -> FunctionText:
@@ -117,6 +138,8 @@ class StatementReader:
 
     def fragment(self, statements: Sequence[ast.stmt]) -> FunctionText:
         self.text.nodes = statements
+        self._legacy = LegacyAllocations(statements, self.prefixes)
+        self.text.is_legacy |= self._legacy.found
         self.text.body = self.block(statements)
         return self.text
 
@@ -125,14 +148,19 @@ class StatementReader:
         if isinstance(annotation, ast.Call):
             if script_name(annotation.func, self.prefixes) in ("Buffer", "Tensor"):
                 return self._buffers.parameter(argument.arg, annotation)
+        if isinstance(annotation, ast.Subscript):  # T.Buffer[(64,), "float32"], of 2022
+            if script_name(annotation.value, self.prefixes) == "Buffer":
+                return self._buffers.parameter(argument.arg, _as_call(annotation))
         return Var(argument.arg)
 
     def block(self, statements: Sequence[ast.stmt]) -> Block:
         """A block of statements with a name scope of its own."""
         self._scopes.append({})
+        self._legacy.enter(statements)
         try:
             return self._rest(list(statements))
         finally:
+            self._legacy.leave()
             self._scopes.pop()
 
     def _rest(self, statements: list[ast.stmt]) -> Block:
@@ -149,7 +177,7 @@ class StatementReader:
 
     # Attributes and thread axes -----------------------------------------------------------------
 
-    def _attr_statement(self, node: ast.stmt) -> Callable[[Block], Attr] | None:
+    def _attr_statement(self, node: ast.stmt) -> Callable[[Block], Stmt] | None:
         """What to make of the block behind a statement-form `T.attr` or `T.launch_thread`."""
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             return self._attr_opener(node.value, node.targets[0], node)
@@ -159,7 +187,7 @@ class StatementReader:
 
     def _attr_opener(
         self, call: ast.expr, target: ast.expr | None, node: ast.stmt
-    ) -> Callable[[Block], Attr] | None:
+    ) -> Callable[[Block], Stmt] | None:
         if not isinstance(call, ast.Call):
             return None
         name = script_name(call.func, self.prefixes)
@@ -175,7 +203,15 @@ class StatementReader:
             need(call, 3)
             key = self._buffers.string(call.args[1])
             attr_node, value = self._expr.read(call.args[0]), self._expr.read(call.args[2])
-            return lambda body: Attr(key, attr_node, value, body, None, line)
+            return lambda body: with_waits(Attr(key, attr_node, value, body, None, line))
+        if name in ("Assert", "where"):
+            need(call, 1)
+            condition = self._expr.read(call.args[0])
+            if name == "where":  # the predicate of a block
+                return lambda body: If(condition, body, (), line)
+            return lambda body: Assert(condition, body, line)
+        if name == "realize":
+            fail(call, "T.realize is of a schedule not lowered yet; dump after StorageFlatten")
         return None
 
     def _thread_axis(self, call: ast.Call, target: ast.expr | None) -> tuple[str, Var]:
@@ -225,6 +261,9 @@ class StatementReader:
         target, value = node.targets[0], node.value
         if isinstance(target, ast.Subscript):
             return [self._store(target, value)]
+        name = script_name(value.func, self.prefixes) if isinstance(value, ast.Call) else None
+        if isinstance(value, ast.Call) and name is not None and name.startswith("axis."):
+            return self._block_axes(target, value)
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             if len(target.elts) != len(value.elts):
                 fail(node, f"{len(target.elts)} names for {len(value.elts)} values")
@@ -232,46 +271,96 @@ class StatementReader:
             return [stmt for one, rhs in pairs for stmt in self._define_name(one, rhs, node)]
         return self._define_name(target, value, node)
 
+    def _block_axes(self, target: ast.expr, call: ast.Call) -> list[Stmt]:
+        """`vi = T.axis.spatial(64, i)` and `vi, vj = T.axis.remap("SR", [i, j])`."""
+        need(call, 2)
+        values = [call.args[1]]
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        if isinstance(values[0], (ast.List, ast.Tuple)):
+            values = values[0].elts
+        if len(targets) != len(values):
+            fail(call, f"{len(targets)} names for {len(values)} values")
+        read = list(map(self._expr.read, values))
+        pairs = zip(targets, read, strict=True)
+        return [Bind(self._new_var(one), value, call.lineno, False) for one, value in pairs]
+
     def _define_name(self, target: ast.expr, value: ast.expr, node: ast.Assign) -> list[Stmt]:
-        name = script_name(value.func, self.prefixes) if isinstance(value, ast.Call) else None
-        if isinstance(value, ast.Call) and name is not None and isinstance(target, ast.Name):
-            special = self._definition(target, name, value, node)
+        if isinstance(value, ast.Call) and isinstance(target, ast.Name):
+            name = script_name(value.func, self.prefixes)
+            special = self._definition(target, name, value, node) if name is not None else None
             if special is not None:
                 return special
+            view = self._method_view(target, value)
+            if view is not None:
+                return view
         bound = self._expr.value(value)
         if isinstance(bound, Buffer):
             self._define(target, bound)
             return []
         return [Bind(self._new_var(target), bound, node.lineno, _may_be_address(bound))]
 
+    def _method_view(self, target: ast.Name, call: ast.Call) -> list[Stmt] | None:
+        """`V = As.view(..)`."""
+        func = call.func
+        if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)):
+            return None
+        if func.attr != "view" or not self.defines(func.value.id):
+            return None
+        source = self.lookup(func.value)
+        if not isinstance(source, Buffer):
+            return None
+        view = self._buffers.resized(target.id, source, call)
+        self._define(target, view)
+        return [Declare(view, call.lineno)]
+
     def _definition(
-        self, target: ast.Name, name: str, call: ast.Call, node: ast.Assign
+        self, target: ast.Name, name: str, call: ast.Call, node: ast.stmt
     ) -> list[Stmt] | None:
         """The definitions that are no `Bind`: buffers, and variables that the printer declares."""
         if is_allocation(name, call):
             buffer = self._buffers.allocation(target.id, call)
             self._define(target, buffer)
-            self.text.spans[buffer] = node
+            if isinstance(node, ast.Assign):
+                self.text.spans[buffer] = node
             return [Allocate(buffer, node.lineno)]
-        if name in ("decl_buffer", "Buffer", "match_buffer"):
+        if name in _LEGACY_ALLOCATIONS:
+            return self._legacy_allocation(target, name, call)
+        if name in _VIEWS:
             before, view = self._buffers.view(target.id, name, call)
             self._define(target, view)
             return [*before, Declare(view, call.lineno)]
-        if name == "allocate":
-            fail(call, "T.allocate is of TVM before 2026; this reader takes T.alloc_buffer only")
         if name == "env_thread":
             need(call, 1)
             tag = self._buffers.string(call.args[0])
             self._env_threads[self._new_var(target)] = tag
             return []
-        if name in _HANDLE_TYPES or (not call.args and _declares_variable(name)):
+        if name in _HANDLE_TYPES:
+            self._define(target, self._handle(target.id, call.lineno))
+            return []
+        if name in _VARIABLES or (not call.args and _declares_variable(name)):
             self._new_var(target)
             return []
         return None
 
+    def _legacy_allocation(self, target: ast.Name, kind: str, call: ast.Call) -> list[Stmt]:
+        """`X = T.allocate(..)`: a handle, which may have been declared, and viewed, before."""
+        declared = self.lookup(target) if self.defines(target.id) else None
+        if self._legacy.makes(declared, call):
+            assert isinstance(declared, Buffer)
+            return [Allocate(declared, call.lineno)]
+        buffer = self._buffers.legacy_allocation(target.id, kind, call, call.lineno)
+        if isinstance(declared, Var) and self._legacy.is_unknown(declared):
+            self._define(target, buffer)
+            return [Allocate(buffer, call.lineno), Bind(declared, Pointer(buffer), call.lineno)]
+        self._define(target, buffer)
+        return [Allocate(buffer, call.lineno)]
+
     def _annotated(self, node: ast.AnnAssign) -> list[Stmt]:
         if node.value is None:
-            self._new_var(node.target)
+            if isinstance(node.target, ast.Name) and self._names_handle(node.annotation):
+                self._define(node.target, self._handle(node.target.id, node.lineno))
+            else:
+                self._new_var(node.target)
             return []
         value = self._expr.read(node.value)
         is_handle = self._names_handle(node.annotation)
@@ -305,7 +394,30 @@ class StatementReader:
             return [Evaluate(self._expr.read(call.args[0]), node.lineno)]
         if name is None and isinstance(call.func, ast.Attribute) and call.func.attr == "vstore":
             return [self._vstore(call)]
-        return [Evaluate(self._expr.read(call), node.lineno)]
+        if name in _LEGACY_ALLOCATIONS:
+            fail(call, f"`T.{name}(..)` gives no name, so nothing could use it")
+        if name == "let" and len(call.args) == 2:
+            return [self._let(None, call)]
+        value = self._expr.read(call)
+        store = store_of(value, node.lineno) if isinstance(value, Call) else None
+        return [store or Evaluate(value, node.lineno)]
+
+    def _let(self, target: ast.expr | None, call: ast.Call) -> Bind:
+        """`T.let(x, value)` of 2022, x declared before, and `T.LetStmt(value[, var=x]) as x`."""
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        named = given.get("var") or (call.args[0] if len(call.args) == 2 else None)
+        if not call.args or (named is None and target is None):
+            fail(call, f"`{ast.unparse(call.func)}` needs a variable and a value")
+        value = self._expr.read(call.args[-1])
+        if named is None:
+            assert target is not None
+            return Bind(self._new_var(target), value, call.lineno, _may_be_address(value))
+        var = self._expr.read(named)
+        if not isinstance(var, Var):
+            fail(call, f"`{ast.unparse(named)}` is no variable")
+        if target is not None:
+            self._define(target, var)
+        return Bind(var, value, call.lineno, _may_be_address(value))
 
     def _attributes(self, node: ast.expr) -> None:
         self.text.attrs.update(literal_dict(node))
@@ -377,10 +489,38 @@ class StatementReader:
             name = script_name(context.func, self.prefixes) if isinstance(context, ast.Call) else ""
             if name in ("sblock", "block", "init"):
                 return self._with(node, index + 1)
+            if name is not None and isinstance(context, ast.Call):
+                opened = self._with_definition(name, context, target, node)
+                if opened is not None:
+                    return [*opened, *self._with(node, index + 1)]
         finally:
             self._scopes.pop()
         fail(node, f"cannot read `with {ast.unparse(context)}`")
         return None
+
+    def _with_definition(
+        self, name: str, call: ast.Call, target: ast.expr | None, node: ast.With
+    ) -> list[Stmt] | None:
+        """`with T.allocate(..) as X`, and what else TVM before 2026 defined for a block alone."""
+        if name in ("LetStmt", "let"):
+            return [self._let(target, call)]
+        if name not in (*_LEGACY_ALLOCATIONS, *_VIEWS):
+            return None
+        if not isinstance(target, ast.Name):
+            fail(node, f"`with {ast.unparse(call.func)}(..)` gives no name")
+        return self._definition(target, name, call, node)
+
+
+def _as_call(annotation: ast.Subscript) -> ast.Call:
+    """`T.Buffer[(64,), "int8"]` as `T.Buffer((64,), "int8")`; `T.Buffer[64, 64]` is a shape."""
+    inside = annotation.slice
+    args: list[ast.expr] = [inside]
+    if isinstance(inside, ast.Tuple) and len(inside.elts) == 2:
+        shape, dtype = inside.elts
+        is_type = isinstance(dtype, ast.Constant) and isinstance(dtype.value, str)
+        if is_type or isinstance(shape, (ast.Tuple, ast.List)):
+            args = inside.elts
+    return ast.copy_location(ast.Call(annotation.value, args, []), annotation)
 
 
 def _may_be_address(value: Expr) -> bool:

@@ -74,7 +74,7 @@ def _read_bytes(path: Path) -> bytes:
 def parse_dump(source: str, file: str = "<dump>") -> Dump:
     """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
     try:
-        functions = tuple(_functions(_parse(source), _prefixes(source)))
+        functions = tuple(_functions(_parse(source), _prefixes(source), _is_legacy(source)))
     except InputError as error:
         raise error.located(file=file) from None
     except (RecursionError, MemoryError):
@@ -117,18 +117,29 @@ def _prefixes(source: str) -> frozenset[str]:
     return frozenset(found) | _DEFAULT_PREFIXES
 
 
-def _functions(module: ast.Module, prefixes: frozenset[str]) -> Iterator[DumpFunction]:
+def _is_legacy(source: str) -> bool:
+    """Whether the dump says to be of TVM before 2026, where `tirx` was `tir`."""
+    names = {name for name, _ in _IMPORT.findall("\n".join(split_lines(source)))}
+    return "tir" in names and "tirx" not in names
+
+
+def _functions(
+    module: ast.Module, prefixes: frozenset[str], is_legacy: bool
+) -> Iterator[DumpFunction]:
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:
-        yield _fragment(module, prefixes)
-        return
+        _require_script(module, prefixes)
+        reader = StatementReader(prefixes, lenient=True, is_legacy=is_legacy)
+        yield _function("fragment", reader.fragment(module.body))
     for node in nodes:
-        yield _function(node.name, StatementReader(prefixes, lenient=False).function(node))
+        reader = StatementReader(prefixes, lenient=False, is_legacy=is_legacy)
+        yield _function(node.name, reader.function(node))
 
 
 def _function(name: str, text: FunctionText) -> DumpFunction:
     check_depth(text.body)
-    kernels = split_kernels(name, text.body, text.attrs, "tilelang")
+    dialect = "legacy" if text.is_legacy else "tilelang"
+    kernels = split_kernels(name, text.body, text.attrs, dialect)
     return DumpFunction(name, tuple(kernels), text)
 
 
@@ -144,8 +155,8 @@ def _is_prim_func(node: ast.FunctionDef) -> bool:
     return any("prim_func" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
-def _fragment(module: ast.Module, prefixes: frozenset[str]) -> DumpFunction:
-    """Statements without a function header, as they come out of a log."""
+def _require_script(module: ast.Module, prefixes: frozenset[str]) -> None:
+    """Refuses a text without a function unless it has TVMScript's statements, as from a log."""
     uses_script = any(
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -154,4 +165,3 @@ def _fragment(module: ast.Module, prefixes: frozenset[str]) -> DumpFunction:
     )
     if not uses_script:
         raise InputError("no TVMScript kernel inside; give a dump written by `mod.script()`")
-    return _function("fragment", StatementReader(prefixes, lenient=True).fragment(module.body))

@@ -8,7 +8,7 @@ unless an access pointer's rw mask says less (rule 1).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children
@@ -161,6 +161,16 @@ def _call(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
         if found is not None:
             yield from found
             return
+    if call.op in _ASYNCHRONOUS:
+        # Of a form that is not known, but no less in flight.
+        for access in _by_arguments(call, addresses):
+            yield replace(access, certain=False, engine=_ASYNCHRONOUS[call.op])
+        return
+    yield from _by_arguments(call, addresses)
+
+
+def _by_arguments(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
+    """What a call may access that is known by its arguments alone."""
     if call.op in ADDRESS_OPS:
         yield from _escaped(call, addresses)
         return
@@ -191,6 +201,7 @@ def _computing(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
     if not isinstance(pointer, Call):
         return
     if pointer.op == "tvm_access_ptr":
+        yield from _computing(pointer.args[1], addresses)
         for operand in pointer.args[2:]:
             yield from _reads(operand, addresses)
     elif pointer.op == "address_of" and isinstance(pointer.args[0], Load):
@@ -255,8 +266,10 @@ def _cp_async(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     target = _run(call.args[0], size, addresses)
     if target is None:
         return None
-    # A copy whose predicate is off is not taken for a full overwrite (TileLang issue 1937).
-    certain = size is not None and len(call.args) == 3
+    # A copy whose predicate is off is not taken for a full overwrite (TileLang issue 1937); nor is
+    # one to a plain address, as some versions count bytes there, and others elements.
+    typed = isinstance(call.args[0], Call) and call.args[0].op == "tvm_access_ptr"
+    certain = typed and size is not None and len(call.args) == 3
     write = MemoryAccess(target[0], Access.WRITE, target[1], certain, Engine.CP_ASYNC)
     return [*_rest(call, (0,), addresses), write]
 
@@ -370,6 +383,16 @@ _KNOWN = {
     "ptx_st_bulk_shared": _st_bulk,
 }
 
+
+_ASYNCHRONOUS = {
+    "ptx_cp_async": Engine.CP_ASYNC,
+    "ptx_cp_async_bulk": Engine.UNKNOWN_ASYNC,
+    "tma_load": Engine.TMA_LOAD,
+    "tma_load_im2col": Engine.TMA_LOAD,
+    "tma_store": Engine.TMA_STORE,
+    "initialize_wgmma_descriptor": Engine.WGMMA,
+    "initialize_tcgen05_descriptor": Engine.UNKNOWN_ASYNC,
+}
 
 LEAVING_OPS = frozenset(
     {"break_loop", "loop_break", "continue_loop", "thread_return", "ret", "return"}

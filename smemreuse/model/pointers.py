@@ -123,10 +123,13 @@ def scaled(index: Expr, bits: int) -> Expr:
     return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
 
 
-def pointee_bits(access_ptr: Expr) -> int:
-    """Bits of one element behind a `tvm_access_ptr`, from its `type_annotation`."""
-    if isinstance(access_ptr, Call) and access_ptr.op == "tvm_access_ptr":
-        annotation = access_ptr.args[0]
+def pointee_bits(pointer: Expr) -> int:
+    """Bits of one element behind a pointer: of its `type_annotation`, or of what is loaded."""
+    if isinstance(pointer, Call) and pointer.op == "address_of":
+        load = pointer.args[0]
+        return element_bits(load.buffer.dtype) if isinstance(load, Load) else 8
+    if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
+        annotation = pointer.args[0]
         if isinstance(annotation, Call) and annotation.args:
             dtype = annotation.args[0]
             if isinstance(dtype, Const):

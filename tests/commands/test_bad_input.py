@@ -77,7 +77,7 @@ REFUSED: dict[str, bytes | str] = {
     "undefined name": launched("As[0] = Cs[0]\n"),
     "a call without arguments": launched("x = T.env_thread()\n"),
     "a source kernel": "@T.prim_func\ndef k():\n    with T.Kernel(4) as bx:\n        T.clear(bx)\n",
-    "an older TVM": launched('X = T.allocate([4], "float32", "shared")\n'),
+    "a schedule not lowered": launched('T.realize(As[0:4], "shared")\n'),
     "a walrus": launched("As[(x := 1)] = Bs[0]\n"),
     "a comprehension": launched("As[0] = [x for x in range(10**9)]\n"),
     "a lambda called": launched("As[0] = (lambda: Bs[0])()[0]\n"),

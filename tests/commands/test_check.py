@@ -111,6 +111,23 @@ def test_a_dump_that_is_not_merged_shares_nothing() -> None:
     assert (found["plan"], found["offsets"], found["sound"]) == ("nothing merged", {}, True)
 
 
+def test_buffers_that_only_indices_tell_apart_are_not_called_sound(tmp_path: Path) -> None:
+    """What TVM before 2026 left of its merge: typed views of one arena, offsets in the indices."""
+    dump = tmp_path / "merged.tir"
+    dump.write_text(
+        'bx = T.launch_thread("blockIdx.x", 1)\n'
+        'arena = T.allocate([512], "uint8", "shared.dyn")\n'
+        'tx = T.launch_thread("threadIdx.x", 32)\n'
+        'A = T.Buffer((64,), "float16", data=arena, scope="shared.dyn")\n'
+        'B = T.Buffer((64,), "float32", data=arena, scope="shared.dyn")\n'
+        "A[tx] = T.float16(0)\n"
+        "B[32 + tx] = T.float32(A[31 - tx])\n"
+    )
+    found = verdict_of(str(dump), exit_code=0)
+    assert (found["verdict"], found["plan"]) == ("unproved", "merged in the file")
+    assert "check the dump from before the merge" in found["uncovered"][0]
+
+
 def test_the_table_names_the_rule() -> None:
     result = run("check", BATCHED)
     assert result.stdout.startswith("sound: ")

@@ -627,7 +627,7 @@ def test_synchronization_touches_nothing() -> None:
         ("def f():\n    pass", 8, "`FunctionDef`"),
         ("T.launch_thread('threadIdx.x')", 8, "needs 2 arguments, found 1"),
         ("T.attr(0, 'key')", 8, "needs 3 arguments, found 2"),
-        ("X = T.allocate([64], 'float32', 'shared')", 8, "T.alloc_buffer only"),
+        ("T.realize(As[0:64], 'shared')", 8, "T.realize is of a schedule not lowered yet"),
         ("X = T.alloc_buffer((-1,), scope='shared')", 8, "negative or non-integer extent"),
         ("X = T.alloc_buffer((10**30,), scope='shared')", 8, "no operator"),
         (f"X = T.alloc_buffer(({10**30},), scope='shared')", 8, "more than 2^63 bytes"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from smemreuse.checker import check_plan
 from smemreuse.frontend.text import parse_dump
-from smemreuse.model.intrinsics import accesses_of
+from smemreuse.model.intrinsics import WHOLE, Engine, MemoryAccess, accesses_of
 from smemreuse.model.kernel import Kernel, walk_statements
 from smemreuse.model.pointers import find_pointers
 
@@ -48,6 +50,51 @@ def test_an_offset_that_is_loaded() -> None:
         'T.tvm_access_ptr(T.type_annotation("int32"), X, 0, 4, 1), 4)\n'
     )
     assert accessed('X = T.handle("int32", "global")\n' + copy) == [("Bs", "read"), ("As", "write")]
+
+
+POINTER = 'T.tvm_access_ptr(T.type_annotation("int32"), {}, 0, 4, {})'
+
+
+def of_as(body: str) -> MemoryAccess:
+    """The only access to As."""
+    kernel = kernel_of('X = T.handle("int32", "global")\n' + body)
+    pointers = find_pointers(kernel.body)
+    (found,) = (
+        access
+        for stmt in walk_statements(kernel.body)
+        for access in accesses_of(stmt, pointers)
+        if access.buffer.name == "As"
+    )
+    return found
+
+
+def test_a_copy_to_a_typed_pointer_covers_its_elements() -> None:
+    copy = of_as(f"T.ptx_cp_async({POINTER.format('As.data', 2)}, {POINTER.format('X', 1)}, 4)\n")
+    assert (copy.footprint.size, copy.certain, copy.engine) == (16, True, Engine.CP_ASYNC)
+
+
+def test_a_copy_to_a_plain_address_may_count_bytes_or_elements() -> None:
+    copy = of_as(f"T.ptx_cp_async(T.address_of(As[0]), {POINTER.format('X', 1)}, 4)\n")
+    assert (copy.footprint.size, copy.certain, copy.engine) == (16, False, Engine.CP_ASYNC)
+
+
+@pytest.mark.parametrize(
+    ("op", "engine"),
+    [
+        ("ptx_cp_async", Engine.CP_ASYNC),
+        ("ptx_cp_async_bulk", Engine.UNKNOWN_ASYNC),
+        ("tma_store", Engine.TMA_STORE),
+    ],
+)
+def test_a_copy_of_an_unknown_form_is_still_in_flight(op: str, engine: Engine) -> None:
+    copy = of_as(f"T.{op}(0, T.select_pointer(As.data), 2, 3, 4, 5, 6, 7)\n")
+    assert (copy.footprint, copy.certain, copy.engine) == (WHOLE, False, engine)
+
+
+def test_an_address_computed_inside_an_access_pointer() -> None:
+    inner = "T.address_of(As[Bs[0]])"
+    call = f'T.call_extern("int32", "f", {POINTER.format(inner, 1)})\n'
+    assert accessed(call) == [("Bs", "read"), ("As", "read")]
 
 
 def test_an_index_kept_in_shared_memory_must_survive() -> None:
