@@ -5,7 +5,7 @@
 What is timed, where the pipeline calls it, is the merge pass and what `ThreadSync` takes longer
 than TileLang's own because the plan is proved on its result. Medians of several lowerings, with
 and without smemreuse in turns, in one process. TileLang's own merge pass (C++) is there for
-comparison. The fixtures written for one lowering alone, small ones, are left out.
+comparison.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def main() -> int:
         from fixtures.kernels import FIXTURES
 
         rows = []
-        for fixture in (each for each in FIXTURES.values() if not each.variants):
+        for fixture in FIXTURES.values():
             func = fixture.make(**fixture.configs["small"])
-            for arch in fixture.archs:
+            for arch in fixture.variants or fixture.archs:
                 rows.append({"fixture": fixture.name, "arch": arch, **measure(func, arch)})
                 print(*rows[-1].values(), sep="\t")
         data = {

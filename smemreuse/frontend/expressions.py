@@ -1,7 +1,7 @@
 """Translates the expressions of printed TVMScript, given as Python `ast`, into the model.
 
-Nothing is evaluated: names are looked up in a table that the statement reader keeps, operators map
-to TIR's, and a call that is not known stays a call by its name.
+Nothing is evaluated: names are looked up in a table that is given, operators map to TIR's,
+and a call that is not known stays a call by its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Value: TypeAlias = Buffer | Expr
 
 
 class Names(Protocol):
-    """What the expression reader asks of the statement reader."""
+    """What the expression reader asks of the table of names."""
 
     prefixes: frozenset[str]
 

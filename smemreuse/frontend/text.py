@@ -129,11 +129,11 @@ def _functions(
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:
         _require_script(module, prefixes)
-        reader = StatementReader(prefixes, lenient=True, is_legacy=is_legacy)
-        yield _function("fragment", reader.fragment(module.body))
+        reader = StatementReader(module.body, prefixes, lenient=True, is_legacy=is_legacy)
+        yield _function("fragment", reader.read())
     for node in nodes:
-        reader = StatementReader(prefixes, lenient=False, is_legacy=is_legacy)
-        yield _function(node.name, reader.function(node))
+        reader = StatementReader(node.body, prefixes, lenient=False, is_legacy=is_legacy)
+        yield _function(node.name, reader.read(node.args.args))
 
 
 def _function(name: str, text: FunctionText) -> DumpFunction:
