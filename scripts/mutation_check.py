@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOUNDNESS = "tests/soundness/test_random_kernels.py"
 REGRESSIONS = "tests/soundness/test_regressions.py"
+ENGINE_TESTS = "tests/checker/test_engines.py"
 TIMEOUT = 240
 
 LOCALITY = "analysis/locality.py"
@@ -251,7 +252,7 @@ def main() -> int:
     options = _parse()
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
-    tests = [REGRESSIONS, SOUNDNESS, *options.tests]
+    tests = [REGRESSIONS, ENGINE_TESTS, SOUNDNESS, *options.tests]
     failing = _failing_tests(tests)
     for test in failing:
         print(f"left out, fails without any mutation: {test}", flush=True)
@@ -274,7 +275,7 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("tests", nargs="*", help="further tests, for instance tests/checker")
+    parser.add_argument("tests", nargs="*", help="further tests, for instance tests/planner")
     parser.add_argument("-k", default="", help="only mutations whose names contain this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     return parser.parse_args()
