@@ -14,8 +14,8 @@ from smemreuse.analysis.policy import POLICIES
 from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
 from smemreuse.model.expr import Call, Const, Expr
-from smemreuse.model.intrinsics import evaluated_call
-from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
+from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
+from smemreuse.model.kernel import Buffer, Kernel, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.planner import PACKERS, Problem, validate, with_conflicts, without_reuse
@@ -159,8 +159,7 @@ class _Planner:
 
 
 def _uses_mbarriers(kernel: Kernel) -> bool:
-    calls = map(evaluated_call, walk_statements(kernel.body))
-    return any(call is not None and call.op == "mbarrier_wait_parity" for call in calls)
+    return calls_any(kernel.body, (WAIT_PARITY,))
 
 
 def _append_symbolic(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.model.expr import Call, Const, Expr, Var
+from smemreuse.model.expr import Call, Expr, Var, constant
 from smemreuse.model.kernel import THREAD_EXTENT, Attr, Block, For, walk_statements
 
 Range = tuple[int, int]
@@ -16,11 +16,11 @@ def variable_ranges(body: Block) -> dict[Var, Range]:
     ranges: dict[Var, Range] = {}
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            extent = _constant(stmt.value)
+            extent = constant(stmt.value)
             if extent is not None and extent > 0:
                 ranges[stmt.var] = (0, extent - 1)
         elif isinstance(stmt, For):
-            begin, extent = _constant(stmt.begin), _constant(stmt.extent)
+            begin, extent = constant(stmt.begin), constant(stmt.extent)
             if begin is not None and extent is not None and extent > 0:
                 ranges[stmt.var] = (begin, begin + extent - 1)
     return ranges
@@ -34,9 +34,9 @@ def upper_bound(expr: Expr, ranges: Mapping[Var, Range]) -> int | None:
 
 def bounds(expr: Expr, ranges: Mapping[Var, Range]) -> Range | None:
     """The least and greatest value that `expr` may have; None where it is not known."""
-    constant = _constant(expr)
-    if constant is not None:
-        return (constant, constant)
+    value = constant(expr)
+    if value is not None:
+        return (value, value)
     if isinstance(expr, Var):
         return ranges.get(expr)
     if not isinstance(expr, Call) or len(expr.args) != 2:
@@ -68,7 +68,3 @@ def _combine(op: str, left: Range, right: Range) -> Range | None:
         bits = max(left[1], right[1]).bit_length()
         return (0, (1 << bits) - 1)
     return None
-
-
-def _constant(expr: Expr) -> int | None:
-    return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None

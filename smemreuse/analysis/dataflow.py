@@ -19,7 +19,7 @@ from smemreuse.analysis.locality import Locality
 from smemreuse.analysis.policy import inner
 from smemreuse.analysis.threadflow import ThreadFlow
 from smemreuse.model.expr import Const
-from smemreuse.model.intrinsics import accesses_of, evaluated_call
+from smemreuse.model.intrinsics import WAIT_PARITY, accesses_of, calls_any, evaluated_call
 from smemreuse.model.kernel import (
     Block,
     Buffer,
@@ -73,12 +73,11 @@ class _Analysis:
         self._widened: dict[Buffer, list[Reason]] = {buffer: [] for buffer in self._live}
         pointers = find_pointers(kernel.body)
         self._flow = ThreadFlow(kernel.body)
-        self._locality = Locality(kernel.body, pointers, self._flow)
-        self._proved: dict[tuple[Stmt, Buffer], bool] = {}
         self._accesses = {
-            stmt: tuple(access for access in accesses_of(stmt, pointers))
-            for stmt in walk_statements(kernel.body)
+            stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(kernel.body)
         }
+        self._locality = Locality(kernel.body, self._accesses, self._flow)
+        self._proved: dict[tuple[Stmt, Buffer], bool] = {}
         self._spans = {
             entry.stmt: (position, position + entry.scope_pair_offset)
             for position, entry in enumerate(self._sequence.entries)
@@ -105,7 +104,7 @@ class _Analysis:
 
     def _extend_in_flight(self) -> None:
         found = in_flight(self._kernel.body, self._accesses)
-        positions = dict(self._positions(self._kernel.body))
+        positions = dict(self._positions())
         for buffer, waits in found.retired_by.items():
             if buffer in self._live:
                 until = max(positions[wait] for wait in waits)
@@ -120,7 +119,7 @@ class _Analysis:
             reason = Reason(5, "an asynchronous access is never surely waited for")
             self._extend(buffer, self._live[buffer].begin, len(self._sequence.entries), reason)
 
-    def _positions(self, block: Block, start: int = 0) -> Iterator[tuple[Stmt, int]]:
+    def _positions(self) -> Iterator[tuple[Stmt, int]]:
         """For each statement, how many entries of the sequence come before its end."""
         leaves = {
             entry.stmt: position
@@ -128,7 +127,7 @@ class _Analysis:
             if entry.scope_pair_offset == 0
         }
         counter = 0
-        for stmt, is_end in _visits(block):
+        for stmt, is_end in _visits(self._kernel.body):
             if is_end and stmt in self._spans:
                 counter = self._spans[stmt][1] + 1
             elif not is_end and stmt in self._spans:
@@ -237,8 +236,7 @@ class _Analysis:
 
 
 def _waits(stmt: Stmt) -> bool:
-    calls = (evaluated_call(inner_stmt) for inner_stmt in walk_statements((stmt,)))
-    return any(call is not None and call.op == "mbarrier_wait_parity" for call in calls)
+    return calls_any((stmt,), (WAIT_PARITY,))
 
 
 def _is_full_barrier(stmt: Stmt) -> bool:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smemreuse.model.expr import Call, Const, format_expr
-from smemreuse.model.intrinsics import Engine, MemoryAccess, evaluated_call, leaves
+from smemreuse.model.intrinsics import (
+    RETURNING_OPS,
+    WAIT_PARITY,
+    WAITS,
+    Engine,
+    MemoryAccess,
+    calls_any,
+    evaluated_call,
+    leaves,
+)
 from smemreuse.model.kernel import (
     Block,
     Buffer,
@@ -19,16 +28,9 @@ from smemreuse.model.kernel import (
     Stmt,
     While,
     nested_blocks,
-    walk_statements,
 )
 
 _COMMITS = {"ptx_commit_group": Engine.CP_ASYNC, "tma_store_arrive": Engine.TMA_STORE}
-_WAITS = {
-    "ptx_wait_group": Engine.CP_ASYNC,
-    "tma_store_wait": Engine.TMA_STORE,
-    "warpgroup_wait": Engine.WGMMA,
-    "wait_wgmma": Engine.WGMMA,
-}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def in_flight(body: Block, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]) ->
     `carried` has the loops at whose end an access may still be in flight: it lands in a later
     iteration.
     """
-    returns = any(_returns(stmt) for stmt in walk_statements(body))
+    returns = calls_any(body, RETURNING_OPS)
     walker = _Walker(accesses, surely=not returns)
     left = walker.block(body, frozenset())
     walker.found.never_retired = {issued.buffer for issued in left}
@@ -123,13 +125,8 @@ class _Walker:
         return pending - retired
 
 
-def _returns(stmt: Stmt) -> bool:
-    call = evaluated_call(stmt)
-    return call is not None and call.op in ("thread_return", "ret", "return")
-
-
 def _retires(call: Call, issued: _Issued) -> bool:
-    if call.op == "mbarrier_wait_parity":
+    if call.op == WAIT_PARITY:
         return issued.engine is Engine.TMA_LOAD and issued.slot == format_expr(call.args[0])
     everything = not call.args or call.args[0] == Const(0)
-    return _WAITS.get(call.op) is issued.engine and issued.committed and everything
+    return WAITS.get(call.op) is issued.engine and issued.committed and everything

@@ -8,7 +8,7 @@ cannot be enumerated (data-dependent, symbolic) is no proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from smemreuse.analysis.threadflow import ThreadFlow
 from smemreuse.model.evaluate import Threads, evaluate
 from smemreuse.model.expr import Call, Const, Expr, Var, children, walk
-from smemreuse.model.intrinsics import MemoryAccess, accesses_of, evaluated_call, leaves
+from smemreuse.model.intrinsics import RETURNING_OPS, MemoryAccess, calls_any, leaves
 from smemreuse.model.kernel import (
     Bind,
     Block,
@@ -28,7 +28,6 @@ from smemreuse.model.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.model.pointers import Pointers
 from smemreuse.model.sequence import Access
 
 MAX_VALUES = 64
@@ -44,18 +43,15 @@ MAX_LANES = 1 << 16
 class Locality:
     """Answers for the loops of one kernel body."""
 
-    def __init__(self, body: Block, pointers: Pointers, flow: ThreadFlow):
-        self._accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {
-            stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)
-        }
+    def __init__(
+        self, body: Block, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], flow: ThreadFlow
+    ):
+        self._accesses = accesses
         self._mentioned: dict[Stmt, frozenset[Buffer]] = {}
         self._flow = flow
         self._counting = True
         self._steps_left = MAX_STEPS
-        self._threads_leave = any(
-            call is not None and call.op in ("thread_return", "ret", "return")
-            for call in map(evaluated_call, walk_statements(body))
-        )
+        self._threads_leave = calls_any(body, RETURNING_OPS)
         self._body = body
 
     def is_local(self, loop: For | While, buffer: Buffer) -> bool:
@@ -66,13 +62,13 @@ class Locality:
             return False
         if leaves(loop) or self._threads_leave:
             return False  # an iteration may be cut short, or not all threads are there
-        needed = self._read_outside(loop, buffer, size)
+        needed = self._read_outside(loop, buffer)
         self._steps_left = MAX_STEPS
         for value in self._values(loop, buffer, threads):
             written = np.zeros(size, dtype=bool)
             if self._exposed(loop.body, buffer, threads.bind(loop.var, value), written):
                 return False
-            if (needed & ~written).any():
+            if needed and not written.all():
                 return False
         return True
 
@@ -255,17 +251,15 @@ class Locality:
                 period = int(np.lcm(period, divisor))
         return period if period <= MAX_VALUES else None
 
-    def _read_outside(self, loop: Stmt, buffer: Buffer, size: int) -> np.ndarray:
-        """The bytes that may be read by statements outside of the loop."""
+    def _read_outside(self, loop: Stmt, buffer: Buffer) -> bool:
+        """Whether statements outside of the loop may read the buffer."""
         inside = set(walk_statements((loop,)))
-        needed = np.zeros(size, dtype=bool)
-        for stmt in walk_statements(self._body):
-            if stmt in inside:
-                continue
-            for access in self._accesses[stmt]:
-                if access.buffer is buffer and access.access is not Access.WRITE:
-                    needed[:] = True
-        return needed
+        return any(
+            access.buffer is buffer and access.access is not Access.WRITE
+            for stmt in walk_statements(self._body)
+            if stmt not in inside
+            for access in self._accesses[stmt]
+        )
 
 
 def footprint_bytes(access: MemoryAccess, threads: Threads, size: int) -> np.ndarray | None:

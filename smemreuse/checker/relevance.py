@@ -11,7 +11,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
-from smemreuse.model.intrinsics import LEAVING_OPS, Engine, MemoryAccess, accesses_of
+from smemreuse.model.intrinsics import (
+    LEAVING_OPS,
+    WAIT_PARITY,
+    WAITS,
+    Engine,
+    MemoryAccess,
+    accesses_of,
+)
 from smemreuse.model.kernel import (
     Bind,
     Block,
@@ -33,27 +40,24 @@ SYNC_OPS = frozenset(
         "tvm_storage_sync",
         "sync_warp",
         "named_barrier_arrive",
-        "mbarrier_wait_parity",
+        WAIT_PARITY,
         "mbarrier_expect_tx",
         "ptx_arrive_barrier",
         "ptx_arrive_barrier_expect_tx",
         "ptx_init_barrier_thread_count",
         "ptx_cp_async",
         "ptx_commit_group",
-        "ptx_wait_group",
         "ptx_cp_async_barrier",
         "ptx_cp_async_barrier_noinc",
         "tma_load",
         "tma_load_im2col",
         "tma_store",
         "tma_store_arrive",
-        "tma_store_wait",
         "initialize_wgmma_descriptor",
         "ptx_wgmma_ss",
         "ptx_wgmma_rs",
         "warpgroup_commit_batch",
-        "warpgroup_wait",
-        "wait_wgmma",
+        *WAITS,
         *LEAVING_OPS,
     }
 )
@@ -108,8 +112,7 @@ class Relevance:
         known = self._waits.get(stmt)
         if known is None:
             known = self._waits[stmt] = any(
-                "mbarrier_wait_parity" in self._sync_calls(inner)
-                for inner in walk_statements((stmt,))
+                WAIT_PARITY in self._sync_calls(inner) for inner in walk_statements((stmt,))
             )
         return known
 

@@ -16,21 +16,13 @@ from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
 from smemreuse.model.evaluate import Threads
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, walk
-from smemreuse.model.intrinsics import LEAVING_OPS, Engine
+from smemreuse.model.intrinsics import LEAVING_OPS, WAITS, Engine
 from smemreuse.model.kernel import Buffer, Stmt
-
-WAIT_PARITY = "mbarrier_wait_parity"
 
 _COMMITS = {
     "ptx_commit_group": Engine.CP_ASYNC,
     "tma_store_arrive": Engine.TMA_STORE,
     "warpgroup_commit_batch": Engine.WGMMA,
-}
-_WAITS = {
-    "ptx_wait_group": Engine.CP_ASYNC,
-    "tma_store_wait": Engine.TMA_STORE,
-    "warpgroup_wait": Engine.WGMMA,
-    "wait_wgmma": Engine.WGMMA,
 }
 _MBARRIER_OPS = ("ptx_arrive_barrier", "mbarrier_expect_tx", "ptx_init_barrier")
 
@@ -69,7 +61,7 @@ class Synchronization:
             return self._storage_sync
         if op in _COMMITS:
             return self._commit
-        if op in _WAITS:
+        if op in WAITS:
             return self._wait_groups
         if op in ("ptx_wgmma_ss", "ptx_wgmma_rs"):
             return self._wgmma
@@ -120,7 +112,7 @@ class Synchronization:
             return
         warps, full = self._vectors.warps(ids).tolist(), self._vectors.full_warps(ids).tolist()
         epochs = self._state.order.epochs
-        for touch in self._state.engines.wait(_WAITS[call.op], keep, ids, warps, full):
+        for touch in self._state.engines.wait(WAITS[call.op], keep, ids, warps, full):
             self._state.history.note(touch, epochs[touch.warps])
 
     def _wgmma(self, call: Call, stmt: Stmt, agent: Agent) -> None:

@@ -19,11 +19,11 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.setting import AXES, Setting
 from smemreuse.checker.state import State
-from smemreuse.checker.synchronization import WAIT_PARITY, Synchronization
+from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
 from smemreuse.model.evaluate import Threads, Value
 from smemreuse.model.expr import Const, Expr, Var
-from smemreuse.model.intrinsics import evaluated_call
+from smemreuse.model.intrinsics import WAIT_PARITY, evaluated_call
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
     Assert,

@@ -22,7 +22,7 @@ from smemreuse.commands.common import (
 from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.model.expr import Const, Expr
 from smemreuse.model.intrinsics import evaluated_call
-from smemreuse.model.kernel import Kernel, unique_names, walk_statements
+from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.report.data import Subject
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
@@ -79,12 +79,7 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
         applied = applied_layout(kernel, scope)
         mixed = inseparable_arenas(kernel, scope) if applied is None else []
         if mixed:
-            reason = (
-                f"{mixed[0].name} has several buffers in it whose offsets are in the indices, as "
-                "TVM before 2026 merged them: check the dump from before the merge, with --plan"
-            )
-            verdict = Verdict(UNPROVED, uncovered=(reason,))
-            yield Audit(subject, "merged in the file", {}, mixed[0].size or 0, verdict)
+            yield _inseparable(subject, mixed[0])
             return
         if applied is None:
             source, offsets, arena = "nothing merged", {}, 0
@@ -97,6 +92,16 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
     by_name = {names[buffer]: offset for buffer, offset in offsets.items()}
     yield Audit(subject, source, by_name, arena, verdict)
+
+
+def _inseparable(subject: Subject, arena: Buffer) -> Audit:
+    """Nothing is known of a merge whose buffers cannot be told apart."""
+    reason = (
+        f"{arena.name} has several buffers in it whose offsets are in the indices, as TVM before "
+        "2026 merged them: check the dump from before the merge, with --plan"
+    )
+    verdict = Verdict(UNPROVED, uncovered=(reason,))
+    return Audit(subject, "merged in the file", {}, arena.size or 0, verdict)
 
 
 def _has_barriers(kernel: Kernel, scope: str) -> bool:

@@ -55,6 +55,12 @@ class Call:
 
 Expr: TypeAlias = Const | Var | Pointer | Load | Call
 
+
+def constant(expr: Expr) -> int | None:
+    """The value of an integer literal; None for anything else."""
+    return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None
+
+
 INFIX = {
     "or": ("or", 1),
     "and": ("and", 2),

@@ -7,13 +7,14 @@ unless an access pointer's rw mask says less (rule 1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
 from smemreuse.model.kernel import (
     Bind,
+    Block,
     Buffer,
     Evaluate,
     Stmt,
@@ -235,10 +236,6 @@ def _rest(call: Call, skip: tuple[int, ...], addresses: Pointers) -> list[Memory
     ]
 
 
-def _constant(expr: Expr) -> int | None:
-    return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None
-
-
 def _run(pointer: Expr, size: int | None, addresses: Pointers) -> tuple[Buffer, Footprint] | None:
     """`size` bytes behind a pointer."""
     place = address_of(pointer, addresses)
@@ -250,7 +247,7 @@ def _run(pointer: Expr, size: int | None, addresses: Pointers) -> tuple[Buffer, 
 def _extent_bytes(pointer: Expr) -> int | None:
     """Bytes that an access pointer claims; None where it claims none that are constant."""
     if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
-        extent = _constant(pointer.args[3])
+        extent = constant(pointer.args[3])
         return None if extent is None else extent * pointee_bits(pointer) // 8
     if isinstance(pointer, Call) and pointer.op == "handle_add_byte_offset":
         return _extent_bytes(pointer.args[0])
@@ -261,7 +258,7 @@ def _cp_async(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """`ptx_cp_async(dst, src, elements[, predicate])`, with access pointers, as TileLang has it."""
     if len(call.args) not in (3, 4):
         return None
-    elements = _constant(call.args[2])
+    elements = constant(call.args[2])
     size = None if elements is None else elements * pointee_bits(call.args[0]) // 8
     target = _run(call.args[0], size, addresses)
     if target is None:
@@ -291,7 +288,7 @@ def _stmatrix(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     target = _run(call.args[2], 16, addresses)
     if target is None:
         return None
-    certain = _constant(call.args[1]) == 4
+    certain = constant(call.args[1]) == 4
     write = MemoryAccess(target[0], Access.WRITE, target[1], certain)
     return [*_rest(call, (2,), addresses), write]
 
@@ -364,7 +361,7 @@ def _st_bulk(call: Call, addresses: Pointers) -> list[MemoryAccess] | None:
     """`ptx_st_bulk_shared(smem, bytes, value)`: one thread's store of many bytes."""
     if len(call.args) < 2:
         return None
-    target = _run(call.args[0], _constant(call.args[1]), addresses)
+    target = _run(call.args[0], constant(call.args[1]), addresses)
     if target is None:
         return None
     write = MemoryAccess(target[0], Access.WRITE, target[1], target[1] is not WHOLE)
@@ -394,16 +391,33 @@ _ASYNCHRONOUS = {
     "initialize_tcgen05_descriptor": Engine.UNKNOWN_ASYNC,
 }
 
-LEAVING_OPS = frozenset(
-    {"break_loop", "loop_break", "continue_loop", "thread_return", "ret", "return"}
-)
+WAITS = {
+    "ptx_wait_group": Engine.CP_ASYNC,
+    "tma_store_wait": Engine.TMA_STORE,
+    "warpgroup_wait": Engine.WGMMA,
+    "wait_wgmma": Engine.WGMMA,
+}
+"""What waits for groups of an engine's accesses, all but the last few."""
+
+WAIT_PARITY = "mbarrier_wait_parity"
+"""Waits for a phase of an mbarrier."""
+
+RETURNING_OPS = frozenset({"thread_return", "ret", "return"})
+"""Calls behind which a thread does nothing more."""
+
+LEAVING_OPS = RETURNING_OPS | {"break_loop", "loop_break", "continue_loop"}
 """Calls behind which a thread does not go on with the statement that would come next."""
 
 
 def leaves(stmt: Stmt) -> bool:
     """Whether a statement, or one inside it, may cut a loop or the kernel short."""
-    calls = (evaluated_call(inner) for inner in walk_statements((stmt,)))
-    return any(call is not None and call.op in LEAVING_OPS for call in calls)
+    return calls_any((stmt,), LEAVING_OPS)
+
+
+def calls_any(block: Block, ops: Collection[str]) -> bool:
+    """Whether a statement of a block, or one inside it, evaluates one of these intrinsics."""
+    calls = map(evaluated_call, walk_statements(block))
+    return any(call is not None and call.op in ops for call in calls)
 
 
 def evaluated_call(stmt: Stmt) -> Call | None:
