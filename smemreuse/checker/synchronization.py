@@ -80,14 +80,18 @@ class Synchronization:
         self._state.order.barrier(self._vectors.full_warps(threads.ids))
 
     def _storage_sync(self, call: Call, stmt: Stmt, agent: Agent) -> None:
-        """`tvm_storage_sync(scope[, barrier id, threads])`; a partial one orders those who meet."""
+        """`tvm_storage_sync(scope[, barrier id, threads])`; a partial one orders those who meet.
+
+        Apache TVM writes -1 threads for all of the block.
+        """
         threads = agent.threads
         if call.op == "sync_warp" or call.args[0] == Const("warp"):
             warps = self._vectors.full_warps(threads.ids)
             for index in range(len(warps)):
                 self._state.order.barrier(warps[index : index + 1])
             return
-        if len(call.args) >= 3 and self._values(call.args[2], threads) != threads.count:
+        counted = len(call.args) >= 3 and call.args[2] != Const(-1)
+        if counted and self._values(call.args[2], threads) != threads.count:
             raise Uncovered("a named barrier is shared by several arms")
         self.barrier(threads)
 

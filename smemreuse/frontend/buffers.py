@@ -134,12 +134,21 @@ class BufferReader:
             elem_offset = ANYWHERE
         dtype = self.string(given["dtype"]) if "dtype" in given else "float32"
         scope = self.string(given["scope"]) if "scope" in given else "global"
-        buffer = Buffer(name, dtype, shape, scope, data, elem_offset, call.lineno)
+        alignment = self._alignment(given)
+        buffer = Buffer(name, dtype, shape, scope, data, elem_offset, call.lineno, alignment)
         try:
             _check(buffer)
         except InputError as error:
             raise error.located(line=call.lineno) from None
         return buffer
+
+    def _alignment(self, given: Mapping[str, ast.expr]) -> int | None:
+        """What TIR calls `data_alignment` and the printer `align`, in bytes; 0 leaves it open."""
+        node = given.get("align") or given.get("data_alignment")
+        value = self._expr.read(node) if node is not None else None
+        if not isinstance(value, Const) or not isinstance(value.value, int) or value.value <= 0:
+            return None
+        return value.value
 
     def _extents(self, node: ast.expr) -> tuple[Expr, ...]:
         value = self._expr.read(node)

@@ -112,7 +112,7 @@ class _Editor:
     def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
         arena = self._fresh(_ARENA_NAMES[plan.scope])
         for buffer in plan.buffers:
-            self._replace(text.spans[buffer], buffer, arena, _offset(plan, buffer))
+            self._replace(text.spans[buffer], buffer, arena, plan.offset_of(buffer))
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         size = write_script(_arena_size(plan), prefix)
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
@@ -173,12 +173,6 @@ def _launch(text: FunctionText, kernel: Kernel) -> ast.stmt | None:
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.line is not None:
             return text.launches[stmt.line]
     return None
-
-
-def _offset(plan: Plan, buffer: Buffer) -> Expr:
-    if buffer in plan.symbolic_offsets:
-        return plan.symbolic_offsets[buffer]
-    return Const(plan.offsets.get(buffer, 0))  # a buffer nothing touches disturbs nobody at 0
 
 
 def _allocating_call(node: ast.Assign) -> ast.Call:

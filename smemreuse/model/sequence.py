@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.model.expr import Expr
+from smemreuse.model.expr import Const, Expr
 from smemreuse.model.kernel import Buffer, Stmt
 
 
@@ -95,6 +95,17 @@ class Plan:
     arena_expr: Expr | None
     lower_bound_bytes: int
     notes: tuple[str, ...] = ()
+
+    def offset_of(self, buffer: Buffer) -> Expr:
+        """Where a buffer lies; one that nothing touches gets 0, where it disturbs nobody."""
+        symbolic = self.symbolic_offsets.get(buffer)
+        return Const(self.offsets.get(buffer, 0)) if symbolic is None else symbolic
+
+    def in_order(self) -> list[Buffer]:
+        """The buffers by offset, those with a symbolic one behind the others."""
+        constant = [one for one in self.buffers if one not in self.symbolic_offsets]
+        constant.sort(key=lambda one: (self.offsets.get(one, 0), one.name))
+        return [*constant, *self.symbolic_offsets]
 
     @property
     def optimal(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from smemreuse.errors import BackendError, PlanError
+from smemreuse.errors import BackendError
 
 try:
     import tilelang  # noqa: F401  (brings TVM's Python package onto the path)
@@ -17,8 +17,7 @@ except ImportError as error:
         f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
     ) from error
 
-from smemreuse.planner import PACKERS
-from smemreuse.planning import OBJECTIVES, POLICY_NAMES
+from smemreuse.planning import checked_options
 from smemreuse.tilelang.hooks import install
 from smemreuse.tilelang.session import AppliedPlan, Session, activated
 from smemreuse.tilelang.visitor import read_function, read_module
@@ -47,13 +46,7 @@ def merge(
 
     Raises `PlanError` for an unknown policy, packer or objective.
     """
-    for what, name, choices in (
-        ("policy", policy, list(POLICY_NAMES)),
-        ("packer", packer, list(PACKERS)),
-        ("objective", objective, list(OBJECTIVES)),
-    ):
-        if name not in choices:
-            raise PlanError(f"unknown {what} {name!r}; choose one of {', '.join(choices)}")
+    options = checked_options(policy, packer, objective)
     install()
-    with activated(Session(policy, packer, objective, unchecked)) as session:
+    with activated(Session(**options, unchecked=unchecked)) as session:
         yield session

@@ -7,13 +7,14 @@ fence insertion come later in the pipeline and see the aliases through those bin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilelang import tvm
 
 from smemreuse.errors import BackendError
-from smemreuse.model.expr import Call, Const, Expr, Var, format_expr
+from smemreuse.frontend.build import TirBuilder
+from smemreuse.model.expr import Const, Var
 from smemreuse.model.kernel import THREAD_EXTENT, Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
@@ -57,64 +58,20 @@ def _prologue(
     name = ARENA_NAMES[plan.scope]
     pointer = tvm.ir.PointerType(tvm.ir.PrimType("uint8"), plan.scope)
     arena = tirx.Var(name, pointer)
-    to_tir = _TirBuilder(variables).build
-    size = to_tir(plan.arena_expr) if plan.arena_expr else _rounded(plan.arena_bytes)
+    build = TirBuilder(tirx, variables).build
+    size = build(plan.arena_expr or Const(align_up(plan.arena_bytes, ARENA_ALIGNMENT)))
     buffer = tirx.decl_buffer((size,), "uint8", name=name, data=arena, scope=plan.scope)
     binds = [
-        tirx.Bind(data_vars[buffer], tirx.call_intrin("handle", _ADD_OFFSET, arena, offset))
-        for buffer, offset in _ordered_offsets(plan, to_tir)
+        tirx.Bind(
+            data_vars[buffer],
+            tirx.call_intrin("handle", _ADD_OFFSET, arena, build(plan.offset_of(buffer))),
+        )
+        for buffer in plan.in_order()
     ]
     return [tirx.AllocBuffer(buffer), *binds]
 
 
 _ADD_OFFSET = "tirx.handle_add_byte_offset"
-
-
-def _rounded(arena: int) -> int:
-    return align_up(arena, ARENA_ALIGNMENT)
-
-
-def _ordered_offsets(plan: Plan, to_tir: Callable[[Expr], Any]) -> list[tuple[Buffer, Any]]:
-    """Offsets as TIR; a buffer that nothing touches gets 0, where it disturbs nobody."""
-    constant = sorted(
-        ((plan.offsets.get(buffer, 0), buffer.name, index, buffer))
-        for index, buffer in enumerate(plan.buffers)
-        if buffer not in plan.symbolic_offsets
-    )
-    ordered: list[tuple[Buffer, Any]] = [
-        (item[3], tirx.IntImm("int32", item[0])) for item in constant
-    ]
-    return ordered + [(buffer, to_tir(expr)) for buffer, expr in plan.symbolic_offsets.items()]
-
-
-class _TirBuilder:
-    """Turns the arithmetic of symbolic sizes back into TIR."""
-
-    _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-        "add": lambda a, b: a + b,
-        "sub": lambda a, b: a - b,
-        "mul": lambda a, b: a * b,
-        "floordiv": tirx.floordiv,
-        "floormod": tirx.floormod,
-        "ceildiv": tirx.ceildiv,
-        "min": tirx.min,
-        "max": tirx.max,
-    }
-
-    def __init__(self, variables: Mapping[Any, Var]):
-        self._variables = {var: tir_var for tir_var, var in variables.items()}
-
-    def build(self, expr: Expr) -> Any:
-        if isinstance(expr, Const) and isinstance(expr.value, int):
-            return tirx.IntImm("int32", expr.value)
-        if isinstance(expr, Var) and expr in self._variables:
-            return self._variables[expr]
-        if isinstance(expr, Call) and expr.op == "cast":
-            return tirx.Cast("int32", self.build(expr.args[1]))
-        if isinstance(expr, Call) and expr.op in self._OPERATORS and len(expr.args) == 2:
-            left, right = (self.build(arg) for arg in expr.args)
-            return self._OPERATORS[expr.op](left, right)
-        raise BackendError(f"cannot turn the size `{format_expr(expr)}` back into TIR")
 
 
 def _insert(stmt: Any, prologues: Sequence[Sequence[Any]], index: int) -> tuple[Any, int]:

@@ -1,0 +1,115 @@
+"""The pass that takes the place of TVM's `MergeSharedMemoryAllocations`, and what it planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm
+
+from smemreuse.analysis.barriers import barriers_needed
+from smemreuse.checker import check_plan
+from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
+from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import Verdict
+from smemreuse.planning import acceptable, attempts, plan_kernel
+from smemreuse.tvm.rewrite import apply_plans
+from smemreuse.tvm.visitor import TvmVisitor
+
+Plans = list[list[Plan]]
+
+
+@dataclass(frozen=True)
+class AppliedPlan:
+    """A plan that went into a kernel, and what the checker said of the IR with its barriers.
+
+    `barriers` is how many were inserted for it. `rejected` are the tighter plans that were made
+    before and not applied, with their verdicts.
+    """
+
+    kernel: Kernel
+    plan: Plan
+    verdict: Verdict
+    barriers: int
+    rejected: tuple[tuple[Plan, Verdict], ...] = ()
+
+
+@dataclass
+class Session:
+    """How shared memory is planned, and the plans applied so far."""
+
+    policy: str = "dataflow"
+    packer: str = "best"
+    objective: str = "bytes"
+    unchecked: bool = False
+    plans: list[AppliedPlan] = field(default_factory=list)
+
+    def lowering_pass(self) -> Any:
+        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`."""
+
+        def transform(mod: Any, ctx: Any) -> Any:
+            for var, func in list(mod.functions.items()):
+                if isinstance(func, tvm.tirx.PrimFunc):
+                    merged = self._merge(str(var.name_hint), func)
+                    if merged is not func:
+                        mod.update_func(var, merged)
+            return mod
+
+        return tvm.transform.module_pass(
+            transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
+        )
+
+    def _merge(self, name: str, func: Any) -> Any:
+        """The function under the tightest plans that hold on the merged IR (rule 6)."""
+        visitor = TvmVisitor()
+        kernels = visitor.kernels(name, func)
+        wanted = [_scopes(kernel) for kernel in kernels]
+        if not any(wanted):
+            return func
+        rejected: list[list[tuple[Plan, Verdict]]] = [[] for scopes in wanted for _ in scopes]
+        for options in attempts(self.policy, self.packer, self.objective):
+            plans = [
+                [plan_kernel(kernel, scope, **options) for scope in scopes]
+                for kernel, scopes in zip(kernels, wanted, strict=True)
+            ]
+            barriers = [_barriers(*pair) for pair in zip(kernels, plans, strict=True)]
+            merged = apply_plans(func, visitor, plans, set().union(*barriers))
+            verdicts = _verdicts(name, merged, visitor, plans)
+            flat = [plan for launch in plans for plan in launch]
+            if self.unchecked or all(map(acceptable, flat, verdicts)):
+                break
+            for earlier, plan, verdict in zip(rejected, flat, verdicts, strict=True):
+                earlier.append((plan, verdict))
+        owners = [index for index, launch in enumerate(plans) for _ in launch]
+        for owner, plan, verdict, earlier in zip(owners, flat, verdicts, rejected, strict=True):
+            added = len(barriers[owner])
+            self.plans.append(AppliedPlan(kernels[owner], plan, verdict, added, tuple(earlier)))
+        return merged
+
+
+def _scopes(kernel: Kernel) -> list[str]:
+    """The scopes that are merged in a kernel: a single buffer needs no arena."""
+    return [scope for scope in SHARED_SCOPES if len(kernel.allocations(scope)) > 1]
+
+
+def _barriers(kernel: Kernel, plans: Sequence[Plan]) -> set[Stmt]:
+    needed = (barriers_needed(kernel, plan.offsets) for plan in plans)
+    return set().union(*needed)
+
+
+def _verdicts(name: str, merged: Any, before: TvmVisitor, plans: Plans) -> list[Verdict]:
+    """One verdict for each plan of each launch, in their order, on the IR as it now is."""
+    kernels = TvmVisitor(before.allocated).kernels(name, merged)
+    return [
+        check_plan(
+            kernel,
+            plan.scope,
+            plan.offsets,
+            plan.arena_bytes,
+            plan.alignments,
+            assume_barriers=False,
+        )
+        for kernel, launch in zip(kernels, plans, strict=True)
+        for plan in launch
+    ]
