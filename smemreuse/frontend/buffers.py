@@ -14,6 +14,7 @@ from smemreuse.model.kernel import ANYWHERE, Bind, Buffer, Stmt, element_bits, i
 _ALLOCATION = ("shape", "dtype", "scope", "annotations")
 _VIEW = ("shape", "dtype", "data", "strides", "elem_offset", "scope")
 _MATCH = ("param", *_VIEW)
+_SCOPE_OF = {"alloc_shared": "shared", "alloc_local": "local"}  # Apache TVM's short spellings
 _LEGACY_ALLOCATION = ("shape", "dtype", "scope", "condition", "annotations")
 _LEGACY_CONSTANT = ("data", "dtype", "shape")
 _MAX_DIMENSIONS = 64
@@ -30,6 +31,8 @@ def need(call: ast.Call, least: int) -> None:
 def arguments_of(call: ast.Call) -> dict[str, ast.expr]:
     """The arguments of a call that allocates, by name, without those that are None."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if name in _SCOPE_OF:
+        return {"scope": ast.Constant(_SCOPE_OF[name])} | _parameters(call, ("shape", "dtype"))
     return _parameters(call, _ALLOCATION if name == "alloc_buffer" else _VIEW)
 
 
@@ -37,7 +40,7 @@ def is_allocation(kind: str, call: ast.Call) -> bool:
     """Whether a call makes a buffer of its own; `T.decl_buffer` does if it is given no `data`."""
     if kind == "decl_buffer":
         return "data" not in _parameters(call, _VIEW)
-    return kind in ("alloc_buffer", "sblock_alloc_buffer")
+    return kind in ("alloc_buffer", "sblock_alloc_buffer", *_SCOPE_OF)
 
 
 class BufferReader:
