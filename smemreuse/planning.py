@@ -11,6 +11,7 @@ from smemreuse.analysis.dataflow import Dataflow, Pair, dataflow
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.policy import POLICIES
+from smemreuse.analysis.stock import stock_alignments, stock_model
 from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
 from smemreuse.model.expr import Call, Const, Expr
@@ -18,7 +19,15 @@ from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import SOUND, UNPROVED, Verdict
-from smemreuse.planner import PACKERS, Problem, validate, with_conflicts, without_reuse
+from smemreuse.planner import (
+    PACKERS,
+    Event,
+    Placement,
+    Problem,
+    validate,
+    with_conflicts,
+    without_reuse,
+)
 from smemreuse.planner.problem import align_up
 
 POLICY_NAMES = (*POLICIES, "dataflow")
@@ -27,6 +36,12 @@ POLICY_NAMES = (*POLICIES, "dataflow")
 KEPT = "outer's sharing is kept, though the checker can neither prove nor refute it"
 """The one exception to applying only what is proved, so that no kernel grows: what the compiler
 does by default, in a kernel whose arms are ordered by mbarriers that cannot be followed."""
+
+FAILS = "Apache TVM's pass does not compile this: "
+"""Begins the notes on kernels for which the stock pass has no plan; ours of it is a guess then."""
+
+STOCK_TVM = ("outer", "tvm")
+"""The policy and packer that together reproduce the merge pass of Apache TVM 0.27."""
 
 OBJECTIVES = ("bytes", "none")
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused."""
@@ -43,12 +58,16 @@ def plan_kernel(
     """Plans the merged allocation of one kernel and storage scope.
 
     With policy `inner`, packer `tilelang` gets the live ranges of TileLang's aggressive option.
+    With policy `outer`, packer `tvm` gets what Apache TVM's pass sees, its blind spots included,
+    and the plan is that pass's, even where it breaks its own conflicts; the notes say so.
     Raises `PlanError` for an unknown policy, packer or objective.
     """
     _known("policy", policy, POLICY_NAMES)
     _known("packer", packer, PACKERS)
     _known("objective", objective, OBJECTIVES)
     planner = _Planner(kernel, scope, packer, objective)
+    if (policy, packer) == STOCK_TVM and objective != "none":
+        return planner.stock()
     return planner.proved() if policy == "dataflow" else planner.attributed(policy)
 
 
@@ -60,6 +79,8 @@ def judge(kernel: Kernel, plan: Plan) -> Verdict:
 
 def acceptable(plan: Plan, verdict: Verdict) -> bool:
     """Whether a plan may be applied: it is proved, or keeps the compiler's sharing (`KEPT`)."""
+    if any(note.startswith(FAILS) for note in plan.notes):
+        return False  # it may leave out a buffer that is used
     if verdict.verdict == UNPROVED:
         return KEPT in plan.notes or plan.objective == "none"
     return verdict.sound
@@ -94,6 +115,17 @@ class _Planner:
             live = live_ranges(sequence.entries)
         return self.pack(live, policy)
 
+    def stock(self) -> Plan:
+        """The plan of Apache TVM's merge pass."""
+        model = stock_model(self._kernel, self._scope)
+        needed = self._align
+        self._align = stock_alignments(self._buffers)
+        live = {one: found for one, found in model.live.items() if one not in model.unplaced}
+        plan = self.pack(live, "outer", order=model.events)
+        failures = tuple(FAILS + why for why in model.failures)
+        align = {one: max(needed[one], self._align[one]) for one in self._buffers}
+        return replace(plan, notes=(*plan.notes, *failures), alignments=align)
+
     def proved(self) -> Plan:
         """The dataflow plan: as tight as can be proved, and never larger than a proved outer plan.
 
@@ -122,24 +154,19 @@ class _Planner:
         return self.pack(found.live, "dataflow", found.concurrent)
 
     def pack(
-        self, live: Mapping[Buffer, LiveRange], policy: str, concurrent: Iterable[Pair] = ()
+        self,
+        live: Mapping[Buffer, LiveRange],
+        policy: str,
+        concurrent: Iterable[Pair] = (),
+        order: Iterable[tuple[Buffer, bool]] | None = None,
     ) -> Plan:
-        """Packs buffers whose live ranges are known; those without one take no bytes."""
-        names = unique_names(self._buffers)
+        """Packs buffers whose live ranges are known; those without one take no bytes.
+
+        `order` is that of the stock pass, in which the live ranges begin and end.
+        """
         constant = [one for one in self._buffers if one in live and one.size is not None]
-        problem = Problem.from_intervals(
-            sizes=[buffer.size or 0 for buffer in constant],
-            alignments=[self._align[buffer] for buffer in constant],
-            intervals=[(live[buffer].begin, live[buffer].end) for buffer in constant],
-            names=[names[buffer] for buffer in constant],
-        )
-        number = {buffer: index for index, buffer in enumerate(constant)}
-        pairs = [tuple(number[one] for one in pair if one in number) for pair in concurrent]
-        problem = with_conflicts(problem, [(a[0], a[1]) for a in pairs if len(a) == 2])
-        if self._objective == "none":
-            problem = without_reuse(problem)
-        placement = PACKERS[self._packer](problem)
-        validate(problem, placement)
+        problem = self._problem(constant, live, concurrent, order)
+        placement, notes = self._placed(problem, is_stock=order is not None)
         symbolic = [one for one in self._buffers if one in live and one.size is None]
         symbolic_offsets, arena_expr = _append_symbolic(placement.arena, symbolic, self._align)
         return Plan(
@@ -155,7 +182,47 @@ class _Planner:
             arena_bytes=placement.arena,
             arena_expr=arena_expr,
             lower_bound_bytes=problem.lower_bound,
+            notes=notes,
         )
+
+    def _problem(
+        self,
+        constant: Sequence[Buffer],
+        live: Mapping[Buffer, LiveRange],
+        concurrent: Iterable[Pair],
+        order: Iterable[tuple[Buffer, bool]] | None,
+    ) -> Problem:
+        """The packing problem of the buffers of constant size, numbered in program order."""
+        names = unique_names(self._buffers)
+        number = {buffer: index for index, buffer in enumerate(constant)}
+        events = None
+        if order is not None:
+            events = [Event(number[one], begins) for one, begins in order if one in number]
+        problem = Problem.from_intervals(
+            sizes=[buffer.size or 0 for buffer in constant],
+            alignments=[self._align[buffer] for buffer in constant],
+            intervals=[(live[buffer].begin, live[buffer].end) for buffer in constant],
+            names=[names[buffer] for buffer in constant],
+            events=events,
+        )
+        pairs = [tuple(number[one] for one in pair if one in number) for pair in concurrent]
+        problem = with_conflicts(problem, [(a[0], a[1]) for a in pairs if len(a) == 2])
+        return without_reuse(problem) if self._objective == "none" else problem
+
+    def _placed(self, problem: Problem, *, is_stock: bool) -> tuple[Placement, tuple[str, ...]]:
+        """The packer's placement; packer `tvm` may break the problem, as Apache TVM's pass does."""
+        placement = PACKERS[self._packer](problem)
+        try:
+            validate(problem, placement)
+        except PlanError as broken:
+            if self._packer != "tvm":
+                raise
+            if is_stock:
+                return placement, (f"Apache TVM's pass lays buffers over each other: {broken}",)
+            placement = PACKERS["best"](problem)
+            validate(problem, placement)
+            return placement, (f"packed by `best`, since packer 'tvm' fails here: {broken}",)
+        return placement, ()
 
 
 def _uses_mbarriers(kernel: Kernel) -> bool:

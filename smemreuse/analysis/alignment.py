@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from smemreuse.analysis.touches import find_aliases, touches_of
 from smemreuse.errors import InputError
 from smemreuse.model.expr import Call, walk
-from smemreuse.model.kernel import Buffer, Kernel, element_bits, expressions_of, walk_statements
+from smemreuse.model.kernel import (
+    TVM_ALIGNMENT,
+    Buffer,
+    Kernel,
+    element_bits,
+    expressions_of,
+    walk_statements,
+)
 
 MIN_ALIGNMENT = 16
 """Bytes: the widest vector access (`float4`, 16-byte cp.async), and TVM's own minimum."""
@@ -42,8 +49,8 @@ def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     """Bytes of alignment for every allocation of `scope`: the strictest of all that is asked.
 
     The requirement that lowering recorded in `tl.smem_alignment_map` is exact and replaces the
-    worst case assumed for operands of TMA and of MMA descriptors; element size and 16 bytes hold
-    in any case.
+    worst case assumed for operands of TMA and of MMA descriptors; element size, 16 bytes, and a
+    buffer's own `data_alignment` unless it is TVM's default, hold in any case.
     """
     recorded = recorded_alignments(kernel.attrs)
     swizzled = _swizzled_buffers(kernel)
@@ -51,7 +58,8 @@ def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     for buffer in kernel.allocations(scope):
         element = _power_of_two(element_bits(buffer.dtype) // 8)
         implied = SWIZZLE_ALIGNMENT if buffer in swizzled else 1
-        result[buffer] = max(MIN_ALIGNMENT, element, _required(buffer.name, recorded, implied))
+        required = max(_stated(buffer), _required(buffer.name, recorded, implied))
+        result[buffer] = max(MIN_ALIGNMENT, element, required)
     return result
 
 
@@ -67,6 +75,17 @@ def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
                 f"up to {MAX_ALIGNMENT}"
             )
     return {str(name): int(value) for name, value in recorded.items()}
+
+
+def _stated(buffer: Buffer) -> int:
+    """What a buffer asks for itself; raises `InputError` for no alignment."""
+    if buffer.alignment in (None, TVM_ALIGNMENT):
+        return 1
+    if buffer.alignment not in _ALIGNMENTS:
+        raise InputError(
+            f"buffer {buffer.name} has an alignment that is no power of two up to {MAX_ALIGNMENT}"
+        )
+    return buffer.alignment
 
 
 def _required(name: str, recorded: Mapping[str, int], implied: int) -> int:

@@ -35,7 +35,8 @@ packer_option = click.option(
     type=click.Choice(list(PACKERS)),
     default="best",
     show_default=True,
-    help="`tilelang` packs exactly as TileLang's own pass.",
+    help="`tilelang` and `tvm` pack as those compilers' own passes; `outer` with `tvm` is "
+    "Apache TVM's merge, faults included.",
 )
 objective_option = click.option(
     "--objective",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from rich.text import Text
 
 from smemreuse.commands.common import (
     emit_json,
@@ -35,4 +36,5 @@ def plan(file: str, policy: str, packer: str, objective: str, output_format: str
         emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
     else:
         out = console()
-        emit_tables(plan_table(out, subject, made) for subject, made in plans)
+        for subject, made in plans:
+            emit_tables([plan_table(out, subject, made), *map(Text, made.notes)])

@@ -15,6 +15,7 @@ from smemreuse.frontend.kernels import split_kernels
 from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.model.kernel import (
     ANYWHERE,
+    TVM_ALIGNMENT,
     Allocate,
     Assert,
     Attr,
@@ -193,9 +194,10 @@ class LiveVisitor:
         strides = tuple(map(self.expr, described.strides))
         elem_offset = described.elem_offset
         offset = self.expr(elem_offset) if elem_offset is not None else Const(0)
-        return Buffer(
-            name, dtype, shape, scope, data, offset if is_row_major(shape, strides) else ANYWHERE
-        )
+        offset = offset if is_row_major(shape, strides) else ANYWHERE
+        aligned = int(described.data_alignment)
+        alignment = None if aligned in (0, TVM_ALIGNMENT) else aligned  # as the printer has it
+        return Buffer(name, dtype, shape, scope, data, offset, alignment=alignment)
 
     # Expressions --------------------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ from smemreuse.model.expr import Call, Const, Expr, Var
 SHARED_SCOPES = ("shared", "shared.dyn")
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
 
+TVM_ALIGNMENT = 64
+"""Bytes: TVM's `data_alignment` of a buffer for which nobody asked for another; says nothing."""
+
 _DTYPE = re.compile(
     r"([a-z]+?)(\d{1,4})?"  # int, 8
     r"(?:_e\d+m\d+(?:b\d+)?[a-z]*?)?"  # float8: _e4m3fn, _e4m3b11fnuz
@@ -57,6 +60,7 @@ class Buffer:
     """A buffer: an allocation if `data` is None, otherwise a view of another one or of a handle.
 
     `shape` counts elements of `dtype`. `line` is the 1-based source line where the dump has one.
+    `alignment` is TIR's `data_alignment` in bytes, where it is not TVM's default.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Buffer:
     data: Buffer | Var | None = None
     elem_offset: Expr = Const(0)
     line: int | None = None
+    alignment: int | None = None
 
     @property
     def storage(self) -> Buffer | Var:

@@ -3,6 +3,7 @@
 from smemreuse.planner.best import best
 from smemreuse.planner.linear_scan import linear_scan
 from smemreuse.planner.problem import (
+    Event,
     Packer,
     Placement,
     Problem,
@@ -10,11 +11,13 @@ from smemreuse.planner.problem import (
     with_conflicts,
     without_reuse,
 )
+from smemreuse.planner.tvm import layered
 
-PACKERS: dict[str, Packer] = {"best": best, "tilelang": linear_scan}
+PACKERS: dict[str, Packer] = {"best": best, "tilelang": linear_scan, "tvm": layered}
 
 __all__ = [
     "PACKERS",
+    "Event",
     "Packer",
     "Placement",
     "Problem",

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import networkx as nx
 
 from smemreuse.errors import PlanError
+
+
+class Event(NamedTuple):
+    """An item's live range begins, or it ends."""
+
+    item: int
+    begins: bool
+
+
+_ENDS, _BEGINS, _IS_EMPTY = 0, 1, 2  # in this order at one position
 
 
 @dataclass(frozen=True)
@@ -18,7 +29,9 @@ class Problem:
     `conflicts` has an edge between two items that must not share a byte. `intervals` are the
     half-open live ranges that it was made from, for packers that scan them; None where the
     conflicts are no interval graph. `lower_bound` is proved: no arena can be smaller. `names` only
-    break ties, so that results do not depend on anything but the problem.
+    break ties, so that results do not depend on anything but the problem. `events` is the order in
+    which the items' ranges begin and end, for packers that play it through, where the intervals
+    leave open what comes first at one position.
     """
 
     sizes: Sequence[int]
@@ -27,6 +40,20 @@ class Problem:
     lower_bound: int = 0
     intervals: Sequence[tuple[int, int]] | None = None
     names: Sequence[str] = ()
+    events: Sequence[Event] | None = None
+
+    def timeline(self) -> Sequence[Event] | None:
+        """The beginnings and ends in order; None where there are no live ranges.
+
+        What ends at a position is over before anything begins there, unless `events` says more.
+        """
+        if self.intervals is None or self.events is not None:
+            return self.events
+        moments = []
+        for item, (begin, end) in enumerate(self.intervals):
+            moments.append((begin, _BEGINS, item))
+            moments.append((end, _ENDS if begin < end else _IS_EMPTY, item))
+        return [Event(item, kind == _BEGINS) for _, kind, item in sorted(moments)]
 
     @staticmethod
     def from_intervals(
@@ -34,6 +61,7 @@ class Problem:
         alignments: Sequence[int],
         intervals: Sequence[tuple[int, int]],
         names: Sequence[str] = (),
+        events: Sequence[Event] | None = None,
     ) -> Problem:
         """The problem whose items conflict exactly where their live ranges overlap."""
         conflicts: nx.Graph = nx.Graph()
@@ -48,7 +76,7 @@ class Problem:
                 conflicts.add_edges_from((item, other) for other in active)
                 active.append(item)
             bound = max(bound, sum(sizes[other] for other in active))
-        return Problem(sizes, alignments, conflicts, bound, intervals, names)
+        return Problem(sizes, alignments, conflicts, bound, intervals, names, events)
 
 
 def with_conflicts(problem: Problem, pairs: Iterable[tuple[int, int]]) -> Problem:

@@ -94,6 +94,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "objective": plan.objective,
         "buffers": buffers_data(subject, plan),
         **placement_data(plan),
+        "notes": list(plan.notes),
     }
 
 

@@ -16,12 +16,13 @@ from smemreuse.planner.problem import arena_of
 from tests.strategies import problems
 
 BEST, TILELANG = PACKERS["best"], PACKERS["tilelang"]
+SOUND_PACKERS = ("best", "tilelang")  # for the third, see test_tvm.py
 HOLES = Problem.from_intervals(
     [48, 16, 32, 16], [16, 16, 64, 16], [(0, 3), (1, 4), (2, 5), (4, 6)], ["a", "b", "c", "d"]
 )
 
 
-@pytest.mark.parametrize("packer", PACKERS, ids=lambda name: f"packer-{name}")
+@pytest.mark.parametrize("packer", SOUND_PACKERS, ids=lambda name: f"packer-{name}")
 @given(problem=problems())
 @example(problem=Problem.from_intervals([], [], []))
 @example(problem=Problem.from_intervals([0, 0], [1024, 1], [(0, 2), (0, 2)]))
@@ -195,4 +196,4 @@ def test_results_do_not_depend_on_the_process() -> None:
         assert done.returncode == 0, done.stderr
         outputs.add(done.stdout)
     assert len(outputs) == 1
-    assert outputs.pop().count("Placement") == 80
+    assert outputs.pop().count("Placement") == 40 * len(PACKERS)

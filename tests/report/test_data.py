@@ -139,6 +139,7 @@ def test_plan() -> None:
         "lower_bound_bytes": 256,
         "optimal": True,
         "offsets": {"As": 0, "Bs": 0},
+        "notes": [],
     }
 
 
