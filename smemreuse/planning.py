@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from smemreuse.analysis.aggressive import aggressive_live_ranges
 from smemreuse.analysis.alignment import MIN_ALIGNMENT, alignments
@@ -12,8 +13,8 @@ from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.policy import POLICIES
 from smemreuse.analysis.stock import stock_alignments, stock_model
-from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
+from smemreuse.judging import judge
 from smemreuse.model.expr import Call, Const, Expr
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
@@ -47,6 +48,14 @@ OBJECTIVES = ("bytes", "none")
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused."""
 
 
+class PlanOptions(TypedDict):
+    """What `plan_kernel` is told beside the kernel."""
+
+    policy: str
+    packer: str
+    objective: str
+
+
 def plan_kernel(
     kernel: Kernel,
     scope: str,
@@ -62,19 +71,19 @@ def plan_kernel(
     and the plan is that pass's, even where it breaks its own conflicts; the notes say so.
     Raises `PlanError` for an unknown policy, packer or objective.
     """
-    _known("policy", policy, POLICY_NAMES)
-    _known("packer", packer, PACKERS)
-    _known("objective", objective, OBJECTIVES)
+    checked_options(policy, packer, objective)
     planner = _Planner(kernel, scope, packer, objective)
     if (policy, packer) == STOCK_TVM and objective != "none":
         return planner.stock()
     return planner.proved() if policy == "dataflow" else planner.attributed(policy)
 
 
-def judge(kernel: Kernel, plan: Plan) -> Verdict:
-    """The checker's verdict on a plan, before barriers are inserted."""
-    offsets = plan.offsets
-    return check_plan(kernel, plan.scope, offsets, plan.arena_bytes, plan.alignments)
+def checked_options(policy: str, packer: str, objective: str) -> PlanOptions:
+    """Arguments of `plan_kernel`; raises `PlanError` for one that is not known."""
+    _known("policy", policy, POLICY_NAMES)
+    _known("packer", packer, PACKERS)
+    _known("objective", objective, OBJECTIVES)
+    return {"policy": policy, "packer": packer, "objective": objective}
 
 
 def acceptable(plan: Plan, verdict: Verdict) -> bool:
@@ -86,7 +95,7 @@ def acceptable(plan: Plan, verdict: Verdict) -> bool:
     return verdict.sound
 
 
-def attempts(policy: str, packer: str, objective: str) -> Iterator[dict[str, str]]:
+def attempts(policy: str, packer: str, objective: str) -> Iterator[PlanOptions]:
     """Arguments of `plan_kernel` to try until a plan is acceptable: the wanted ones, then more
     and more cautious ones; the last shares nothing and always holds."""
     if objective != "none":

@@ -10,9 +10,10 @@ from smemreuse.commands.common import objective_option, packer_option, policy_op
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import read_dump
+from smemreuse.judging import judge
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
-from smemreuse.planning import acceptable, attempts, judge, plan_kernel
+from smemreuse.planning import acceptable, attempts, plan_kernel
 
 
 @click.command()

@@ -13,9 +13,10 @@ from smemreuse.commands.common import (
     packer_option,
     read_subjects,
 )
+from smemreuse.judging import judge
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import POLICY_NAMES, judge, plan_kernel
+from smemreuse.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console
 from smemreuse.report.verdicts import verdict_data

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from smemreuse.errors import InputError
 from smemreuse.frontend.expressions import ExpressionReader, fail
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, constant
 from smemreuse.model.kernel import ANYWHERE, Bind, Buffer, Stmt, element_bits, is_row_major
 
 _ALLOCATION = ("shape", "dtype", "scope", "annotations")
@@ -43,6 +43,14 @@ def is_allocation(kind: str, call: ast.Call) -> bool:
     return kind in ("alloc_buffer", "sblock_alloc_buffer", *_SCOPE_OF)
 
 
+def _rescaled(count: Expr, old: int, new: int) -> Expr | None:
+    """A constant number of elements of `old` bits as one of `new` bits, if it comes out even."""
+    value = constant(count)
+    if value is None or value * old % new:
+        return None
+    return Const(value * old // new)
+
+
 class BufferReader:
     """Makes the model's buffers."""
 
@@ -74,15 +82,20 @@ class BufferReader:
                 dtype = value.value
             else:
                 extents += self._extents(argument)
-        offset = source.elem_offset
         try:
-            same_width = element_bits(dtype) == element_bits(source.dtype)
+            old, new = element_bits(source.dtype), element_bits(dtype)
         except InputError as error:
             raise error.located(line=call.lineno) from None
-        if not same_width and (not extents or offset != _AT_ITS_BEGIN):
-            fail(call, f"the view {name} changes the width of an element; declare it as a buffer")
-        shape = tuple(extents) or source.shape
-        return Buffer(name, dtype, shape, source.scope, source, offset, call.lineno)
+        offset, shape = source.elem_offset, tuple(extents)
+        if old != new:
+            rescaled = _rescaled(offset, old, new), _rescaled(source.shape[-1], old, new)
+            if rescaled[0] is None or (not extents and rescaled[1] is None):
+                fail(call, f"the view {name} cuts an element in two; declare it as a buffer")
+            offset = rescaled[0]
+            shape = shape or (*source.shape[:-1], rescaled[1] or Const(0))
+        return Buffer(
+            name, dtype, shape or source.shape, source.scope, source, offset, call.lineno
+        )
 
     def parameter(self, name: str, call: ast.Call) -> Buffer:
         """A buffer that a function is given."""

@@ -13,14 +13,13 @@ class TirBuilder:
     """Builds live TIR with the operators of `tirx`, the compiler's own module."""
 
     def __init__(
-        self, tirx: Any, variables: Mapping[Any, Var], within: Collection[Any] | None = None
+        self, tirx: Any, variables: Mapping[Any, Var], inside: Collection[Any] = frozenset()
     ):
-        """`variables` are those that a visitor met, and `within` which of them may be used."""
+        """`variables` are those that a visitor met; those of `inside` are not known yet where
+        sizes are built."""
         self._tirx = tirx
         self._variables = {
-            var: tir_var
-            for tir_var, var in variables.items()
-            if within is None or tir_var in within
+            var: tir_var for tir_var, var in variables.items() if tir_var not in inside
         }
         self._operators = {
             "add": lambda a, b: a + b,

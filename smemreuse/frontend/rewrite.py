@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from smemreuse.analysis.barriers import barriers_to_insert
 from smemreuse.errors import PlanError
 from smemreuse.frontend.buffers import arguments_of
 from smemreuse.frontend.places import Places
@@ -57,12 +58,14 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                 plan = planner(kernel, scope)
                 try:
                     editor.apply(function.text, kernel, plan)
+                    added = editor.add_barriers(function.text, kernel, plan)
                 except PlanError as error:
                     raise error.located(line=plan.buffers[0].line) from None
                 size = _arena_size(plan)
                 summary.append(
                     f"{function.name}: {len(plan.buffers)} {scope} buffers of "
                     f"{plan.total_bytes:,} bytes in an arena of {format_expr(size)} bytes"
+                    + (f", {added} barrier{'s' * (added > 1)} put in" if added else "")
                 )
     return MergedText(editor.result(), tuple(summary))
 
@@ -118,6 +121,18 @@ class _Editor:
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
         line, indent = self._arena_place(text, kernel, plan)
         self._edits.append((line, line, [indent + make]))
+
+    def add_barriers(self, text: FunctionText, kernel: Kernel, plan: Plan) -> int:
+        """Puts in the barriers that a plan needs (rule 6), each on a line; gives their number."""
+        before = barriers_to_insert(kernel, plan.offsets)
+        prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
+        for stmt in before:
+            line = (stmt.line or 0) - 1
+            indent = self._lines[line][: -len(self._lines[line].lstrip())]
+            if line < 0 or self._lines[line].lstrip().startswith("elif"):
+                raise PlanError("a barrier belongs before this `elif`; write `else:` and `if`")
+            self._edits.append((line, line, [f'{indent}{prefix}.tvm_storage_sync("shared")']))
+        return len(before)
 
     def _replace(self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr) -> None:
         indent = self._whole_line(node)

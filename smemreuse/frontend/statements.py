@@ -56,7 +56,7 @@ class FunctionText:
     attrs: dict[str, object]
     spans: dict[Buffer, ast.Assign]  # not those of TVM before 2026
     launches: dict[int, ast.stmt]  # by line, for thread launches
-    is_legacy: bool
+    dialect: str
     definitions: list[Definition]
 
 
@@ -69,12 +69,12 @@ class StatementReader:
         prefixes: frozenset[str],
         *,
         lenient: bool,
-        is_legacy: bool = False,
+        dialect: str = "tilelang",
     ):
         legacy = LegacyAllocations(nodes, prefixes)
         self._prefixes = prefixes
         self._nodes = nodes
-        self._is_legacy = is_legacy or legacy.found
+        self._dialect = "legacy" if legacy.found else dialect
         self._attrs: dict[str, object] = {}
         self._launches: dict[int, ast.stmt] = {}
         self._names = NameTable(prefixes, legacy, lenient=lenient)
@@ -93,7 +93,7 @@ class StatementReader:
             attrs=self._attrs,
             spans=self._definitions.spans,
             launches=self._launches,
-            is_legacy=self._is_legacy,
+            dialect=self._dialect,
             definitions=self._names.definitions,
         )
 

@@ -19,6 +19,9 @@ from smemreuse.model.kernel import Kernel
 MAX_BYTES = 64 * 2**20
 _MAX_BITS = 1024
 _IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
+_APACHE = re.compile(  # TileLang's printer knows no layouts, and gives a barrier one operand
+    r"^\s*#?\s*from tvm\.tirx\.layout import|\btvm_storage_sync\([^,()]*, \w+\.bool\(", re.MULTILINE
+)
 _DEFAULT_PREFIXES = frozenset({"T"})
 
 
@@ -74,7 +77,7 @@ def _read_bytes(path: Path) -> bytes:
 def parse_dump(source: str, file: str = "<dump>") -> Dump:
     """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
     try:
-        functions = tuple(_functions(_parse(source), _prefixes(source), _is_legacy(source)))
+        functions = tuple(_functions(_parse(source), _prefixes(source), _dialect(source)))
     except InputError as error:
         raise error.located(file=file) from None
     except (RecursionError, MemoryError):
@@ -117,29 +120,34 @@ def _prefixes(source: str) -> frozenset[str]:
     return frozenset(found) | _DEFAULT_PREFIXES
 
 
-def _is_legacy(source: str) -> bool:
-    """Whether the dump says to be of TVM before 2026, where `tirx` was `tir`."""
-    names = {name for name, _ in _IMPORT.findall("\n".join(split_lines(source)))}
-    return "tir" in names and "tirx" not in names
+def _dialect(source: str) -> str:
+    """Which compiler wrote the dump, as far as its imports and the form of its barriers say.
+
+    "legacy" is TVM before 2026, where `tirx` was `tir`; "tvm" is Apache TVM since; else TileLang.
+    """
+    text = "\n".join(split_lines(source))
+    names = {name for name, _ in _IMPORT.findall(text)}
+    if "tir" in names and "tirx" not in names:
+        return "legacy"
+    return "tvm" if _APACHE.search(text) else "tilelang"
 
 
 def _functions(
-    module: ast.Module, prefixes: frozenset[str], is_legacy: bool
+    module: ast.Module, prefixes: frozenset[str], dialect: str
 ) -> Iterator[DumpFunction]:
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:
         _require_script(module, prefixes)
-        reader = StatementReader(module.body, prefixes, lenient=True, is_legacy=is_legacy)
+        reader = StatementReader(module.body, prefixes, lenient=True, dialect=dialect)
         yield _function("fragment", reader.read())
     for node in nodes:
-        reader = StatementReader(node.body, prefixes, lenient=False, is_legacy=is_legacy)
+        reader = StatementReader(node.body, prefixes, lenient=False, dialect=dialect)
         yield _function(node.name, reader.read(node.args.args))
 
 
 def _function(name: str, text: FunctionText) -> DumpFunction:
     check_depth(text.body)
-    dialect = "legacy" if text.is_legacy else "tilelang"
-    kernels = split_kernels(name, text.body, text.attrs, dialect)
+    kernels = split_kernels(name, text.body, text.attrs, text.dialect)
     return DumpFunction(name, tuple(kernels), text)
 
 

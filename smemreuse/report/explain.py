@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.dataflow import Dataflow, Reason, dataflow
-from smemreuse.checker import check_plan
+from smemreuse.judging import judge_offsets
 from smemreuse.model.kernel import Buffer, Kernel
 from smemreuse.model.verdict import Verdict
 from smemreuse.planner.problem import align_up
@@ -62,7 +62,7 @@ def _sharing_verdict(kernel: Kernel, scope: str, pair: tuple[Buffer, Buffer]) ->
         if buffer not in offsets and buffer.size is not None:
             offsets[buffer] = align_up(end, align[buffer])
             end = offsets[buffer] + buffer.size
-    return check_plan(kernel, scope, offsets, end, align)
+    return judge_offsets(kernel, scope, offsets, end, align)
 
 
 def _reasons(found: Dataflow, names: dict[Buffer, str], pair: tuple[Buffer, Buffer]) -> list[str]:

@@ -38,7 +38,7 @@ __all__ = [
 register()
 
 
-def MergeSharedMemoryAllocations(  # noqa: N802  (TVM's passes are named so)
+def MergeSharedMemoryAllocations(
     policy: str = "dataflow", *, packer: str = "best", objective: str = "bytes"
 ) -> Any:
     """The pass that takes the place of `s_tir.transform.MergeSharedMemoryAllocations`.

@@ -84,7 +84,6 @@ def pipeline(**options: Any) -> tuple[Any, Callable[[], Any], Callable[[], Any]]
     """TVM's default S-TIR pipeline with our merge; the options are those of a session."""
     stock, finalize_host, finalize_device = default_s_tir_pipeline()
 
-    @tvm.transform.module_pass(opt_level=0)
     def run(mod: Any, _ctx: Any) -> Any:
         # A session around the compilation has the say; it also collects the plans.
         if _active.sessions:
@@ -92,7 +91,8 @@ def pipeline(**options: Any) -> tuple[Any, Callable[[], Any], Callable[[], Any]]
         with activated(Session(**options)):
             return stock(mod)
 
-    return run, finalize_host, finalize_device
+    merging = tvm.transform.module_pass(run, opt_level=0, name="smemreuse.pipeline")
+    return merging, finalize_host, finalize_device
 
 
 def register() -> None:

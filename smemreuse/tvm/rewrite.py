@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import tvm_ffi
 from tvm import tirx
 
 from smemreuse.errors import BackendError
 from smemreuse.frontend.build import TirBuilder
 from smemreuse.model.expr import Const
-from smemreuse.model.kernel import THREAD_EXTENT, Buffer, Stmt
+from smemreuse.model.kernel import SHARED_SCOPES, THREAD_EXTENT, Buffer, Stmt
 from smemreuse.model.sequence import Plan
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
@@ -45,6 +46,31 @@ def apply_plans(
     return func.with_body(body)
 
 
+def has_volatile_buffers(func: Any) -> bool:
+    """Whether a shared buffer of `func` is marked volatile."""
+
+    def look(node: Any) -> Any:
+        if VOLATILE in node.annotations and str(node.buffer.scope()) in SHARED_SCOPES:
+            return tvm_ffi.VisitInterrupt(node)
+        return None
+
+    return tvm_ffi.structural_walk(func.body, (tirx.AllocBuffer, look)) is not None
+
+
+def _defined_in(body: Any) -> set[Any]:
+    """Variables that have no value before the statement that defines them."""
+    found: set[Any] = set()
+    tvm_ffi.structural_walk(
+        body,
+        [
+            (tirx.stmt.Bind, lambda node: found.add(node.var)),
+            (tirx.For, lambda node: found.add(node.loop_var)),
+            (tirx.IterVar, lambda node: found.add(node.var)),
+        ],
+    )
+    return found
+
+
 class _Rewriter:
     """Walks a function in the order in which the visitor walked it, counting statements."""
 
@@ -62,8 +88,7 @@ class _Rewriter:
             self._nodes[buffer] for launch in plans for plan in launch for buffer in plan.buffers
         }
         self._barriers = {visitor.places[stmt] for stmt in barriers}
-        self._builder = TirBuilder(tirx, visitor.vars, within=set(func.params))
-        self._volatile = False
+        self._builder = TirBuilder(tirx, visitor.vars, inside=_defined_in(func.body))
         self._count = 0
         self._inside = False
 
@@ -78,7 +103,6 @@ class _Rewriter:
 
     def _rewritten(self, node: Any) -> Any:
         if isinstance(node, tirx.AllocBuffer) and node.buffer in self._merged:
-            self._volatile |= VOLATILE in node.annotations
             return tirx.Evaluate(tirx.IntImm("int32", 0))
         if isinstance(node, tirx.AttrStmt):
             body = self._launch(node) if self._is_launch(node) else self.statement(node.body)
@@ -112,7 +136,7 @@ class _Rewriter:
     def _launch(self, node: Any) -> Any:
         """An outermost thread axis: its launch gets the arenas."""
         index, self.launches = self.launches, self.launches + 1
-        self._inside, self._volatile = True, False
+        self._inside = True
         body = self.statement(node.body)
         self._inside = False
         plans = self._plans[index] if index < len(self._plans) else ()
@@ -130,9 +154,8 @@ class _Rewriter:
             scope=plan.scope,
             data_alignment=max([ARENA_ALIGNMENT, *plan.alignments.values()]),
         )
-        annotations = {VOLATILE: True} if self._volatile else {}
         return [
-            tirx.AllocBuffer(arena, annotations),
+            tirx.AllocBuffer(arena),
             *(self._view(arena, buffer, plan) for buffer in plan.in_order()),
         ]
 

@@ -14,7 +14,7 @@ from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import acceptable, attempts, plan_kernel
-from smemreuse.tvm.rewrite import apply_plans
+from smemreuse.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.tvm.visitor import TvmVisitor
 
 Plans = list[list[Plan]]
@@ -46,14 +46,22 @@ class Session:
     plans: list[AppliedPlan] = field(default_factory=list)
 
     def lowering_pass(self) -> Any:
-        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`."""
+        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`.
+
+        Functions with volatile buffers are left to TVM's own pass: a view into the arena would not
+        carry that on, and TVM puts it into each access.
+        """
 
         def transform(mod: Any, ctx: Any) -> Any:
             for var, func in list(mod.functions.items()):
-                if isinstance(func, tvm.tirx.PrimFunc):
+                if not isinstance(func, tvm.tirx.PrimFunc):
+                    continue
+                if has_volatile_buffers(func):
+                    merged = _stock_pass()(tvm.IRModule({var: func}))[var]
+                else:
                     merged = self._merge(str(var.name_hint), func)
-                    if merged is not func:
-                        mod.update_func(var, merged)
+                if merged is not func:
+                    mod.update_func(var, merged)
             return mod
 
         return tvm.transform.module_pass(
@@ -86,6 +94,11 @@ class Session:
             added = len(barriers[owner])
             self.plans.append(AppliedPlan(kernels[owner], plan, verdict, added, tuple(earlier)))
         return merged
+
+
+def _stock_pass() -> Any:
+    """TVM's own, also where its name leads to a session."""
+    return tvm.get_global_func("s_tir.transform.MergeSharedMemoryAllocations")()
 
 
 def _scopes(kernel: Kernel) -> list[str]:

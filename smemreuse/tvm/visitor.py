@@ -12,6 +12,8 @@ from smemreuse.frontend.live import LiveVisitor
 from smemreuse.model.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.model.kernel import Allocate, Bind, Block, Buffer, Declare, Kernel, Stmt
 
+_INLINED_CUDA = "tirx.cuda.func_call"  # printed with the type that it returns
+
 
 def read_function(name: str, func: Any) -> list[Kernel]:
     """The device kernels of a live function; none for a host function."""
@@ -94,9 +96,15 @@ class TvmVisitor(LiveVisitor):
 
     def dtype(self, node: Any) -> str:
         if isinstance(node.ty, ir.PrimType):
-            return str(node.ty.dtype)
+            return str(node.ty.dtype) or "void"
         return "handle" if isinstance(node.ty, ir.PointerType) else "void"
 
     def call_extras(self, node: Any) -> list[Expr]:
         attrs = node.attrs
-        return [Const(str(value)) for value in attrs.values()] if attrs is not None else []
+        extras: list[Expr] = []
+        if attrs is not None:
+            extras += [Const(str(value)) for value in attrs.values()]
+        returns = self.dtype(node)
+        if returns != "void" and getattr(node.op, "name", None) == _INLINED_CUDA:
+            extras.append(Const(returns))
+        return extras

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from smemreuse.frontend.text import read_dump
-from smemreuse.planning import POLICY_NAMES, judge, plan_kernel
+from smemreuse.judging import judge
+from smemreuse.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import subjects
 from tests.conftest import Golden
 

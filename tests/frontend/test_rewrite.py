@@ -6,9 +6,13 @@ from textwrap import indent
 
 import pytest
 
+from smemreuse.applied import applied_layout
+from smemreuse.checker import check_plan
 from smemreuse.errors import PlanError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import parse_dump
+from smemreuse.model.verdict import Verdict
+from smemreuse.planning import plan_kernel
 from tests.conftest import DUMPS
 from tests.frontend.test_round_trip import outer, shared_touches
 from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of, launched
@@ -384,3 +388,50 @@ def test_buffers_that_do_not_live_together_share_bytes() -> None:
     (arena,) = kernel_of(merged).allocations("shared.dyn")
     assert arena.size == 256
     assert merged.count("T.handle_add_byte_offset(buf_dyn_shmem.data, 0)") == 2
+
+
+TVM_PHASES = """\
+# from tvm.script import tirx as T
+# from tvm.tirx.layout import Axis
+
+@T.prim_func
+def main(A: T.Buffer((128,)), B: T.Buffer((128,))):
+    with T.launch_thread("threadIdx.x", 128) as tx:
+        X = T.alloc_buffer((128,), scope="shared.dyn")
+        Y = T.alloc_buffer((128,), scope="shared.dyn")
+        X[tx] = A[tx]
+        T.tvm_storage_sync("shared.dyn")
+        B[tx] = X[127 - tx]
+        for k in range(2):
+            Y[tx] = A[tx]
+            T.tvm_storage_sync("shared.dyn")
+            B[tx] = Y[127 - tx]
+            T.tvm_storage_sync("shared.dyn")
+"""
+
+
+def test_a_dump_of_apache_tvm_gets_the_barriers_that_its_plan_needs() -> None:
+    """`ThreadSync` has run before it was written, and does not run again (rule 6)."""
+    dump = parse_dump(TVM_PHASES)
+    merged = merge_text(dump, plan_kernel)
+    assert [kernel.dialect for kernel in dump.kernels] == ["tvm"]
+    before = merged.source.splitlines()
+    assert before[before.index("        for k in range(2):") - 1].strip() == (
+        'T.tvm_storage_sync("shared")'
+    )
+    assert merged.source.count("tvm_storage_sync") == TVM_PHASES.count("tvm_storage_sync") + 1
+    assert merged.summary[0].endswith("in an arena of 512 bytes, 1 barrier put in")
+    inserted = '        T.tvm_storage_sync("shared")\n'
+    assert audit(merged.source).sound
+    assert not audit(merged.source.replace(inserted, "", 1)).sound
+
+
+def audit(source: str) -> Verdict:
+    """What the checker says of a merged dump, with no barriers but those that are in it."""
+    (kernel,) = parse_dump(source).kernels
+    layout = applied_layout(kernel, "shared.dyn")
+    assert layout is not None
+    align = dict.fromkeys(layout.offsets, 16)
+    return check_plan(
+        layout.kernel, "shared.dyn", layout.offsets, layout.arena, align, assume_barriers=False
+    )

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from smemreuse.frontend.text import read_dump
+from smemreuse.judging import judge
 from smemreuse.model.kernel import Kernel
-from smemreuse.planning import judge, plan_kernel, sequence_of
+from smemreuse.planning import plan_kernel, sequence_of
 from smemreuse.report.labels import node_name
 from tests.commands.running import VERBS, assert_one_line_error, run, run_json
 from tests.conftest import ROOT

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from smemreuse.judging import judge
 from smemreuse.model.kernel import Buffer, Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import SOUND, UNSOUND, Verdict
-from smemreuse.planning import KEPT, judge, plan_kernel
+from smemreuse.planning import KEPT, plan_kernel
 from tests.soundness.interpreter import (
     BASE_MODES,
     FREE_MODES,

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from smemreuse.judging import judge
 from smemreuse.model.expr import Const, Pointer, Var
 from smemreuse.model.kernel import (
     Assert,
@@ -23,7 +24,7 @@ from smemreuse.model.kernel import (
     While,
 )
 from smemreuse.model.verdict import SOUND, UNSOUND
-from smemreuse.planning import judge, plan_kernel
+from smemreuse.planning import plan_kernel
 from tests.soundness.compare import differing, inputs_from
 from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
 from tests.soundness.kernels import (
