@@ -1,4 +1,4 @@
-"""Write the GPU results into README.md, between its markers, from docs/results/h200.json.
+"""Write the GPU results into README.md, between its markers, from docs/results/h200*.json.
 
 python scripts/render_results.py [--check]
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "h200.json"
+TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -24,6 +25,7 @@ SOUNDNESS_MERGES = (
     "smemreuse inner",
     "smemreuse dataflow",
 )
+TVM_MERGES = ("side by side", "TVM default", "smemreuse outer", "smemreuse dataflow")
 
 
 def soundness_table(runs: Sequence[Run]) -> str:
@@ -40,6 +42,12 @@ def speed_table(runs: Sequence[Run]) -> str:
     rows = _rows(timed, lambda run: (f"`{run['fixture']}` {run['config']}", run["lowering"]))
     merges = tuple(dict.fromkeys(run["merge"] for run in timed))
     return _table(("kernel", "lowering"), merges, rows, _speed_cell)
+
+
+def tvm_table(runs: Sequence[Run]) -> str:
+    """The kernels for Apache TVM: bytes, and what went wrong under each merge."""
+    rows = _rows(runs, lambda run: (f"`{run['fixture']}` {run['config']}",))
+    return _table(("kernel",), TVM_MERGES, rows, _soundness_cell)
 
 
 def _rows(runs: Sequence[Run], key: Callable[[Run], Row]) -> dict[Row, dict[str, Run]]:
@@ -64,6 +72,8 @@ def _table(
 
 
 def _soundness_cell(run: Run) -> str:
+    if run["launch_error"]:
+        return f"{run['shared_bytes']:,}, does not launch"
     if run["correct"]:
         return f"{run['shared_bytes']:,}"
     return f"{run['shared_bytes']:,} **wrong** {run['wrong_launches']}/{run['launches']}"
@@ -78,19 +88,22 @@ def _speed_cell(run: Run) -> str:
     return f"{size}, {run['median_ms']:.3f} ms{verdict}{differs}"
 
 
-def machine(data: Mapping[str, Any]) -> str:
+def machine(data: Mapping[str, Any], compiler: str, key: str) -> str:
     return (
-        f"{data['device']}, {data['date']}, TileLang {data['tilelang']}, CUDA {data['cuda']}; "
+        f"{data['device']}, {data['date']}, {compiler} {data[key]}, CUDA {data['cuda']}; "
         f"code for {data['arch']}.\n"
     )
 
 
-def filled(readme: str, data: Mapping[str, Any]) -> str:
-    """README.md with the text between each pair of markers made anew."""
+def filled(readme: str) -> str:
+    """README.md with the text between each pair of markers made anew, from the results."""
+    data, tvm = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS))
     parts = {
-        "machine": machine(data),
+        "machine": machine(data, "TileLang", "tilelang"),
         "soundness": soundness_table(data["runs"]),
         "speed": speed_table(data["runs"]),
+        "tvm-machine": machine(tvm, "Apache TVM", "apache-tvm"),
+        "tvm": tvm_table(tvm["runs"]),
     }
     for name, text in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
@@ -105,7 +118,7 @@ def main() -> int:
     options = parser.parse_args()
     readme = ROOT / "README.md"
     before = readme.read_text()
-    after = filled(before, json.loads(RESULTS.read_text()))
+    after = filled(before)
     if options.check:
         return int(before != after)
     readme.write_text(after)

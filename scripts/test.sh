@@ -4,15 +4,23 @@
 # PYTHON names the interpreter to build them with (default: python3, 3.10 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-env=.venv-tilelang
-[ -x "$env/bin/python" ] || "${PYTHON:-python3}" -m venv "$env"
-pip() { "$env/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt "$@"; }
-pip torch
-pip -e '.[tilelang,dev]'
-# TileLang finds an nvcc on the PATH, or else the one in this wheel.
-command -v nvcc >/dev/null || pip 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-cccl==13.*'
+# Two environments: TileLang brings a TVM of its own, and the two cannot share one.
+tilelang=.venv-tilelang
+tvm=.venv-tvm
+make_env() { [ -x "$1/bin/python" ] || "${PYTHON:-python3}" -m venv "$1"; }
+pip() { "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${@:2}"; }
 
-"$env/bin/ruff" check .
-"$env/bin/ruff" format --check .
-"$env/bin/mypy"
-"$env/bin/python" -m pytest "$@"
+make_env "$tilelang"
+pip "$tilelang" -c constraints.txt torch
+pip "$tilelang" -c constraints.txt -e '.[tilelang,dev]'
+# TileLang finds an nvcc on the PATH, or else the one in this wheel.
+command -v nvcc >/dev/null ||
+  pip "$tilelang" -c constraints.txt 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-cccl==13.*'
+make_env "$tvm"
+pip "$tvm" -e '.[tvm,dev]'
+
+"$tilelang/bin/ruff" check .
+"$tilelang/bin/ruff" format --check .
+"$tilelang/bin/mypy"
+"$tilelang/bin/python" -m pytest "$@"
+"$tvm/bin/python" -m pytest -m tvm "$@"
