@@ -66,7 +66,8 @@ def plan_kernel(
 ) -> Plan:
     """Plans the merged allocation of one kernel and storage scope.
 
-    With policy `inner`, packer `tilelang` gets the live ranges of TileLang's aggressive option.
+    With packer `tilelang`, policies `outer` and `inner` get the live ranges of TileLang's pass, by
+    default and with its aggressive option.
     With policy `outer`, packer `tvm` gets what Apache TVM's pass sees, its blind spots included,
     and the plan is that pass's, even where it breaks its own conflicts; the notes say so.
     Raises `PlanError` for an unknown policy, packer or objective.
@@ -118,7 +119,7 @@ class _Planner:
     def attributed(self, policy: str) -> Plan:
         """The plan of an attribution rule alone."""
         sequence = linearize(self._kernel, self._scope, POLICIES[policy])
-        if (policy, self._packer) == ("inner", "tilelang"):
+        if self._packer == "tilelang":
             live = aggressive_live_ranges(self._kernel.body, sequence)
         else:
             live = live_ranges(sequence.entries)

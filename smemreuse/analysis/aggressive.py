@@ -1,9 +1,10 @@
-"""The live ranges of TileLang's `tl.enable_aggressive_shared_memory_merge`, for parity with it.
+"""The live ranges of TileLang's merge pass, by default and with its aggressive option, for parity.
 
-That option takes the inner policy's gen and kill points and moves a kill outwards when the kill's
-nesting *level* is deeper than the gen's. Only loops whose body is a sequence count as a level, and
-the kill goes to the statement before the next gen or kill at the gen's level, not to the end of the
-enclosing loop: the source of its wrong code, reproduced here and used nowhere else.
+The option, `tl.enable_aggressive_shared_memory_merge`, takes the inner policy's gen and kill points
+instead of outer's. Either way a kill is moved outwards when its nesting *level* is deeper than the
+gen's. Only loops whose body is a sequence count as a level, and the kill goes to the statement
+before the next gen or kill at the gen's level, not to the end of the enclosing loop: with the
+option the source of its wrong code, reproduced here and used nowhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from smemreuse.model.sequence import Linearization, LiveRange
 
 
 def aggressive_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:
-    """Live ranges of a kernel body as the aggressive option sees them, from inner's `sequence`."""
+    """Live ranges of a kernel body as the pass has them, from the `sequence` of either policy."""
     entries = sequence.entries
     ranges = live_ranges(entries)
     levels = dict(_levels(body, 0))
