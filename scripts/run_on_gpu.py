@@ -48,13 +48,16 @@ class Merge:
     name: str
     pass_configs: Mapping[str, object] = field(default_factory=dict)
     policy: str | None = None
+    objective: str = "bytes"
 
     def active(self) -> AbstractContextManager[Any]:
         if self.policy is None:
             return nullcontext()
         import smemreuse.tilelang
 
-        return smemreuse.tilelang.merge(self.policy, unchecked=self.policy != "dataflow")
+        return smemreuse.tilelang.merge(
+            self.policy, objective=self.objective, unchecked=self.policy != "dataflow"
+        )
 
 
 UNMERGED = "side by side"
@@ -65,6 +68,7 @@ MERGES = (
     Merge("smemreuse outer", policy="outer"),
     Merge("smemreuse inner", policy="inner"),
     Merge("smemreuse dataflow", policy="dataflow"),
+    Merge("smemreuse occupancy", policy="dataflow", objective="occupancy"),
 )
 
 
@@ -78,6 +82,7 @@ class Run:
     merge: str
     kernel: Any = None
     shared_bytes: int | None = None
+    barriers: int | None = None  # `__syncthreads()` in the source
     compile_error: str | None = None
     launch_error: str | None = None
     worst_error: float | None = None
@@ -149,6 +154,7 @@ def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
         run.compile_error = _first_line(error)
         return run
     run.shared_bytes = _arena_bytes(run.kernel)
+    run.barriers = run.kernel.get_kernel_source().count("__syncthreads()")
     return run
 
 

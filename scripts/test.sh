@@ -17,7 +17,7 @@ pip "$tilelang" -c constraints.txt -e '.[tilelang,dev]'
 command -v nvcc >/dev/null ||
   pip "$tilelang" -c constraints.txt 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-cccl==13.*'
 make_env "$tvm"
-pip "$tvm" -e '.[tvm,dev]'
+pip "$tvm" -c constraints-tvm.txt -e '.[tvm,dev]'
 
 "$tilelang/bin/ruff" check .
 "$tilelang/bin/ruff" format --check .

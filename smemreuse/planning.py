@@ -9,12 +9,21 @@ from typing import TypedDict
 from smemreuse.analysis.aggressive import aggressive_live_ranges
 from smemreuse.analysis.alignment import MIN_ALIGNMENT, alignments
 from smemreuse.analysis.dataflow import Dataflow, Pair, dataflow
+from smemreuse.analysis.handovers import Handovers
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.policy import POLICIES
 from smemreuse.analysis.stock import stock_alignments, stock_model
 from smemreuse.errors import PlanError
 from smemreuse.judging import judge
+from smemreuse.model.architectures import (
+    ARCHITECTURES,
+    DEFAULT_ARCH,
+    WARP,
+    Architecture,
+    target_architecture,
+    threads_of,
+)
 from smemreuse.model.expr import Call, Const, Expr
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
@@ -25,10 +34,12 @@ from smemreuse.planner import (
     Event,
     Placement,
     Problem,
+    least_sharing,
     validate,
     with_conflicts,
     without_reuse,
 )
+from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 
 POLICY_NAMES = (*POLICIES, "dataflow")
@@ -44,8 +55,9 @@ FAILS = "Apache TVM's pass does not compile this: "
 STOCK_TVM = ("outer", "tvm")
 """The policy and packer that together reproduce the merge pass of Apache TVM 0.27."""
 
-OBJECTIVES = ("bytes", "none")
-"""`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused."""
+OBJECTIVES = ("bytes", "occupancy", "none")
+"""`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused. `occupancy`: as
+little sharing as leaves the most blocks on each SM that shared memory and threads allow."""
 
 
 class PlanOptions(TypedDict):
@@ -63,6 +75,7 @@ def plan_kernel(
     policy: str = "dataflow",
     packer: str = "best",
     objective: str = "bytes",
+    arch: Architecture | None = None,
 ) -> Plan:
     """Plans the merged allocation of one kernel and storage scope.
 
@@ -70,13 +83,18 @@ def plan_kernel(
     default and with its aggressive option.
     With policy `outer`, packer `tvm` gets what Apache TVM's pass sees, its blind spots included,
     and the plan is that pass's, even where it breaks its own conflicts; the notes say so.
+    `arch` is what objective `occupancy` is for; by default what the kernel's target says.
     Raises `PlanError` for an unknown policy, packer or objective.
     """
     checked_options(policy, packer, objective)
     planner = _Planner(kernel, scope, packer, objective)
     if (policy, packer) == STOCK_TVM and objective != "none":
         return planner.stock()
-    return planner.proved() if policy == "dataflow" else planner.attributed(policy)
+    plan = planner.proved() if policy == "dataflow" else planner.attributed(policy)
+    if objective == "occupancy":
+        arch = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+        return planner.for_occupancy(plan, arch)
+    return plan
 
 
 def checked_options(policy: str, packer: str, objective: str) -> PlanOptions:
@@ -160,6 +178,36 @@ class _Planner:
                 plan = replace(outer, policy="dataflow", notes=(KEPT,))
         return plan
 
+    def for_occupancy(self, smallest: Plan, arch: Architecture) -> Plan:
+        """The plan with the least sharing that keeps as many blocks on an SM as the smallest does.
+
+        Every shared pair costs barriers, and those stop the prefetch of the next tile; so bytes are
+        only shared where that lets the kernel fit or adds a resident block.
+        """
+        if smallest.arena_expr is not None:
+            return smallest  # nobody knows how many fit
+        fixed = fixed_bytes(self._kernel, self._scope)
+        threads = threads_of(self._kernel) or WARP
+        blocks = arch.resident_blocks(smallest.arena_rounded + fixed, threads)
+        if blocks == 0:
+            return replace(smallest, notes=(*smallest.notes, f"does not fit on {arch.name}"))
+        constant = list(smallest.offsets)
+        problem = self._problem(constant, smallest.live, smallest.concurrent, None)
+        handovers = Handovers(self._kernel)
+        placement = least_sharing(
+            problem,
+            (arch.largest_for(blocks) - fixed) // ARENA_ALIGNMENT * ARENA_ALIGNMENT,
+            lambda one, other: handovers(constant[one], constant[other]),
+            PACKERS["best"],  # the others know no conflicts but those of live ranges
+        )
+        note = f"{blocks} blocks per SM on {arch.name}, as far as shared memory and threads go"
+        return replace(
+            smallest,
+            offsets=dict(zip(constant, placement.offsets, strict=True)),
+            arena_bytes=placement.arena,
+            notes=(*smallest.notes, note),
+        )
+
     def _from(self, found: Dataflow) -> Plan:
         return self.pack(found.live, "dataflow", found.concurrent)
 
@@ -174,6 +222,7 @@ class _Planner:
 
         `order` is that of the stock pass, in which the live ranges begin and end.
         """
+        concurrent = list(concurrent)
         constant = [one for one in self._buffers if one in live and one.size is not None]
         problem = self._problem(constant, live, concurrent, order)
         placement, notes = self._placed(problem, is_stock=order is not None)
@@ -187,6 +236,7 @@ class _Planner:
             buffers=self._buffers,
             alignments=self._align,
             live=dict(live),
+            concurrent=frozenset(concurrent),
             offsets=dict(zip(constant, placement.offsets, strict=True)),
             symbolic_offsets=symbolic_offsets,
             arena_bytes=placement.arena,
@@ -233,6 +283,12 @@ class _Planner:
             validate(problem, placement)
             return placement, (f"packed by `best`, since packer 'tvm' fails here: {broken}",)
         return placement, ()
+
+
+def fixed_bytes(kernel: Kernel, scope: str) -> int:
+    """Bytes of shared memory that a kernel takes beside the arena of one scope, as far as known."""
+    others = (one for one in kernel.allocations() if one.scope.startswith("shared"))
+    return sum(one.size or 0 for one in others if one.scope != scope)
 
 
 def _uses_mbarriers(kernel: Kernel) -> bool:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from smemreuse.commands.common import objective_option, packer_option, policy_option
+from smemreuse.commands.common import arch_option, objective_option, packer_option, policy_option
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import read_dump
 from smemreuse.judging import judge
+from smemreuse.model.architectures import Architecture
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.planning import acceptable, attempts, plan_kernel
@@ -23,6 +24,7 @@ from smemreuse.planning import acceptable, attempts, plan_kernel
 @policy_option
 @packer_option
 @objective_option
+@arch_option
 @click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
 def apply(
     file: str,
@@ -31,6 +33,7 @@ def apply(
     policy: str,
     packer: str,
     objective: str,
+    arch: Architecture | None,
     unchecked: bool,
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
@@ -38,7 +41,7 @@ def apply(
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the next more cautious one that may."""
         for wanted in attempts(policy, packer, objective):
-            plan = plan_kernel(kernel, scope, **wanted)
+            plan = plan_kernel(kernel, scope, **wanted, arch=arch)
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break

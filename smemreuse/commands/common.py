@@ -10,6 +10,7 @@ from rich.console import RenderableType
 
 from smemreuse.errors import InputError, printable
 from smemreuse.frontend.text import read_dump
+from smemreuse.model.architectures import architecture
 from smemreuse.planner import PACKERS
 from smemreuse.planning import OBJECTIVES, POLICY_NAMES
 from smemreuse.report.data import Data, Subject, subjects
@@ -43,7 +44,14 @@ objective_option = click.option(
     type=click.Choice(list(OBJECTIVES)),
     default="bytes",
     show_default=True,
-    help="`bytes`: the smallest arena; `none`: side by side.",
+    help="`bytes`: the smallest arena; `occupancy`: as little sharing as leaves the most resident "
+    "blocks; `none`: side by side.",
+)
+arch_option = click.option(
+    "--arch",
+    callback=lambda _context, _parameter, name: architecture(name) if name else None,
+    metavar="SM",
+    help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from smemreuse.commands.common import (
+    arch_option,
     emit_json,
     emit_tables,
     format_option,
@@ -14,9 +15,10 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.judging import judge
+from smemreuse.model.architectures import Architecture
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import POLICY_NAMES, plan_kernel
+from smemreuse.planning import POLICY_NAMES, checked_options, plan_kernel
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console
 from smemreuse.report.verdicts import verdict_data
@@ -28,23 +30,29 @@ Row = tuple[Subject, list[tuple[Plan, Verdict]]]
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @packer_option
 @objective_option
+@arch_option
 @format_option
-def compare(files: tuple[str, ...], packer: str, objective: str, output_format: str) -> None:
+def compare(
+    files: tuple[str, ...],
+    packer: str,
+    objective: str,
+    arch: Architecture | None,
+    output_format: str,
+) -> None:
     """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound."""
     found = read_subjects(files)
     note_if_empty(found, files)
-    rows = [_row(subject, packer, objective) for subject in found]
+    rows = [_row(subject, packer, objective, arch) for subject in found]
     if output_format == "json":
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
         emit_tables([compare_table(console(), rows)])
 
 
-def _row(subject: Subject, packer: str, objective: str) -> Row:
+def _row(subject: Subject, packer: str, objective: str, arch: Architecture | None) -> Row:
+    kernel, scope = subject.kernel, subject.scope
     plans = [
-        plan_kernel(
-            subject.kernel, subject.scope, policy=policy, packer=packer, objective=objective
-        )
+        plan_kernel(kernel, scope, **checked_options(policy, packer, objective), arch=arch)
         for policy in POLICY_NAMES
     ]
     return subject, [(plan, judge(subject.kernel, plan)) for plan in plans]

@@ -6,6 +6,7 @@ import click
 from rich.text import Text
 
 from smemreuse.commands.common import (
+    arch_option,
     emit_json,
     emit_tables,
     format_option,
@@ -15,7 +16,8 @@ from smemreuse.commands.common import (
     policy_option,
     read_subjects,
 )
-from smemreuse.planning import plan_kernel
+from smemreuse.model.architectures import Architecture
+from smemreuse.planning import checked_options, plan_kernel
 from smemreuse.report.data import plan_entry
 from smemreuse.report.tables import console, plan_table
 
@@ -25,13 +27,24 @@ from smemreuse.report.tables import console, plan_table
 @policy_option
 @packer_option
 @objective_option
+@arch_option
 @format_option
-def plan(file: str, policy: str, packer: str, objective: str, output_format: str) -> None:
+def plan(
+    file: str,
+    policy: str,
+    packer: str,
+    objective: str,
+    arch: Architecture | None,
+    output_format: str,
+) -> None:
     """Plan the merged allocation: where each buffer lies."""
     found = read_subjects([file])
     note_if_empty(found, [file])
-    options = {"policy": policy, "packer": packer, "objective": objective}
-    plans = [(subject, plan_kernel(subject.kernel, subject.scope, **options)) for subject in found]
+    options = checked_options(policy, packer, objective)
+    plans = [
+        (subject, plan_kernel(subject.kernel, subject.scope, **options, arch=arch))
+        for subject in found
+    ]
     if output_format == "json":
         emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
     else:

@@ -93,9 +93,7 @@ class BufferReader:
                 fail(call, f"the view {name} cuts an element in two; declare it as a buffer")
             offset = rescaled[0]
             shape = shape or (*source.shape[:-1], rescaled[1] or Const(0))
-        return Buffer(
-            name, dtype, shape or source.shape, source.scope, source, offset, call.lineno
-        )
+        return Buffer(name, dtype, shape or source.shape, source.scope, source, offset, call.lineno)
 
     def parameter(self, name: str, call: ast.Call) -> Buffer:
         """A buffer that a function is given."""

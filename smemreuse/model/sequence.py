@@ -79,7 +79,8 @@ class Plan:
     `offsets` and `arena_bytes` are bytes; buffers of symbolic size come behind the constant part,
     each at an expression, and `arena_expr` is then the whole size (None when it is `arena_bytes`).
     Buffers that nothing touches have no offset. `lower_bound_bytes` is the peak live of the
-    constant-sized buffers, below which no plan under this policy can go.
+    constant-sized buffers, below which no plan under this policy can go. `concurrent` are pairs
+    that must not share though their ranges do not overlap (rule 4).
     """
 
     scope: str
@@ -95,6 +96,12 @@ class Plan:
     arena_expr: Expr | None
     lower_bound_bytes: int
     notes: tuple[str, ...] = ()
+    concurrent: frozenset[frozenset[Buffer]] = frozenset()
+
+    @property
+    def arena_rounded(self) -> int:
+        """The arena as it is allocated: a whole number of 16-byte words."""
+        return -(-self.arena_bytes // 16) * 16
 
     def offset_of(self, buffer: Buffer) -> Expr:
         """Where a buffer lies; one that nothing touches gets 0, where it disturbs nobody."""

@@ -1,6 +1,7 @@
 """Packers behind one seam, `(sizes, alignments, conflicts) -> offsets`; they know no kernels."""
 
 from smemreuse.planner.best import best
+from smemreuse.planner.least_sharing import least_sharing
 from smemreuse.planner.linear_scan import linear_scan
 from smemreuse.planner.problem import (
     Event,
@@ -21,6 +22,7 @@ __all__ = [
     "Packer",
     "Placement",
     "Problem",
+    "least_sharing",
     "validate",
     "with_conflicts",
     "without_reuse",

@@ -30,7 +30,7 @@ def merge(
     policy: str = "dataflow",
     *,
     packer: str = "best",
-    objective: str = "bytes",
+    objective: str = "occupancy",
     unchecked: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.

@@ -39,7 +39,7 @@ register()
 
 
 def MergeSharedMemoryAllocations(
-    policy: str = "dataflow", *, packer: str = "best", objective: str = "bytes"
+    policy: str = "dataflow", *, packer: str = "best", objective: str = "occupancy"
 ) -> Any:
     """The pass that takes the place of `s_tir.transform.MergeSharedMemoryAllocations`.
 
@@ -55,7 +55,7 @@ def merge(
     policy: str = "dataflow",
     *,
     packer: str = "best",
-    objective: str = "bytes",
+    objective: str = "occupancy",
     unchecked: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in what this thread compiles with TVM's pipelines.

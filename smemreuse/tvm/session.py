@@ -41,7 +41,7 @@ class Session:
 
     policy: str = "dataflow"
     packer: str = "best"
-    objective: str = "bytes"
+    objective: str = "occupancy"
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
 

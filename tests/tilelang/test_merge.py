@@ -9,6 +9,7 @@ import pytest
 import tilelang
 
 import smemreuse.tilelang
+from fixtures.kernels import FIXTURES
 from smemreuse.errors import PlanError
 from tests.tilelang.conftest import Case
 from tests.tilelang.lowering import arena_of, lower
@@ -21,7 +22,7 @@ WIDE = Case("batched_gemm", "wide", "sm_90a-plain")
 
 @pytest.mark.parametrize("policy", ["outer", "inner"])
 def test_plan_is_what_the_lowered_module_has(case: Case, policy: str) -> None:
-    with smemreuse.tilelang.merge(policy) as session:
+    with smemreuse.tilelang.merge(policy, objective="bytes") as session:
         lowered = lower(case.func, case.arch, case.pass_configs)
     ((arena, offsets),) = arena_of(lowered.after).values()
     (applied,) = session.plans
@@ -32,7 +33,7 @@ def test_plan_is_what_the_lowered_module_has(case: Case, policy: str) -> None:
 def test_batched_gemm_needs_half_under_inner() -> None:
     arenas = {}
     for policy in ("outer", "inner"):
-        with smemreuse.tilelang.merge(policy):
+        with smemreuse.tilelang.merge(policy, objective="bytes"):
             lowered = lower(BATCHED.func, BATCHED.arch)
         (arenas[policy],) = (size for size, _ in arena_of(lowered.artifact.device_mod).values())
     assert arenas == {"outer": 65_536, "inner": 32_768}
@@ -41,7 +42,7 @@ def test_batched_gemm_needs_half_under_inner() -> None:
 def test_wide_tile_fits_only_when_merged() -> None:
     arenas = {}
     for policy in ("outer", "inner"):
-        with smemreuse.tilelang.merge(policy):
+        with smemreuse.tilelang.merge(policy, objective="bytes"):
             lowered = lower(WIDE.func, WIDE.arch, WIDE.pass_configs)
         (arenas[policy],) = (size for size, _ in arena_of(lowered.artifact.device_mod).values())
     assert arenas == {"outer": 262_144, "inner": 196_608}
@@ -70,7 +71,7 @@ def test_thread_sync_sees_the_aliases() -> None:
     """Rule 6: where Cs takes the stages' bytes, ThreadSync adds the barrier that this needs."""
 
     def barriers(policy: str) -> int:
-        with smemreuse.tilelang.merge(policy):
+        with smemreuse.tilelang.merge(policy, objective="bytes"):
             lowered = lower(BATCHED.func, "sm_90a")
         return str(lowered.artifact.kernel_source).count("__syncthreads()")
 
@@ -93,6 +94,24 @@ def test_disable_reuse_is_respected() -> None:
         lowered = lower(BATCHED.func, "sm_80", {"tl.disable_shared_memory_reuse": True})
     ((arena, _),) = arena_of(lowered.after).values()
     assert arena == 65_536
+
+
+def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
+    """Objective `occupancy`, the default: a GEMM of two thousand threads per SM has no use for it.
+
+    With 1,024 threads two blocks fill an SM, and 2 x 65 KB fit; the smallest arena adds none.
+    """
+    gemm = FIXTURES["gemm"]
+    shapes = dict(gemm.configs["small"])
+    few, many = ({**shapes, "threads": threads} for threads in (128, 1024))
+    arenas = []
+    for config in (few, many):
+        with smemreuse.tilelang.merge() as session:
+            lower(gemm.make(**config), "sm_80")
+        (applied,) = session.plans
+        assert applied.plan.objective == "occupancy"
+        arenas.append(applied.plan.arena_bytes)
+    assert arenas == [32_768, 65_536]
 
 
 def test_stock_pass_is_back_behind_the_with() -> None:

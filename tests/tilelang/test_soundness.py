@@ -80,7 +80,7 @@ def test_the_pass_applies_only_what_holds_behind_the_barriers(name: str) -> None
     fixture: Any = FIXTURES[name]
     arch = fixture.variants[0]
     func = fixture.make(**fixture.configs["small"])
-    with smemreuse.tilelang.merge() as session:
+    with smemreuse.tilelang.merge(objective="bytes") as session:
         lowered = lower(func, arch)
     assert session.plans
     assert all(applied.verdict.sound for applied in session.plans)
@@ -98,7 +98,7 @@ def test_the_pass_applies_only_what_holds_behind_the_barriers(name: str) -> None
 def test_a_barrier_that_thread_sync_misses_is_noticed() -> None:
     """Between the arms of `if k % 2`, an iteration apart, ThreadSync puts none."""
     fixture: Any = FIXTURES["step_branches_unsynced"]
-    with smemreuse.tilelang.merge() as session:
+    with smemreuse.tilelang.merge(objective="bytes") as session:
         lower(fixture.make(**fixture.configs["small"]), "sm_80")
     (applied,) = session.plans
     assert applied.plan.arena_bytes == 8192
@@ -111,7 +111,7 @@ def test_a_barrier_that_thread_sync_misses_is_noticed() -> None:
 
 def test_unchecked_applies_what_it_is_told() -> None:
     fixture: Any = FIXTURES["scratch_before_carried"]
-    with smemreuse.tilelang.merge("inner", unchecked=True) as session:
+    with smemreuse.tilelang.merge("inner", objective="bytes", unchecked=True) as session:
         lower(fixture.make(**fixture.configs["small"]), "sm_80")
     (applied,) = session.plans
     assert (applied.plan.policy, applied.plan.arena_bytes) == ("inner", 4096)
@@ -120,7 +120,7 @@ def test_unchecked_applies_what_it_is_told() -> None:
 
 def test_an_unsound_policy_is_replaced() -> None:
     fixture: Any = FIXTURES["scratch_before_carried"]
-    with smemreuse.tilelang.merge("inner") as session:
+    with smemreuse.tilelang.merge("inner", objective="bytes") as session:
         lower(fixture.make(**fixture.configs["small"]), "sm_80")
     (applied,) = session.plans
     assert (applied.plan.policy, applied.plan.arena_bytes) == ("dataflow", 8192)
@@ -132,7 +132,7 @@ def test_a_lost_barrier_takes_the_plan_back(monkeypatch: pytest.MonkeyPatch) -> 
     fixture: Any = FIXTURES["batched_gemm"]
     confirm = Session.confirm
     monkeypatch.setattr(Session, "confirm", lambda self, mod: confirm(self, _stripped(mod)))
-    with smemreuse.tilelang.merge() as session:
+    with smemreuse.tilelang.merge(objective="bytes") as session:
         lowered = lower(fixture.make(**fixture.configs["small"]), "sm_80")
     (applied,) = session.plans
     assert (applied.plan.policy, applied.plan.arena_bytes) == ("outer", 65_536)

@@ -18,6 +18,7 @@ def merged(name: str, policy: str = "dataflow", config: str = "small", **options
     from fixtures.tvm.lowering import compile_module, cuda_source
 
     fixture = FIXTURES[name]
+    options = {"objective": "bytes", **options}
     with smemreuse.tvm.merge(policy, **options) as session:
         module = compile_module(fixture.make(**fixture.configs[config]), fixture.pass_configs)
     return session, cuda_source(module)
@@ -86,14 +87,24 @@ def test_each_launch_has_a_plan_of_its_own() -> None:
     assert [applied.plan.arena_bytes for applied in session.plans] == [1_024, 1_024]
 
 
+def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
+    """Objective `occupancy`, the default: of 1,024 threads two blocks fill an SM in any case."""
+    session, _ = merged("same_index", objective="occupancy")
+    (applied,) = session.plans
+    assert (applied.plan.arena_bytes, applied.barriers) == (6_144, 0)
+    session, _ = merged("batched_gemm", objective="occupancy", config="wide")
+    (applied,) = session.plans
+    assert applied.plan.arena_bytes < 232_448 < applied.plan.total_bytes
+
+
 def test_the_pipeline_by_name() -> None:
     import smemreuse.tvm
     from fixtures.tvm.lowering import compile_module, cuda_source
 
-    fixture = FIXTURES["same_index"]
-    mod = fixture.make(**fixture.configs["small"])
+    fixture = FIXTURES["batched_gemm"]
+    mod = fixture.make(**fixture.configs["wide"])
     named = cuda_source(compile_module(mod, fixture.pass_configs, smemreuse.tvm.PIPELINE))
-    assert named == merged("same_index")[1]
+    assert named == merged("batched_gemm", objective="occupancy", config="wide")[1]
     assert named != cuda_source(compile_module(mod, fixture.pass_configs))
 
 
@@ -122,13 +133,13 @@ def test_a_plan_without_proof_is_not_applied() -> None:
     import smemreuse.tvm
 
     mod = carried_module()
-    with smemreuse.tvm.merge("inner") as session:
+    with smemreuse.tvm.merge("inner", objective="bytes") as session:
         _compile(mod)
     (applied,) = session.plans
     (plan, verdict), *_ = applied.rejected
     assert (plan.policy, verdict.verdict) == ("inner", "unsound")
     assert applied.verdict.sound
-    with smemreuse.tvm.merge("inner", unchecked=True) as session:
+    with smemreuse.tvm.merge("inner", objective="bytes", unchecked=True) as session:
         _compile(mod)
     assert session.plans[0].verdict.verdict == "unsound"
 

@@ -1,0 +1,66 @@
+"""Packs with as little sharing as a capacity allows: every shared byte asks for a barrier (rule 6).
+
+Starting from the packer's tightest placement, pairs that share bytes are forbidden to, the dearest
+first, as long as the packer still stays within the capacity. What is left at the end cannot do
+without any one of its pairs, as far as this packer can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+from smemreuse.planner.problem import (
+    Packer,
+    Placement,
+    Problem,
+    validate,
+    with_conflicts,
+    without_reuse,
+)
+
+MAX_TRIALS = 200
+"""Placements tried at most; the kernels in the field have up to 32 buffers and few shared pairs."""
+
+Cost = Callable[[int, int], int]
+
+
+def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -> Placement:
+    """The placement within `capacity` bytes, or the tightest one if that is larger.
+
+    `cost(one, other)` is how dear it is that two items share bytes, such as how often they take
+    turns. Raises `PlanError` if the packer breaks the problem.
+    """
+    apart = _packed(without_reuse(problem), packer)
+    if apart.arena <= capacity:
+        return apart
+    best = _packed(problem, packer)
+    if best.arena > capacity:
+        return best
+    tried: set[tuple[int, int]] = set()
+    for _ in range(MAX_TRIALS):
+        open_pairs = [pair for pair in sharing_pairs(problem, best) if pair not in tried]
+        if not open_pairs:
+            break
+        dearest = max(open_pairs, key=lambda pair: (cost(*pair), -pair[0], -pair[1]))
+        tried.add(dearest)
+        stricter = with_conflicts(problem, [dearest])
+        placement = _packed(stricter, packer)
+        if placement.arena <= capacity:
+            problem, best = stricter, placement
+    return best
+
+
+def sharing_pairs(problem: Problem, placement: Placement) -> Iterator[tuple[int, int]]:
+    """The pairs of items that have bytes in common, the smaller number first."""
+    offsets, sizes = placement.offsets, problem.sizes
+    for one, other in combinations(range(len(sizes)), 2):
+        begin = max(offsets[one], offsets[other])
+        if begin < min(offsets[one] + sizes[one], offsets[other] + sizes[other]):
+            yield one, other
+
+
+def _packed(problem: Problem, packer: Packer) -> Placement:
+    placement = packer(problem)
+    validate(problem, placement)
+    return placement
