@@ -1,8 +1,8 @@
 """Packs with as little sharing as a capacity allows: every shared byte asks for a barrier (rule 6).
 
 Starting from the packer's tightest placement, pairs that share bytes are forbidden to, the dearest
-first, as long as the packer still stays within the capacity. What is left at the end cannot do
-without any one of its pairs, as far as this packer can tell.
+first, where the packer then stays within the capacity and the whole becomes cheaper. At the end no
+single pair can be dropped that way, as far as this packer can tell; there may be a cheaper whole.
 """
 
 from __future__ import annotations
@@ -46,9 +46,15 @@ def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -
         tried.add(dearest)
         stricter = with_conflicts(problem, [dearest])
         placement = _packed(stricter, packer)
-        if placement.arena <= capacity:
+        cheaper = total_cost(problem, placement, cost) < total_cost(problem, best, cost)
+        if placement.arena <= capacity and cheaper:
             problem, best = stricter, placement
     return best
+
+
+def total_cost(problem: Problem, placement: Placement, cost: Cost) -> int:
+    """What all the sharing of a placement costs."""
+    return sum(cost(*pair) for pair in sharing_pairs(problem, placement))
 
 
 def sharing_pairs(problem: Problem, placement: Placement) -> Iterator[tuple[int, int]]:
