@@ -129,6 +129,10 @@ class LiveVisitor:
         stmt: Stmt = getattr(self, method)(node)
         return stmt
 
+    def leave(self, node: Any) -> Stmt:
+        """`break`, `continue` and `return` as the calls that they are in other dialects."""
+        return Evaluate(Call(_LEAVING[type(node).__name__], ()))
+
     def bind(self, node: Any) -> Stmt:
         merged = self.bound_allocation(node)
         if merged is not None:
@@ -269,7 +273,12 @@ _STATEMENTS: Mapping[str, str] = {
     "IfThenElse": "if_then_else",
     "AttrStmt": "attr_stmt",
     "AssertStmt": "assert_stmt",
+    "Break": "leave",
+    "Continue": "leave",
+    "Return": "leave",
 }
+
+_LEAVING = {"Break": "break_loop", "Continue": "continue_loop", "Return": "return"}
 
 _EXPRESSIONS: Mapping[str, str] = {
     "IntImm": "literal",

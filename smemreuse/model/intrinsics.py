@@ -162,10 +162,11 @@ def _call(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
         if found is not None:
             yield from found
             return
-    if call.op in _ASYNCHRONOUS:
+    engine = _engine(call.op)
+    if engine is not Engine.THREAD:
         # Of a form that is not known, but no less in flight.
         for access in _by_arguments(call, addresses):
-            yield replace(access, certain=False, engine=_ASYNCHRONOUS[call.op])
+            yield replace(access, certain=False, engine=engine)
         return
     yield from _by_arguments(call, addresses)
 
@@ -390,6 +391,26 @@ _ASYNCHRONOUS = {
     "initialize_wgmma_descriptor": Engine.WGMMA,
     "initialize_tcgen05_descriptor": Engine.UNKNOWN_ASYNC,
 }
+
+# Of Apache TVM's own names for instructions, `ptx.cp`, `cuda.wgmma.encode_matrix_descriptor`, these
+# are over when the thread goes on. Any other may start something that nothing here waits for.
+_SYNCHRONOUS = (
+    "cuda.func_call",
+    "cuda.printf",
+    "ptx.ld",
+    "ptx.ldmatrix",
+    "ptx.stmatrix",
+    "ptx.mma",
+)
+
+
+def _engine(op: str) -> Engine:
+    """What carries out an intrinsic whose operands are not understood (rule 5)."""
+    if op in _ASYNCHRONOUS:
+        return _ASYNCHRONOUS[op]
+    is_instruction = "." in op and not op.startswith("call_")
+    return Engine.UNKNOWN_ASYNC if is_instruction and op not in _SYNCHRONOUS else Engine.THREAD
+
 
 WAITS = {
     "ptx_wait_group": Engine.CP_ASYNC,

@@ -110,3 +110,26 @@ T.call_extern("int32", "f", p)
     buffers = kernel.allocations("shared.dyn")
     verdict = check_plan(kernel, "shared.dyn", dict.fromkeys(buffers, 0), 128, {})
     assert verdict.verdict == "unsound"
+
+
+@pytest.mark.parametrize(
+    ("call", "engine"),
+    [
+        ('T.s_tir.cp_async_raw("int32", As.data, tx, X, tx, 4)', Engine.UNKNOWN_ASYNC),
+        ("T.ptx.cp.async_.cg(T.address_of(As[tx * 4]), X, 16)", Engine.UNKNOWN_ASYNC),
+        ("T.cuda.wgmma.encode_matrix_descriptor(d, As.data, 1, 2, 3)", Engine.UNKNOWN_ASYNC),
+        ("T.ptx.ldmatrix(As.data, r, 0)", Engine.THREAD),
+        ('T.cuda.func_call("f", As.data, source_code="")', Engine.THREAD),
+    ],
+)
+def test_an_instruction_of_apache_tvm_may_go_on_behind_its_call(call: str, engine: Engine) -> None:
+    """Unless it is known to be over: nothing says how long the bytes are in use (rule 5)."""
+    kernel = kernel_of(f"T.evaluate({call})\n")
+    pointers = find_pointers(kernel.body)
+    found = [
+        access.engine
+        for stmt in walk_statements(kernel.body)
+        for access in accesses_of(stmt, pointers)
+        if access.buffer.name == "As"
+    ]
+    assert found == [engine]
