@@ -23,6 +23,8 @@ ROOT = Path(__file__).parent.parent
 SOUNDNESS = "tests/soundness/test_random_kernels.py"
 REGRESSIONS = "tests/soundness/test_regressions.py"
 ENGINE_TESTS = "tests/checker/test_engines.py"
+BARRIER_TESTS = "tests/analysis/test_barriers.py"
+INTRINSIC_TESTS = "tests/model/test_intrinsics.py"
 TIMEOUT = 240
 
 LOCALITY = "analysis/locality.py"
@@ -35,6 +37,8 @@ ACCESSES = "checker/accesses.py"
 ENGINES = "checker/engines.py"
 MEMORY = "checker/memory.py"
 RELEVANCE = "checker/relevance.py"
+BARRIERS = "analysis/barriers.py"
+INTRINSICS = "model/intrinsics.py"
 
 
 @dataclass(frozen=True)
@@ -245,6 +249,37 @@ MUTATIONS = (
         "            merged = before.joined(self.state)\n",
         "            merged = self.state.copy()\n",
     ),
+    Mutation(
+        "barriers: loops are walked once",
+        BARRIERS,
+        "            if after <= around and known == len(self.needed):\n",
+        "            if after is not None:\n",
+    ),
+    Mutation(
+        "barriers: divergent branches are entered",
+        BARRIERS,
+        "            return self._flow.is_divergent(stmt) or leaves(stmt)\n",
+        "            return leaves(stmt)\n",
+    ),
+    Mutation(
+        "barriers: a wait is no access",
+        BARRIERS,
+        "            return pending | self._in_flight\n",
+        "            return pending\n",
+    ),
+    Mutation(
+        "barriers: threads that returned are waited for",
+        BARRIERS,
+        "    if calls_any(kernel.body, RETURNING_OPS):\n        return set()\n",
+        "",
+    ),
+    Mutation(
+        "intrinsics: what is not known is over",
+        INTRINSICS,
+        "    return Engine.UNKNOWN_ASYNC if is_instruction and op not in _SYNCHRONOUS "
+        "else Engine.THREAD\n",
+        "    return Engine.THREAD\n",
+    ),
 )
 
 
@@ -252,7 +287,8 @@ def main() -> int:
     options = _parse()
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
-    tests = [REGRESSIONS, ENGINE_TESTS, SOUNDNESS, *options.tests]
+    tests = [REGRESSIONS, ENGINE_TESTS, BARRIER_TESTS, INTRINSIC_TESTS, SOUNDNESS]
+    tests += options.tests
     failing = _failing_tests(tests)
     for test in failing:
         print(f"left out, fails without any mutation: {test}", flush=True)

@@ -91,6 +91,13 @@ def test_no_barrier_within_a_divergent_branch() -> None:
     assert is_proved(body)
 
 
+def test_turns_within_a_divergent_branch_get_none() -> None:
+    """A barrier that some threads never reach: better no proof than a kernel that hangs."""
+    body = "if tx < 32:\n" + indent(WRITE_X + "B[tx] = X[31 - tx]\n" + WRITE_Y + READ_Y, "    ")
+    assert lines_of(body) == []
+    assert not is_proved(body)
+
+
 def test_a_barrier_in_one_arm_is_not_one_for_the_other() -> None:
     body = USE_X + "if bx < 1:\n" + indent(SYNC, "    ") + USE_Y
     assert lines_of(body) == [6]
