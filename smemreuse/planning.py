@@ -49,6 +49,9 @@ KEPT = "outer's sharing is kept, though the checker can neither prove nor refute
 """The one exception to applying only what is proved, so that no kernel grows: what the compiler
 does by default, in a kernel whose arms are ordered by mbarriers that cannot be followed."""
 
+TRACED = "arms are ordered by mbarriers (rule 4)"
+"""On plans that the checker's trace proves, where the static rules would not."""
+
 FAILS = "Apache TVM's pass does not compile this: "
 """Begins the notes on kernels for which the stock pass has no plan; ours of it is a guess then."""
 
@@ -68,6 +71,12 @@ class PlanOptions(TypedDict):
     objective: str
 
 
+class Attempt(PlanOptions, total=False):
+    """Options to try; `cautious` does without what only the checker's trace proves."""
+
+    cautious: bool
+
+
 def plan_kernel(
     kernel: Kernel,
     scope: str,
@@ -76,6 +85,7 @@ def plan_kernel(
     packer: str = "best",
     objective: str = "bytes",
     arch: Architecture | None = None,
+    cautious: bool = False,
 ) -> Plan:
     """Plans the merged allocation of one kernel and storage scope.
 
@@ -83,18 +93,17 @@ def plan_kernel(
     default and with its aggressive option.
     With policy `outer`, packer `tvm` gets what Apache TVM's pass sees, its blind spots included,
     and the plan is that pass's, even where it breaks its own conflicts; the notes say so.
+    With policy `dataflow`, `cautious` leaves out what only the checker's trace of mbarriers proves.
     `arch` is what objective `occupancy` is for; by default what the kernel's target says.
     Raises `PlanError` for an unknown policy, packer or objective.
     """
     checked_options(policy, packer, objective)
-    planner = _Planner(kernel, scope, packer, objective)
+    arch = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    planner = _Planner(kernel, scope, packer, objective, arch)
     if (policy, packer) == STOCK_TVM and objective != "none":
         return planner.stock()
-    plan = planner.proved() if policy == "dataflow" else planner.attributed(policy)
-    if objective == "occupancy":
-        arch = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
-        return planner.for_occupancy(plan, arch)
-    return plan
+    plan = planner.proved(cautious=cautious) if policy == "dataflow" else planner.attributed(policy)
+    return planner.for_occupancy(plan) if objective == "occupancy" else plan
 
 
 def checked_options(policy: str, packer: str, objective: str) -> PlanOptions:
@@ -114,19 +123,22 @@ def acceptable(plan: Plan, verdict: Verdict) -> bool:
     return verdict.sound
 
 
-def attempts(policy: str, packer: str, objective: str) -> Iterator[PlanOptions]:
+def attempts(policy: str, packer: str, objective: str) -> Iterator[Attempt]:
     """Arguments of `plan_kernel` to try until a plan is acceptable: the wanted ones, then more
     and more cautious ones; the last shares nothing and always holds."""
     if objective != "none":
         for each in dict.fromkeys((policy, "dataflow", "outer")):
             yield {"policy": each, "packer": packer, "objective": objective}
+            if each == "dataflow":
+                yield {"policy": each, "packer": packer, "objective": objective, "cautious": True}
     yield {"policy": policy, "packer": packer, "objective": "none"}
 
 
 class _Planner:
     """Makes plans for one kernel and scope with one packer and objective."""
 
-    def __init__(self, kernel: Kernel, scope: str, packer: str, objective: str):
+    def __init__(self, kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture):
+        self._arch = arch
         self._kernel = kernel
         self._scope = scope
         self._packer = packer
@@ -154,21 +166,19 @@ class _Planner:
         align = {one: max(needed[one], self._align[one]) for one in self._buffers}
         return replace(plan, notes=(*plan.notes, *failures), alignments=align)
 
-    def proved(self) -> Plan:
+    def proved(self, *, cautious: bool = False) -> Plan:
         """The dataflow plan: as tight as can be proved, and never larger than a proved outer plan.
 
-        Where mbarriers may order what static rules cannot (rules 4 and 5), a tighter plan is made
-        and kept if the checker proves it. Where outer's plan is smaller all the same, it is taken
+        Where mbarriers may order what static rules cannot (rules 4 and 5), tighter plans are made,
+        inner's among them, and kept if the checker proves them; `cautious` does without. Where
+        outer's plan is smaller all the same, it is taken
         if the checker proves it, or if it hangs on mbarriers that the checker cannot follow.
         """
         plan = self._from(dataflow(self._kernel, self._scope))
         if self._objective == "none":
             return plan
-        floor = min(self.attributed(policy).lower_bound_bytes for policy in POLICIES)
-        if plan.arena_bytes > floor:
-            traced = self._from(dataflow(self._kernel, self._scope, ordered_by_trace=True))
-            if traced.arena_bytes < plan.arena_bytes and judge(self._kernel, traced).sound:
-                plan = replace(traced, notes=("arms are ordered by mbarriers (rule 4)",))
+        if not cautious and _uses_mbarriers(self._kernel):
+            plan = self._traced(plan)
         outer = self.attributed("outer")
         if outer.arena_bytes < plan.arena_bytes:
             verdict = judge(self._kernel, outer).verdict
@@ -178,7 +188,31 @@ class _Planner:
                 plan = replace(outer, policy="dataflow", notes=(KEPT,))
         return plan
 
-    def for_occupancy(self, smallest: Plan, arch: Architecture) -> Plan:
+    def _traced(self, plan: Plan) -> Plan:
+        """The tightest plan that the checker's trace of the mbarriers proves, if one beats `plan`.
+
+        Inner's may make the arms meet in every round of a loop around them. That stops the loads of
+        the next tile, so for occupancy it is taken only where the kernel would not fit otherwise.
+        """
+        floor = min(self.attributed(policy).lower_bound_bytes for policy in POLICIES)
+        if plan.arena_bytes > floor:
+            traced = self._from(dataflow(self._kernel, self._scope, ordered_by_trace=True))
+            plan = self._if_proved(traced, plan)
+        if self._objective == "bytes" or self._resident_blocks(plan) == 0:
+            plan = self._if_proved(self.attributed("inner"), plan)
+        return plan
+
+    def _if_proved(self, tighter: Plan, plan: Plan) -> Plan:
+        if tighter.arena_bytes < plan.arena_bytes and judge(self._kernel, tighter).sound:
+            return replace(tighter, policy="dataflow", notes=(TRACED,))
+        return plan
+
+    def _resident_blocks(self, plan: Plan) -> int:
+        """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run."""
+        shared = plan.arena_rounded + fixed_bytes(self._kernel, self._scope)
+        return self._arch.resident_blocks(shared, threads_of(self._kernel) or WARP)
+
+    def for_occupancy(self, smallest: Plan) -> Plan:
         """The plan with the least sharing that keeps as many blocks on an SM as the smallest does.
 
         Every shared pair costs barriers, and those stop the prefetch of the next tile; so bytes are
@@ -186,9 +220,8 @@ class _Planner:
         """
         if smallest.arena_expr is not None:
             return smallest  # nobody knows how many fit
-        fixed = fixed_bytes(self._kernel, self._scope)
-        threads = threads_of(self._kernel) or WARP
-        blocks = arch.resident_blocks(smallest.arena_rounded + fixed, threads)
+        arch, fixed = self._arch, fixed_bytes(self._kernel, self._scope)
+        blocks = self._resident_blocks(smallest)
         if blocks == 0:
             return replace(smallest, notes=(*smallest.notes, f"does not fit on {arch.name}"))
         constant = list(smallest.offsets)

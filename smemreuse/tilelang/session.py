@@ -17,7 +17,7 @@ import smemreuse
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import PlanOptions, acceptable, attempts, plan_kernel
+from smemreuse.planning import Attempt, acceptable, attempts, plan_kernel
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -47,7 +47,7 @@ class _Merged:
     visitor: TirVisitor
     kernels: list[Kernel]
     wanted: list[list[str]]
-    attempts: Iterator[PlanOptions]
+    attempts: Iterator[Attempt]
     plans: list[list[Plan]] = field(default_factory=list)
 
     @property
