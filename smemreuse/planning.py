@@ -134,6 +134,26 @@ def attempts(policy: str, packer: str, objective: str) -> Iterator[Attempt]:
     yield {"policy": policy, "packer": packer, "objective": "none"}
 
 
+def proposals(
+    kernels: Sequence[Kernel], scopes: Sequence[Sequence[str]], options: PlanOptions
+) -> Iterator[list[list[Plan]]]:
+    """A plan for each scope of each kernel, under one of `attempts` after the other.
+
+    What was proposed before is not proposed again, except that the last, without sharing, comes
+    in any case.
+    """
+    before: list[list[Mapping[Buffer, int]]] = []
+    for attempt in attempts(**options):
+        plans = [
+            [plan_kernel(kernel, scope, **attempt) for scope in wanted]
+            for kernel, wanted in zip(kernels, scopes, strict=True)
+        ]
+        layouts = [plan.offsets for launch in plans for plan in launch]
+        if layouts not in before or attempt["objective"] == "none":
+            before.append(layouts)
+            yield plans
+
+
 class _Planner:
     """Makes plans for one kernel and scope with one packer and objective."""
 

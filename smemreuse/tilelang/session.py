@@ -17,7 +17,7 @@ import smemreuse
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import Attempt, acceptable, attempts, plan_kernel
+from smemreuse.planning import acceptable, checked_options, proposals
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -46,8 +46,7 @@ class _Merged:
     func: Any
     visitor: TirVisitor
     kernels: list[Kernel]
-    wanted: list[list[str]]
-    attempts: Iterator[Attempt]
+    proposals: Iterator[list[list[Plan]]]
     plans: list[list[Plan]] = field(default_factory=list)
 
     @property
@@ -62,11 +61,7 @@ class _Merged:
 
     def next_merge(self) -> Any:
         """The function under the next more cautious plans."""
-        options = next(self.attempts)
-        self.plans = [
-            [plan_kernel(kernel, scope, **options) for scope in launch]
-            for kernel, launch in zip(self.kernels, self.wanted, strict=True)
-        ]
+        self.plans = next(self.proposals)
         return apply_plans(self.func, self.visitor, self.plans)
 
 
@@ -131,8 +126,8 @@ class Session:
         if not any(wanted):
             return func
         objective = self.objective if may_reuse else "none"
-        options = attempts(self.policy, self.packer, objective)
-        merged = _Merged(func, visitor, kernels, wanted, options)
+        options = checked_options(self.policy, self.packer, objective)
+        merged = _Merged(func, visitor, kernels, proposals(kernels, wanted, options))
         self._lowering.merged[name] = merged
         return merged.next_merge()
 

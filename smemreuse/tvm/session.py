@@ -13,7 +13,7 @@ from smemreuse.checker import check_plan
 from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import acceptable, attempts, plan_kernel
+from smemreuse.planning import acceptable, checked_options, proposals
 from smemreuse.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.tvm.visitor import TvmVisitor
 
@@ -76,11 +76,8 @@ class Session:
         if not any(wanted):
             return func
         rejected: list[list[tuple[Plan, Verdict]]] = [[] for scopes in wanted for _ in scopes]
-        for options in attempts(self.policy, self.packer, self.objective):
-            plans = [
-                [plan_kernel(kernel, scope, **options) for scope in scopes]
-                for kernel, scopes in zip(kernels, wanted, strict=True)
-            ]
+        options = checked_options(self.policy, self.packer, self.objective)
+        for plans in proposals(kernels, wanted, options):
             barriers = [_barriers(*pair) for pair in zip(kernels, plans, strict=True)]
             merged = apply_plans(func, visitor, plans, set().union(*barriers))
             verdicts = _verdicts(name, merged, visitor, plans)
