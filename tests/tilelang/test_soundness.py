@@ -24,8 +24,8 @@ SCOPE = "shared.dyn"
 UNSYNCED = {"step_branches_unsynced", "while_phases_unsynced"}
 # Sound to share, and not found by the static rules: what a `while` carries is not proved, nor that
 # a copy whose predicate is off writes zeros; and live ranges follow the text, in which the producer
-# of the three groups comes behind their epilogues. That the groups of the persistent GEMM meet before
-# each tile is proved of the whole plan alone.
+# of the three groups comes behind their epilogues. That the groups of the persistent GEMM meet
+# before each tile is proved of the whole plan alone.
 NOT_FOUND = {
     ("while_phases", ("first", "second")),
     ("zero_filled_cp_async", ("scratch", "table")),
