@@ -14,6 +14,7 @@ from smemreuse.commands.apply import apply
 from smemreuse.commands.check import check
 from smemreuse.commands.compare import compare
 from smemreuse.commands.explain import explain
+from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.depth import TOO_DEEP
@@ -48,5 +49,5 @@ def main() -> None:
     """
 
 
-for command in (compare, explain, analyze, plan, apply, check):
+for command in (compare, explain, analyze, plan, apply, check, pack):
     main.add_command(command)

@@ -258,6 +258,7 @@ class _Planner:
             smallest,
             offsets=dict(zip(constant, placement.offsets, strict=True)),
             arena_bytes=placement.arena,
+            proved=False,
             notes=(*smallest.notes, note),
         )
 
@@ -295,6 +296,7 @@ class _Planner:
             arena_bytes=placement.arena,
             arena_expr=arena_expr,
             lower_bound_bytes=problem.lower_bound,
+            proved=placement.proved,
             notes=notes,
         )
 

@@ -97,6 +97,7 @@ class Plan:
     lower_bound_bytes: int
     notes: tuple[str, ...] = ()
     concurrent: frozenset[frozenset[Buffer]] = frozenset()
+    proved: bool = False
 
     @property
     def arena_rounded(self) -> int:
@@ -116,8 +117,11 @@ class Plan:
 
     @property
     def optimal(self) -> bool:
-        """Whether this arena is proved smallest for its live ranges: it meets the lower bound."""
-        return self.arena_bytes == self.lower_bound_bytes
+        """Whether this arena is proved smallest for its live ranges and conflicts.
+
+        It meets the lower bound, or an exact search found nothing smaller.
+        """
+        return self.proved or self.arena_bytes == self.lower_bound_bytes
 
     @property
     def total_bytes(self) -> int:

@@ -1,34 +1,67 @@
-"""The default packer: many greedy orders, stopping at the first that meets the lower bound.
+"""The default packer: a portfolio of greedy orders, then an exact search.
 
 Each order places its items one after the other at the lowest aligned offset where they meet no
 conflicting item (first fit), as in TFLite's greedy-by-size and XLA's heap simulator. An order that
-misses the bound is mended by moving the item that ends highest to the front, a few times.
+misses the bound is mended by moving the item that ends highest to the front, a few times. The first
+placement that meets the lower bound is proved smallest. Where none does, smaller and smaller
+capacities are searched exactly, until one is proved not to be enough or the budget is spent.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from smemreuse.planner.exact import Budget, within
 from smemreuse.planner.linear_scan import linear_scan
 from smemreuse.planner.problem import Placement, Problem, align_up, arena_of
 
 _REPAIRS = 8
 
 
+NODES = 2_000
+"""Nodes of the search tree that a kernel's plan may take; its buffers are few."""
+
+GREEDY_WORK = 20_000_000
+"""Conflicts that the portfolio may look at: thousands of buffers get fewer orders."""
+
+
 def best(problem: Problem) -> Placement:
-    """The smallest arena that the portfolio finds; deterministic."""
-    found: Placement | None = None
-    for placement in _portfolio(problem):
-        if found is None or placement.arena < found.arena:
+    """The smallest arena found; deterministic."""
+    return smallest(problem, Budget(NODES))
+
+
+def smallest(problem: Problem, budget: Budget, capacity: int | None = None) -> Placement:
+    """The smallest arena found within a budget, `proved` where it is known that none is smaller.
+
+    With a `capacity`, in bytes, the first placement that fits will do; `proved` then says that
+    none fits, where the one returned does not.
+    """
+    enough = problem.lower_bound if capacity is None else max(capacity, problem.lower_bound)
+    found = Placement((), 0)
+    for number, placement in enumerate(_portfolio(problem)):
+        if number == 0 or placement.arena < found.arena:
             found = placement
-        if found.arena <= problem.lower_bound:
+        if found.arena <= enough:
             break
-    return found or Placement((), 0)
+    step = math.gcd(*problem.sizes, *problem.alignments) or 1
+    while found.arena > enough:
+        wanted = enough if capacity is not None else (found.arena - 1) // step * step
+        smaller = within(problem, wanted, budget)
+        if smaller is None:
+            return replace(found, proved=not budget.exhausted)
+        found = smaller
+    return replace(found, proved=found.arena <= problem.lower_bound)
 
 
 def _portfolio(problem: Problem) -> Iterator[Placement]:
+    work, each = 0, 2 * problem.conflicts.number_of_edges() + len(problem.sizes)
     for order in _orders(problem):
         for _ in range(_REPAIRS):
+            if work > GREEDY_WORK:
+                return
+            work += each
             placement = first_fit(problem, order)
             yield placement
             highest = max(

@@ -69,13 +69,18 @@ class Problem:
         bound = 0
         by_begin = sorted(range(len(sizes)), key=lambda item: intervals[item])
         active: list[int] = []
+        live = 0  # bytes
         for item in by_begin:
             begin, end = intervals[item]
-            active = [other for other in active if intervals[other][1] > begin]
+            still = [other for other in active if intervals[other][1] > begin]
+            if len(still) < len(active):
+                live = sum(sizes[other] for other in still)
+            active = still
             if begin < end:
                 conflicts.add_edges_from((item, other) for other in active)
                 active.append(item)
-            bound = max(bound, sum(sizes[other] for other in active))
+                live += sizes[item]
+            bound = max(bound, live)
         return Problem(sizes, alignments, conflicts, bound, intervals, names, events)
 
 
@@ -118,10 +123,14 @@ EXACT_CLIQUE_ITEMS = 40
 
 @dataclass(frozen=True)
 class Placement:
-    """Byte offsets, one for each item of the problem, and the bytes of the arena around them."""
+    """Byte offsets, one for each item of the problem, and the bytes of the arena around them.
+
+    `proved` is whether it is known that no arena is smaller.
+    """
 
     offsets: tuple[int, ...]
     arena: int
+    proved: bool = False
 
 
 Packer = Callable[[Problem], Placement]
