@@ -56,23 +56,30 @@ def smallest(problem: Problem, budget: Budget, capacity: int | None = None) -> P
 
 
 def _portfolio(problem: Problem) -> Iterator[Placement]:
-    work, each = 0, 2 * problem.conflicts.number_of_edges() + len(problem.sizes)
-    for order in _orders(problem):
-        for _ in range(_REPAIRS):
-            if work > GREEDY_WORK:
-                return
-            work += each
+    orders = list(_orders(problem))
+    passes = GREEDY_WORK // (2 * problem.conflicts.number_of_edges() + len(problem.sizes) + 1) + 1
+    for _ in range(1 + _REPAIRS):
+        mended = []
+        for order in orders[: max(passes, 0)]:
             placement = first_fit(problem, order)
             yield placement
-            highest = max(
-                order, key=lambda item: placement.offsets[item] + problem.sizes[item], default=None
-            )
-            if highest is None or order[0] == highest:
-                break
-            order = [highest, *(item for item in order if item != highest)]
+            better = _mended(problem, order, placement)
+            if better is not None:
+                mended.append(better)
+        passes -= len(orders)
+        orders = mended
     if problem.intervals is not None:
         scanned = linear_scan(problem).offsets
         yield Placement(scanned, arena_of(problem, scanned))
+
+
+def _mended(problem: Problem, order: list[int], placement: Placement) -> list[int] | None:
+    """The order with the item that ends highest first; None if it is that already."""
+    ends = {item: placement.offsets[item] + problem.sizes[item] for item in order}
+    highest = max(order, key=lambda item: ends[item], default=None)
+    if highest is None or order[0] == highest:
+        return None
+    return [highest, *(item for item in order if item != highest)]
 
 
 def _orders(problem: Problem) -> Iterator[list[int]]:

@@ -1,0 +1,170 @@
+"""Hold the packers against one another: arena over lower bound, and time.
+
+    python scripts/benchmark_packers.py [--out docs/results/packers.json] [--seconds 10]
+
+`greedy by size` is TFLite's planner: largest first, into the smallest gap that holds it. Instances
+are random live ranges, chains of layers as in a network, and rectangles: a memory of known size cut
+to pieces, so that a packing without any gap exists, as tight as the bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from smemreuse.planner import PACKERS, Placement, Problem, validate  # noqa: E402
+from smemreuse.planner.best import smallest  # noqa: E402
+from smemreuse.planner.exact import Budget  # noqa: E402
+from smemreuse.planner.problem import align_up, arena_of  # noqa: E402
+
+Ranges = list[tuple[int, int, int]]  # size, begin, end
+SEED = 20_240
+COUNTS = (4, 8, 16, 32, 100, 1_000, 10_000)
+HARD = (150, 250, 350, 450)
+REPEATS = {4: 200, 8: 200, 16: 100, 32: 100}
+
+
+def random_ranges(rng: random.Random, count: int) -> Ranges:
+    begins = [rng.randrange(4 * count) for _ in range(count)]
+    sizes = [rng.randrange(1, 64) * 256 for _ in range(count)]
+    pairs = zip(sizes, begins, strict=True)
+    return [(size, begin, begin + rng.randrange(1, 200)) for size, begin in pairs]
+
+
+def layers(rng: random.Random, count: int) -> Ranges:
+    """Each layer's output lives until the next one has read it; some are read much later."""
+    return [
+        (rng.choice((256, 512, 1024, 4096)) * 16, step, step + 2 + (rng.random() < 0.2) * 20)
+        for step in range(count)
+    ]
+
+
+def rectangles(rng: random.Random, count: int) -> Ranges:
+    """A rectangle of 1,024 positions and 1 MB, cut at random until there are enough pieces."""
+    pieces = [(0, 1024, 0, 1 << 20)]
+    while len(pieces) < count:
+        index = rng.randrange(len(pieces))
+        begin, end, low, high = pieces[index]
+        across = rng.random() < 0.5
+        span = end - begin if across else (high - low) // 16
+        if span < 2:
+            continue
+        cut = rng.randrange(1, span)
+        if across:
+            halves = (begin, begin + cut, low, high), (begin + cut, end, low, high)
+        else:
+            halves = (begin, end, low, low + 16 * cut), (begin, end, low + 16 * cut, high)
+        pieces[index : index + 1] = halves
+    return [(high - low, begin, end) for begin, end, low, high in pieces]
+
+
+def problem_of(ranges: Ranges) -> Problem:
+    sizes = [size for size, _, _ in ranges]
+    return Problem.from_intervals(sizes, [16] * len(sizes), [(b, e) for _, b, e in ranges])
+
+
+def greedy_by_size(problem: Problem) -> Placement:
+    """Largest first, each into the smallest gap between those it conflicts with."""
+    offsets: dict[int, int] = {}
+    for item in sorted(range(len(problem.sizes)), key=lambda item: (-problem.sizes[item], item)):
+        placed = (other for other in problem.conflicts[item] if other in offsets)
+        taken = sorted((offsets[other], offsets[other] + problem.sizes[other]) for other in placed)
+        end, best, room = 0, -1, 0
+        for begin, stop in taken:
+            offset = align_up(end, problem.alignments[item])
+            gap = begin - offset
+            if gap >= problem.sizes[item] and (best < 0 or gap < room):
+                best, room = offset, gap
+            end = max(end, stop)
+        offsets[item] = best if best >= 0 else align_up(end, problem.alignments[item])
+    found = tuple(offsets[item] for item in range(len(problem.sizes)))
+    return Placement(found, arena_of(problem, found))
+
+
+CONTESTANTS: dict[str, Callable[[Problem], Placement]] = {
+    **PACKERS,
+    "greedy by size": greedy_by_size,
+}
+CHECKED = ("best", "tilelang", "greedy by size")  # TVM's packer breaks some problems
+
+
+def instances() -> Iterator[tuple[str, int, list[Problem]]]:
+    rng = random.Random(SEED)
+    for kind, make in (("random", random_ranges), ("layers", layers), ("rectangles", rectangles)):
+        for count in COUNTS:
+            repeats = REPEATS.get(count, 1)
+            yield kind, count, [problem_of(make(rng, count)) for _ in range(repeats)]
+
+
+def measured(kind: str, count: int, problems: list[Problem]) -> dict[str, object]:
+    row: dict[str, object] = {"kind": kind, "items": count, "instances": len(problems)}
+    for name, packer in CONTESTANTS.items():
+        times, gaps, proved = [], [], 0
+        for problem in problems:
+            begin = time.perf_counter()
+            placement = packer(problem)
+            times.append(time.perf_counter() - begin)
+            if name in CHECKED:
+                validate(problem, placement)
+            gaps.append(placement.arena / problem.lower_bound)
+            proved += placement.proved
+        row[name] = {
+            "gap": round(sum(gaps) / len(gaps), 4),
+            "median_ms": round(sorted(times)[len(times) // 2] * 1e3, 3),
+            "proved": proved,
+        }
+    return row
+
+
+def attempted(count: int, seconds: float) -> dict[str, object]:
+    """A hard instance: the capacity is exactly peak live, and a packing is known to exist."""
+    problem = problem_of(rectangles(random.Random(SEED + count), count))
+    begin = time.perf_counter()
+    budget = Budget(10**9, time.monotonic() + seconds)
+    placement = smallest(problem, budget, problem.lower_bound)
+    solved = placement.arena <= problem.lower_bound
+    return {
+        "items": count,
+        "gap": round(placement.arena / problem.lower_bound, 4),
+        "result": "solved" if solved else "not proved",
+        "seconds": round(time.perf_counter() - begin, 2),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each hard instance")
+    options = parser.parse_args()
+    rows = []
+    for kind, count, problems in instances():
+        rows.append(measured(kind, count, problems))
+        print(rows[-1], flush=True)
+    hard = [attempted(count, options.seconds) for count in HARD]
+    for found in hard:
+        print(found, flush=True)
+    if options.out:
+        data = {
+            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "python": platform.python_version(),
+            "rows": rows,
+            "hard": hard,
+        }
+        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
