@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.analysis.barriers import SYNCHRONIZES_LATER, barriers_needed, with_barriers
@@ -39,3 +39,21 @@ def judge_offsets(
     plural = "s" if len(needed) > 1 else ""
     note = f"{len(needed)} barrier{plural} put in with the plan (rule 6)"
     return replace(verdict, assumptions=(*verdict.assumptions, note))
+
+
+def judge_with_barriers(
+    kernels: Sequence[Kernel], plans: Sequence[Sequence[Plan]]
+) -> list[Verdict]:
+    """One verdict for each plan of each kernel, in their order, on IR that has its barriers."""
+    return [
+        check_plan(
+            kernel,
+            plan.scope,
+            plan.offsets,
+            plan.arena_bytes,
+            plan.alignments,
+            assume_barriers=False,
+        )
+        for kernel, launch in zip(kernels, plans, strict=True)
+        for plan in launch
+    ]

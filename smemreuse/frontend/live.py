@@ -60,6 +60,17 @@ _LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
 _DTYPE_FIRST, _DTYPE_LAST = 1, 2  # where the printer writes a call's type, if it does
 
 
+def kernels_of(mod: Any, visitor: type[LiveVisitor]) -> list[Kernel]:
+    """The device kernels of a live module, functions in the order of their names."""
+    functions = {str(var.name_hint): func for var, func in mod.functions.items()}
+    return [
+        kernel
+        for name in sorted(functions)
+        if type(functions[name]).__name__ == "PrimFunc"
+        for kernel in visitor().kernels(name, functions[name])
+    ]
+
+
 class LiveVisitor:
     """One function's conversion. Variables keep their identity, names may repeat."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
-from smemreuse.checker import check_plan
+from smemreuse.judging import judge_with_barriers
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.tilelang.visitor import TirVisitor
@@ -31,16 +31,4 @@ def verdicts(
     name: str, synchronized: Any, before: TirVisitor, plans: Sequence[Sequence[Plan]]
 ) -> list[Verdict]:
     """One verdict for each plan of each launch, in their order, on a function with its barriers."""
-    kernels = TirVisitor(before.allocated).kernels(name, synchronized)
-    return [
-        check_plan(
-            kernel,
-            plan.scope,
-            plan.offsets,
-            plan.arena_bytes,
-            plan.alignments,
-            assume_barriers=False,
-        )
-        for kernel, launch in zip(kernels, plans, strict=True)
-        for plan in launch
-    ]
+    return judge_with_barriers(TirVisitor(before.allocated).kernels(name, synchronized), plans)

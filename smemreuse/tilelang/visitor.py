@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from smemreuse.frontend.live import LiveVisitor
+from smemreuse.frontend.live import LiveVisitor, kernels_of
 from smemreuse.model.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.model.kernel import Allocate, Block, Buffer, Declare, Kernel, Stmt
 
@@ -20,13 +20,8 @@ def read_function(name: str, func: Any) -> list[Kernel]:
 
 
 def read_module(mod: Any) -> list[Kernel]:
-    """The device kernels of a live module, in the module's order of functions."""
-    return [
-        kernel
-        for var, func in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint))
-        if isinstance(func, tirx.PrimFunc)
-        for kernel in read_function(str(var.name_hint), func)
-    ]
+    """The device kernels of a live module, functions in the order of their names."""
+    return kernels_of(mod, TirVisitor)
 
 
 class TirVisitor(LiveVisitor):

@@ -9,15 +9,13 @@ from typing import Any
 import tvm
 
 from smemreuse.analysis.barriers import barriers_needed
-from smemreuse.checker import check_plan
+from smemreuse.judging import judge_with_barriers
 from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import acceptable, checked_options, proposals
 from smemreuse.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.tvm.visitor import TvmVisitor
-
-Plans = list[list[Plan]]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,8 @@ class Session:
         for plans in proposals(kernels, wanted, options):
             barriers = [_barriers(*pair) for pair in zip(kernels, plans, strict=True)]
             merged = apply_plans(func, visitor, plans, set().union(*barriers))
-            verdicts = _verdicts(name, merged, visitor, plans)
+            as_merged = TvmVisitor(visitor.allocated).kernels(name, merged)
+            verdicts = judge_with_barriers(as_merged, plans)
             flat = [plan for launch in plans for plan in launch]
             if self.unchecked or all(map(acceptable, flat, verdicts)):
                 break
@@ -106,20 +105,3 @@ def _scopes(kernel: Kernel) -> list[str]:
 def _barriers(kernel: Kernel, plans: Sequence[Plan]) -> set[Stmt]:
     needed = (barriers_needed(kernel, plan.offsets) for plan in plans)
     return set().union(*needed)
-
-
-def _verdicts(name: str, merged: Any, before: TvmVisitor, plans: Plans) -> list[Verdict]:
-    """One verdict for each plan of each launch, in their order, on the IR as it now is."""
-    kernels = TvmVisitor(before.allocated).kernels(name, merged)
-    return [
-        check_plan(
-            kernel,
-            plan.scope,
-            plan.offsets,
-            plan.arena_bytes,
-            plan.alignments,
-            assume_barriers=False,
-        )
-        for kernel, launch in zip(kernels, plans, strict=True)
-        for plan in launch
-    ]

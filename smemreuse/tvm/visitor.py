@@ -8,7 +8,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from smemreuse.errors import BackendError
-from smemreuse.frontend.live import LiveVisitor
+from smemreuse.frontend.live import LiveVisitor, kernels_of
 from smemreuse.model.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.model.kernel import Allocate, Bind, Block, Buffer, Declare, Kernel, Stmt
 
@@ -22,12 +22,7 @@ def read_function(name: str, func: Any) -> list[Kernel]:
 
 def read_module(mod: Any) -> list[Kernel]:
     """The device kernels of a live module, functions in the order of their names."""
-    return [
-        kernel
-        for var, func in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint))
-        if isinstance(func, tirx.PrimFunc)
-        for kernel in read_function(str(var.name_hint), func)
-    ]
+    return kernels_of(mod, TvmVisitor)
 
 
 class TvmVisitor(LiveVisitor):
