@@ -73,23 +73,33 @@ class Session:
         wanted = [_scopes(kernel) for kernel in kernels]
         if not any(wanted):
             return func
-        rejected: list[list[tuple[Plan, Verdict]]] = [[] for scopes in wanted for _ in scopes]
+        rejected: dict[tuple[int, str], list[tuple[Plan, Verdict]]] = {}
         options = checked_options(self.policy, self.packer, self.objective)
-        for plans in proposals(kernels, wanted, options):
+        for proposed in proposals(kernels, wanted, options):
+            plans = [[plan for plan in launch if _is_worthwhile(plan)] for launch in proposed]
             barriers = [_barriers(*pair) for pair in zip(kernels, plans, strict=True)]
             merged = apply_plans(func, visitor, plans, set().union(*barriers))
             as_merged = TvmVisitor(visitor.allocated).kernels(name, merged)
             verdicts = judge_with_barriers(as_merged, plans)
+            launches = [number for number, launch in enumerate(plans) for _ in launch]
             flat = [plan for launch in plans for plan in launch]
             if self.unchecked or all(map(acceptable, flat, verdicts)):
                 break
-            for earlier, plan, verdict in zip(rejected, flat, verdicts, strict=True):
-                earlier.append((plan, verdict))
-        owners = [index for index, launch in enumerate(plans) for _ in launch]
-        for owner, plan, verdict, earlier in zip(owners, flat, verdicts, rejected, strict=True):
-            added = len(barriers[owner])
-            self.plans.append(AppliedPlan(kernels[owner], plan, verdict, added, tuple(earlier)))
-        return merged
+            for number, plan, verdict in zip(launches, flat, verdicts, strict=True):
+                rejected.setdefault((number, plan.scope), []).append((plan, verdict))
+        for number, plan, verdict in zip(launches, flat, verdicts, strict=True):
+            earlier = tuple(rejected.get((number, plan.scope), ()))
+            added = len(barriers[number])
+            self.plans.append(AppliedPlan(kernels[number], plan, verdict, added, earlier))
+        return merged if flat else func
+
+
+def _is_worthwhile(plan: Plan) -> bool:
+    """Static buffers that share nothing are better off as arrays of their own.
+
+    Dynamic ones are merged in any case: a kernel can have only one.
+    """
+    return plan.scope != "shared" or plan.arena_bytes < plan.total_bytes
 
 
 def _stock_pass() -> Any:

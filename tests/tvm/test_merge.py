@@ -81,6 +81,12 @@ def test_static_buffers_are_planned_apart_from_dynamic_ones() -> None:
     assert "__shared__ alignas(16) uchar buf_shmem_ptr[4096]" in source
 
 
+def test_static_buffers_that_share_nothing_stay_as_they_are() -> None:
+    session, source = merged("static_phases", objective="none")
+    assert session.plans == []
+    assert "buf_shmem" not in source
+
+
 def test_each_launch_has_a_plan_of_its_own() -> None:
     session, _ = merged("two_kernels_static")
     assert [applied.kernel.name for applied in session.plans] == ["main", "main#1"]
