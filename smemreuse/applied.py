@@ -131,7 +131,9 @@ def _sizes(
             start = footprint.start
             first = upper_bound(start, ranges) if start is not None else None
             if first is None:
-                reach[reached] = UNKNOWN_SIZE
+                # In Apache TVM the view is the buffer's definition; elsewhere it may be of a part.
+                if kernel.dialect != "tvm" or not reach[reached]:
+                    reach[reached] = UNKNOWN_SIZE
             else:
                 last = first + footprint.stride * (footprint.count - 1) + footprint.size
                 reach[reached] = max(reach[reached], last)

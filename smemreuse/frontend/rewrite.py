@@ -6,6 +6,8 @@ becomes a pointer into the arena and a view through it, so every access keeps it
 
     As_ptr: T.handle("float16", "shared.dyn") = T.handle_add_byte_offset(buf_dyn_shmem.data, 0)
     As = T.decl_buffer((8192,), "float16", data=As_ptr, scope="shared.dyn")
+
+Apache TVM's parser takes no such pointer; its views are of `T.reinterpret(.., T.address_of(..))`.
 """
 
 from __future__ import annotations
@@ -115,7 +117,8 @@ class _Editor:
     def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
         arena = self._fresh(_ARENA_NAMES[plan.scope])
         for buffer in plan.buffers:
-            self._replace(text.spans[buffer], buffer, arena, plan.offset_of(buffer))
+            offset = plan.offset_of(buffer)
+            self._replace(text.spans[buffer], buffer, arena, offset, kernel.dialect)
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         size = write_script(_arena_size(plan), prefix)
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
@@ -134,16 +137,23 @@ class _Editor:
             self._edits.append((line, line, [f'{indent}{prefix}.tvm_storage_sync("shared")']))
         return len(before)
 
-    def _replace(self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr) -> None:
+    def _replace(
+        self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr, dialect: str
+    ) -> None:
         indent = self._whole_line(node)
         call = _allocating_call(node)
         prefix = _script_prefix(call)
-        pointer = self._fresh(f"{buffer.name}_ptr")
         handle = f'{prefix}.handle("{buffer.dtype}", "{buffer.scope}")'
         place = write_script(offset, prefix)
-        address = f"{prefix}.handle_add_byte_offset({arena}.data, {place})"
-        view = f"{buffer.name} = {_view_call(call, pointer)}"
-        new = [f"{indent}{pointer}: {handle} = {address}", f"{indent}{view}"]
+        if dialect == "tvm":
+            address = f"{prefix}.address_of({arena}[{place}])"
+            view = _view_call(call, f"{prefix}.reinterpret({handle}.ty, {address})")
+            new = [f"{indent}{buffer.name} = {view}"]
+        else:
+            pointer = self._fresh(f"{buffer.name}_ptr")
+            address = f"{prefix}.handle_add_byte_offset({arena}.data, {place})"
+            view = f"{buffer.name} = {_view_call(call, pointer)}"
+            new = [f"{indent}{pointer}: {handle} = {address}", f"{indent}{view}"]
         self._edits.append((node.lineno - 1, node.end_lineno or node.lineno, new))
 
     def _whole_line(self, node: ast.Assign) -> str:
@@ -202,11 +212,11 @@ def _script_prefix(call: ast.Call) -> str:
 
 
 def _view_call(call: ast.Call, pointer: str) -> str:
-    """`T.decl_buffer(...)` with the arguments of the `T.alloc_buffer(...)` that it replaces."""
+    """`T.decl_buffer(...)` of a pointer, with the arguments of the `T.alloc_buffer(...)`."""
     given = arguments_of(call)
     given.pop("annotations", None)
     positional = [given.pop(name) for name in ("shape", "dtype") if name in given]
-    data = ast.keyword(arg="data", value=ast.Name(id=pointer, ctx=ast.Load()))
+    data = ast.keyword(arg="data", value=ast.parse(pointer, mode="eval").body)
     keywords = [ast.keyword(arg=name, value=value) for name, value in given.items()]
     func = ast.Name(id=f"{_script_prefix(call)}.decl_buffer", ctx=ast.Load())
     text = ast.unparse(ast.Call(func=func, args=positional, keywords=[data, *keywords]))
