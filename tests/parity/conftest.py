@@ -15,7 +15,7 @@ except PackageNotFoundError:
 
 collect_ignore = []
 if not _HAS_APACHE:
-    collect_ignore += ["apache.py", "test_tvm.py", "test_tvm_faults.py"]
+    collect_ignore += ["apache.py", "test_tvm.py", "test_tvm_faults.py", "test_tvm_fixtures.py"]
 if importlib.util.find_spec("tilelang") is None:
     collect_ignore += ["test_tilelang.py"]
 else:
