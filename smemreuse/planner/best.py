@@ -9,11 +9,12 @@ capacities are searched exactly, until one is proved not to be enough or the bud
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple, Protocol
 
-from smemreuse.planner.exact import Budget, within
+from smemreuse.planner import cpsat, exact
+from smemreuse.planner.exact import Budget
 from smemreuse.planner.linear_scan import linear_scan
 from smemreuse.planner.problem import Placement, Problem, align_up, arena_of
 
@@ -32,6 +33,20 @@ def best(problem: Problem) -> Placement:
     return smallest(problem, Budget(NODES))
 
 
+class ExactSearch(Protocol):
+    """What `exact` and `cpsat` have in common.
+
+    A budget that comes back exhausted says that the question is open; one that does not, that
+    the answer is proved.
+    """
+
+    def within(self, problem: Problem, capacity: int, budget: Budget) -> Placement | None:
+        """A placement of at most `capacity` bytes, or None."""
+
+    def minimized(self, problem: Problem, found: Placement, budget: Budget) -> Placement:
+        """The smallest placement met, at worst `found`."""
+
+
 def smallest(problem: Problem, budget: Budget, capacity: int | None = None) -> Placement:
     """The smallest arena found within a budget, `proved` where it is known that none is smaller.
 
@@ -39,20 +54,40 @@ def smallest(problem: Problem, budget: Budget, capacity: int | None = None) -> P
     none fits, where the one returned does not.
     """
     enough = problem.lower_bound if capacity is None else max(capacity, problem.lower_bound)
-    found = Placement((), 0)
-    for number, placement in enumerate(_portfolio(problem)):
-        if number == 0 or placement.arena < found.arena:
+    found = greedy(problem, enough)
+    if found.arena <= enough:
+        return replace(found, proved=found.arena <= problem.lower_bound)
+    for search, allowance in _searches(budget):
+        if capacity is None:
+            found = search.minimized(problem, found, allowance)
+            proved = not allowance.exhausted
+        else:
+            fitting = search.within(problem, enough, allowance)
+            found = fitting or found
+            proved = fitting is None and not allowance.exhausted
+        if proved or found.arena <= enough:
+            return replace(found, proved=proved or found.arena <= problem.lower_bound)
+    return replace(found, proved=False)
+
+
+def _searches(budget: Budget) -> Iterator[tuple[ExactSearch, Budget]]:
+    """Our own search for as long as a lowering may take, then CP-SAT, or our own to the end."""
+    yield exact, Budget(min(NODES, budget.nodes), budget.deadline)
+    if budget.deadline is not None and cpsat.available():
+        yield cpsat, budget
+    elif budget.nodes > NODES:
+        yield exact, budget
+
+
+def greedy(problem: Problem, enough: int) -> Placement:
+    """The smallest arena of the portfolio, or its first of at most `enough` bytes."""
+    found: Placement | None = None
+    for placement in _portfolio(problem):
+        if found is None or placement.arena < found.arena:
             found = placement
         if found.arena <= enough:
             break
-    step = math.gcd(*problem.sizes, *problem.alignments) or 1
-    while found.arena > enough:
-        wanted = enough if capacity is not None else (found.arena - 1) // step * step
-        smaller = within(problem, wanted, budget)
-        if smaller is None:
-            return replace(found, proved=not budget.exhausted)
-        found = smaller
-    return replace(found, proved=found.arena <= problem.lower_bound)
+    return found or Placement((), 0)
 
 
 def _portfolio(problem: Problem) -> Iterator[Placement]:
@@ -68,6 +103,8 @@ def _portfolio(problem: Problem) -> Iterator[Placement]:
                 mended.append(better)
         passes -= len(orders)
         orders = mended
+    for order in list(_orders(problem))[: max(passes, 0)]:
+        yield best_fit(problem, order)
     if problem.intervals is not None:
         scanned = linear_scan(problem).offsets
         yield Placement(scanned, arena_of(problem, scanned))
@@ -102,19 +139,44 @@ def _orders(problem: Problem) -> Iterator[list[int]]:
 
 def first_fit(problem: Problem, order: Sequence[int]) -> Placement:
     """Places items in `order`, each at the lowest offset free of the conflicts placed before."""
+    return _fitted(problem, order, lambda gaps: next(gaps, None))
+
+
+def best_fit(problem: Problem, order: Sequence[int]) -> Placement:
+    """Places items in `order`, each in the smallest gap between the conflicts placed before.
+
+    In order of size this is TFLite's greedy-by-size planner.
+    """
+    return _fitted(problem, order, lambda gaps: min(gaps, key=lambda gap: gap.room, default=None))
+
+
+class _Gap(NamedTuple):
+    """Bytes between two conflicting items: an item's offset there, and the room from it on."""
+
+    offset: int
+    room: int
+
+
+def _fitted(
+    problem: Problem, order: Sequence[int], choose: Callable[[Iterator[_Gap]], _Gap | None]
+) -> Placement:
+    """Each item in the gap that is chosen, or on top of all that it conflicts with."""
     offsets: dict[int, int] = {}
     for item in order:
-        taken = sorted(
-            (offsets[other], offsets[other] + problem.sizes[other])
-            for other in problem.conflicts[item]
-            if other in offsets
-        )
-        offset, size = 0, problem.sizes[item]
-        for start, end in taken:
-            if offset + size <= start:
-                break
-            if end > offset:
-                offset = align_up(end, problem.alignments[item])
-        offsets[item] = offset
-    placed = tuple(offsets[item] for item in range(len(problem.sizes)))
-    return Placement(placed, arena_of(problem, placed))
+        placed = (other for other in problem.conflicts[item] if other in offsets)
+        taken = sorted((offsets[other], offsets[other] + problem.sizes[other]) for other in placed)
+        gap = choose(_gaps(taken, problem.sizes[item], problem.alignments[item]))
+        top = max((end for _, end in taken), default=0)
+        offsets[item] = align_up(top, problem.alignments[item]) if gap is None else gap.offset
+    placed_all = tuple(offsets[item] for item in range(len(problem.sizes)))
+    return Placement(placed_all, arena_of(problem, placed_all))
+
+
+def _gaps(taken: Sequence[tuple[int, int]], size: int, alignment: int) -> Iterator[_Gap]:
+    """The gaps below and between sorted ranges that hold `size` bytes, the lowest first."""
+    offset = 0
+    for begin, end in taken:
+        if offset + size <= begin:
+            yield _Gap(offset, begin - offset)
+        if end > offset:
+            offset = align_up(end, alignment)

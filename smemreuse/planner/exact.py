@@ -13,6 +13,7 @@ placed before it: its *floor*. Three rules cut the tree, none of them a solution
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,17 @@ def within(problem: Problem, capacity: int, budget: Budget) -> Placement | None:
         return None
     offsets = tuple(search.offsets)
     return Placement(offsets, arena_of(problem, offsets))
+
+
+def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
+    """The smallest placement, `found` if it is; the smallest met if the budget is exhausted."""
+    step = math.gcd(*problem.sizes, *problem.alignments) or 1
+    while found.arena > problem.lower_bound:
+        smaller = within(problem, (found.arena - 1) // step * step, budget)
+        if smaller is None:
+            break
+        found = smaller
+    return found
 
 
 class _Search:

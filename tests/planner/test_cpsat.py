@@ -1,0 +1,87 @@
+"""CP-SAT against our own search, and what it decides that ours cannot."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scripts.benchmark_packers import problem_of, rectangles
+from smemreuse.planner import Placement, Problem, cpsat, exact, validate
+from smemreuse.planner.best import best_fit, first_fit, greedy, smallest
+from smemreuse.planner.exact import Budget
+from tests.planner.test_exact import ENOUGH, brute_force, graph_problems, interval_problems
+
+needs_solver = pytest.mark.skipif(not cpsat.available(), reason="OR-Tools is not installed")
+
+
+def budget(seconds: float = 20) -> Budget:
+    return Budget(ENOUGH, time.monotonic() + seconds)
+
+
+@needs_solver
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(interval_problems(), graph_problems()))
+def test_both_searches_agree_on_the_smallest(problem: Problem) -> None:
+    largest = first_fit(problem, range(len(problem.sizes)))
+    spent = budget()
+    found = cpsat.minimized(problem, largest, spent)
+    validate(problem, found)
+    assert not spent.exhausted
+    assert found.arena == exact.minimized(problem, largest, budget()).arena == brute_force(problem)
+
+
+@needs_solver
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(interval_problems(), graph_problems()), st.integers(0, 30))
+def test_both_searches_agree_on_a_capacity(problem: Problem, capacity: int) -> None:
+    spent = budget()
+    found = cpsat.within(problem, capacity, spent)
+    assert not spent.exhausted
+    assert (found is None) == (exact.within(problem, capacity, budget()) is None)
+    if found is not None:
+        validate(problem, found)
+        assert found.arena <= capacity
+
+
+@needs_solver
+def test_a_hard_instance_is_solved() -> None:
+    """150 rectangles without any gap: our own search does not get there in 10 seconds."""
+    problem = problem_of(rectangles(random.Random(1), 150))
+    assert greedy(problem, problem.lower_bound).arena > problem.lower_bound
+    found = smallest(problem, budget(), problem.lower_bound)
+    validate(problem, found)
+    assert found.arena == problem.lower_bound
+    assert found == smallest(problem, budget(), problem.lower_bound)
+
+
+@needs_solver
+def test_no_time_is_no_proof() -> None:
+    problem = problem_of(rectangles(random.Random(1), 150))
+    spent = budget(0)
+    assert cpsat.within(problem, problem.lower_bound, spent) is None
+    assert spent.exhausted
+
+
+def test_without_the_solver_the_own_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpsat, "available", lambda: False)
+    problem = problem_of(rectangles(random.Random(1), 150))
+    found = smallest(problem, budget(0.2))
+    validate(problem, found)
+    assert not found.proved
+
+
+def test_best_fit_takes_the_smallest_gap() -> None:
+    """Gaps of 6 and 3 bytes, and an item of 3 in conflict with what is around them."""
+    sizes = [2, 6, 2, 3, 2, 3]
+    intervals = [(0, 9), (0, 2), (0, 9), (0, 2), (0, 9), (2, 9)]
+    problem = Problem.from_intervals(sizes, [1] * 6, intervals)
+    assert first_fit(problem, range(6)).offsets == (0, 2, 8, 10, 13, 2)
+    assert best_fit(problem, range(6)).offsets == (0, 2, 8, 10, 13, 10)
+
+
+def test_an_empty_problem_is_packed() -> None:
+    assert smallest(Problem.from_intervals([], [], []), budget()) == Placement((), 0, proved=True)
