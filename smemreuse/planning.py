@@ -27,7 +27,7 @@ from smemreuse.model.architectures import (
 from smemreuse.model.expr import Call, Const, Expr
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
-from smemreuse.model.sequence import Linearization, LiveRange, Plan
+from smemreuse.model.sequence import Linearization, LiveRange, Plan, StmtEntry
 from smemreuse.model.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.planner import (
     PACKERS,
@@ -173,7 +173,7 @@ class _Planner:
             live = aggressive_live_ranges(self._kernel.body, sequence)
         else:
             live = live_ranges(sequence.entries)
-        return self.pack(live, policy)
+        return self.pack(live, policy, sequence.entries)
 
     def stock(self) -> Plan:
         """The plan of Apache TVM's merge pass."""
@@ -181,7 +181,7 @@ class _Planner:
         needed = self._align
         self._align = stock_alignments(self._buffers)
         live = {one: found for one, found in model.live.items() if one not in model.unplaced}
-        plan = self.pack(live, "outer", order=model.events)
+        plan = self.pack(live, "outer", model.entries, order=model.events)
         failures = tuple(FAILS + why for why in model.failures)
         align = {one: max(needed[one], self._align[one]) for one in self._buffers}
         return replace(plan, notes=(*plan.notes, *failures), alignments=align)
@@ -263,12 +263,13 @@ class _Planner:
         )
 
     def _from(self, found: Dataflow) -> Plan:
-        return self.pack(found.live, "dataflow", found.concurrent)
+        return self.pack(found.live, "dataflow", found.sequence.entries, found.concurrent)
 
     def pack(
         self,
         live: Mapping[Buffer, LiveRange],
         policy: str,
+        entries: Sequence[StmtEntry],
         concurrent: Iterable[Pair] = (),
         order: Iterable[tuple[Buffer, bool]] | None = None,
     ) -> Plan:
@@ -298,6 +299,7 @@ class _Planner:
             lower_bound_bytes=problem.lower_bound,
             proved=placement.proved,
             notes=notes,
+            entries=entries,
         )
 
     def _problem(
@@ -325,18 +327,24 @@ class _Planner:
         return without_reuse(problem) if self._objective == "none" else problem
 
     def _placed(self, problem: Problem, *, is_stock: bool) -> tuple[Placement, tuple[str, ...]]:
-        """The packer's placement; packer `tvm` may break the problem, as Apache TVM's pass does."""
-        placement = PACKERS[self._packer](problem)
+        """The packer's placement, or that of `best` where it has none that holds.
+
+        Packer `tvm` may break the problem, as Apache TVM's pass does; the stock plan keeps that.
+        Packer `tilelang` knows no conflicts but those of live ranges.
+        """
+        placement: Placement | None = None
         try:
+            placement = PACKERS[self._packer](problem)
             validate(problem, placement)
         except PlanError as broken:
-            if self._packer != "tvm":
+            if self._packer == "best":
                 raise
-            if is_stock:
+            if is_stock and placement is not None:
                 return placement, (f"Apache TVM's pass lays buffers over each other: {broken}",)
             placement = PACKERS["best"](problem)
             validate(problem, placement)
-            return placement, (f"packed by `best`, since packer 'tvm' fails here: {broken}",)
+            why = f"packed by `best`, since packer {self._packer!r} fails here: {broken}"
+            return placement, (why,)
         return placement, ()
 
 

@@ -16,6 +16,7 @@ from smemreuse.analysis.inflight import in_flight
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.locality import Locality
+from smemreuse.analysis.moments import moments
 from smemreuse.analysis.policy import inner
 from smemreuse.analysis.threadflow import ThreadFlow
 from smemreuse.model.expr import Const
@@ -104,10 +105,10 @@ class _Analysis:
 
     def _extend_in_flight(self) -> None:
         found = in_flight(self._kernel.body, self._accesses)
-        positions = dict(self._positions())
+        ends = moments(self._kernel.body, self._sequence.entries).end
         for buffer, waits in found.retired_by.items():
             if buffer in self._live:
-                until = max(positions[wait] for wait in waits)
+                until = max(ends[wait] for wait in waits)
                 reason = Reason(5, "an asynchronous access is waited for only later", waits[-1])
                 self._extend(buffer, self._live[buffer].begin, until, reason)
         for stmt, buffer in found.carried:
@@ -118,23 +119,6 @@ class _Analysis:
         for buffer in found.never_retired & self._live.keys():
             reason = Reason(5, "an asynchronous access is never surely waited for")
             self._extend(buffer, self._live[buffer].begin, len(self._sequence.entries), reason)
-
-    def _positions(self) -> Iterator[tuple[Stmt, int]]:
-        """For each statement, how many entries of the sequence come before its end."""
-        leaves = {
-            entry.stmt: position
-            for position, entry in enumerate(self._sequence.entries)
-            if entry.scope_pair_offset == 0
-        }
-        counter = 0
-        for stmt, is_end in _visits(self._kernel.body):
-            if is_end and stmt in self._spans:
-                counter = self._spans[stmt][1] + 1
-            elif not is_end and stmt in self._spans:
-                counter = self._spans[stmt][0] + 1
-            elif stmt in leaves:
-                counter = leaves[stmt] + 1
-            yield stmt, counter
 
     # Rules 2 and 3 ------------------------------------------------------------------------------
 
@@ -215,12 +199,12 @@ class _Analysis:
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
         """Rule 6: among part of a warp no barrier can stand between two statements."""
-        reason = Reason(6, "no barrier can stand among the threads", stmt)
+        reason = Reason(6, "used where no barrier can stand among the threads", stmt)
         for one, two in combinations(self._buffers(block), 2):
             yield frozenset((one, two)), reason
 
     def _pairs(self, stmt: If, one_arm: Block, other_arm: Block) -> Iterator[tuple[Pair, Reason]]:
-        reason = Reason(4, "arms that threads of one block take at the same time", stmt)
+        reason = Reason(4, "in arms that threads of one block take at the same time", stmt)
         for one in self._buffers(one_arm):
             for two in self._buffers(other_arm):
                 if one is not two:
@@ -250,14 +234,3 @@ _FULL_BARRIERS = ((Const("shared"),), (Const("shared.dyn"),))
 
 def _runs_once(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.extent in (Const(0), Const(1))
-
-
-def _visits(block: Block) -> Iterator[tuple[Stmt, bool]]:
-    """Every statement of a block as it begins, and again (with True) as it ends."""
-    for stmt in block:
-        yield stmt, False
-        nested = nested_blocks(stmt)
-        for inner_block in nested:
-            yield from _visits(inner_block)
-        if nested:
-            yield stmt, True

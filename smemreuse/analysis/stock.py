@@ -48,9 +48,10 @@ class StockModel:
     """Live ranges, their exact order, and why the pass would fail on the kernel, if it would.
 
     Each event is a buffer and whether its range begins. `unplaced` buffers are touched, and get
-    no place in the arena.
+    no place in the arena. `entries` is the pass's linear sequence.
     """
 
+    entries: tuple[StmtEntry, ...]
     live: dict[Buffer, LiveRange]
     events: tuple[tuple[Buffer, bool], ...]
     unplaced: tuple[Buffer, ...]
@@ -70,7 +71,7 @@ def stock_model(kernel: Kernel, scope: str) -> StockModel:
         for buffer, found in ranges.items()
     }
     failures = [*finder.failures, *_placeless(finder.accessed, live, unplaced)]
-    return StockModel(live, events, unplaced, tuple(dict.fromkeys(failures)))
+    return StockModel(tuple(finder.entries), live, events, unplaced, tuple(dict.fromkeys(failures)))
 
 
 def stock_alignments(buffers: Iterable[Buffer]) -> dict[Buffer, int]:

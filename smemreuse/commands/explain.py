@@ -1,59 +1,117 @@
-"""`smemreuse explain FILE A B`: why two buffers may share bytes, or what forbids it."""
+"""`smemreuse explain FILE [A [B]]`: why two buffers may share bytes, or what forbids it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
+from rich.console import RenderableType
 from rich.text import Text
 
-from smemreuse.commands.common import emit_json, emit_tables, format_option, read_subjects
+from smemreuse.commands.common import (
+    emit_json,
+    emit_tables,
+    format_option,
+    note_if_empty,
+    read_subjects,
+)
 from smemreuse.errors import InputError
-from smemreuse.model.kernel import Buffer, unique_names
+from smemreuse.model.kernel import unique_names
+from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
-from smemreuse.report.explain import Explanation
-from smemreuse.report.explain import explain as explain_pair
+from smemreuse.report.explain import Explainer, Explanation
+from smemreuse.report.tables import console, explain_table
 from smemreuse.report.verdicts import findings, verdict_data
 
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.argument("one", metavar="A")
-@click.argument("two", metavar="B")
+@click.argument("buffers", metavar="[A [B]]", nargs=-1)
 @click.option("--kernel", "kernel_name", help="The kernel, where several have such buffers.")
 @format_option
-def explain(file: str, one: str, two: str, kernel_name: str | None, output_format: str) -> None:
-    """Say why buffers A and B may share bytes, or which rule and which statements forbid it."""
-    if one == two:
-        raise InputError(f"{one} always shares its bytes with itself; give two buffers", file=file)
-    explained = []
-    for subject, names in _subjects(file, kernel_name):
-        by_name = {name: buffer for buffer, name in names.items()}
-        if one in by_name and two in by_name:
-            pair = (by_name[one], by_name[two])
-            explained.append((subject, explain_pair(subject.kernel, subject.scope, names, pair)))
-    if not explained:
-        raise _missing(file, one, two, kernel_name)
+def explain(
+    file: str, buffers: tuple[str, ...], kernel_name: str | None, output_format: str
+) -> None:
+    """Say why buffers may share bytes, or which rule and which statements forbid it.
+
+    Of A and B everything is told, and the exit code is 1 if they must not share. Without B, A is
+    held against every other buffer; without both, every pair is listed, with what keeps it apart
+    under the compilers' own rule (`outer`): why nothing is reused.
+    """
+    if len(buffers) > 2:
+        raise InputError(f"at most two buffers, not {len(buffers)}", file=file)
+    if len(set(buffers)) < len(buffers):
+        raise InputError(
+            f"{buffers[0]} always shares its bytes with itself; give two buffers", file=file
+        )
+    found = [one for one in read_subjects([file]) if kernel_name in (None, one.kernel.name)]
+    note_if_empty(found, [file])
+    explained = list(_explained(found, buffers))
+    if buffers and not explained:
+        raise _missing(file, buffers, found, kernel_name)
     if output_format == "json":
-        emit_json("explain", [_entry(subject, found) for subject, found in explained])
+        emit_json("explain", [_entry(each, one) for each, pairs in explained for one in pairs])
+    elif len(buffers) == 2:
+        emit_tables(
+            line for each, pairs in explained for one in pairs for line in _lines(each, one)
+        )
     else:
-        emit_tables(line for subject, found in explained for line in _lines(subject, found))
-    if not all(found.may_share for _, found in explained):
+        emit_tables(line for each, pairs in explained for line in _overview(each, pairs))
+    if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
 
-def _subjects(file: str, kernel_name: str | None) -> Iterator[tuple[Subject, dict[Buffer, str]]]:
-    for subject in read_subjects([file]):
-        if kernel_name in (None, subject.kernel.name):
-            yield subject, unique_names(subject.kernel.allocations(subject.scope))
+def _explained(
+    found: Sequence[Subject], wanted: Sequence[str]
+) -> Iterator[tuple[Subject, list[Explanation]]]:
+    """For each kernel that has the buffers wanted, the pairs with them; all without any."""
+    for subject in found:
+        by_name = {
+            name: buffer
+            for buffer, name in unique_names(subject.kernel.allocations(subject.scope)).items()
+        }
+        if not all(name in by_name for name in wanted):
+            continue
+        explainer = Explainer(subject.kernel, subject.scope)
+        if len(wanted) == 2:
+            yield subject, [explainer.pair((by_name[wanted[0]], by_name[wanted[1]]))]
+        else:
+            pairs = explainer.pairs()
+            yield subject, [one for one in pairs if not wanted or wanted[0] in one.names]
 
 
-def _missing(file: str, one: str, two: str, kernel_name: str | None) -> InputError:
-    there = [name for _, names in _subjects(file, kernel_name) for name in names.values()]
+def _missing(
+    file: str, wanted: Sequence[str], found: Sequence[Subject], kernel_name: str | None
+) -> InputError:
+    there = [
+        name
+        for subject in found
+        for name in unique_names(subject.kernel.allocations(subject.scope)).values()
+    ]
     choices = f"there are {', '.join(there)}" if there else "there are no shared buffers"
     where = f"kernel {kernel_name}" if kernel_name else "one scope of a kernel"
-    return InputError(f"{one} and {two} are not both in {where}; {choices}", file=file)
+    what = " and ".join(wanted)
+    are = "are not both" if len(wanted) == 2 else "is not"
+    return InputError(f"{what} {are} in {where}; {choices}", file=file)
+
+
+def _overview(subject: Subject, pairs: list[Explanation]) -> Iterator[RenderableType]:
+    """What each rule makes of a kernel, and every pair."""
+    plans = [
+        plan_kernel(subject.kernel, subject.scope, policy=one) for one in ("outer", "dataflow")
+    ]
+    for plan in plans:
+        saved = plan.total_bytes - plan.arena_bytes
+        reused = f"{saved:,} bytes are reused" if saved > 0 else "nothing is reused"
+        yield Text(
+            f"{subject.kernel.name} ({subject.scope}), policy {plan.policy}: "
+            f"{plan.arena_bytes:,} of {plan.total_bytes:,} bytes; {reused}"
+        )
+    if pairs:
+        yield explain_table(console(), pairs)
+    else:
+        yield Text("fewer than two buffers are used")
 
 
 def _entry(subject: Subject, found: Explanation) -> dict[str, object]:
@@ -65,7 +123,9 @@ def _entry(subject: Subject, found: Explanation) -> dict[str, object]:
         "live": dict(zip(found.names, found.live, strict=True)),
         "may_share": found.may_share,
         "reasons": list(found.reasons),
+        "forbidden_by": found.forbidden_by,
         "settled": list(found.settled),
+        "outer": found.outer,
         "checker": verdict_data(found.verdict),
     }
 

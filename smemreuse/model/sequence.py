@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from smemreuse.model.expr import Const, Expr
@@ -80,7 +80,8 @@ class Plan:
     each at an expression, and `arena_expr` is then the whole size (None when it is `arena_bytes`).
     Buffers that nothing touches have no offset. `lower_bound_bytes` is the peak live of the
     constant-sized buffers, below which no plan under this policy can go. `concurrent` are pairs
-    that must not share though their ranges do not overlap (rule 4).
+    that must not share though their ranges do not overlap (rule 4). `entries` is the linear
+    sequence whose positions the live ranges count.
     """
 
     scope: str
@@ -98,6 +99,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     concurrent: frozenset[frozenset[Buffer]] = frozenset()
     proved: bool = False
+    entries: Sequence[StmtEntry] = field(default=(), repr=False, compare=False)
 
     @property
     def arena_rounded(self) -> int:

@@ -2,95 +2,196 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.dataflow import Dataflow, Reason, dataflow
+from smemreuse.analysis.linearize import linearize
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.analysis.policy import outer
 from smemreuse.judging import judge_offsets
-from smemreuse.model.kernel import Buffer, Kernel
+from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
+from smemreuse.model.kernel import Buffer, Kernel, Stmt, unique_names
+from smemreuse.model.sequence import LiveRange
 from smemreuse.model.verdict import Verdict
 from smemreuse.planner.problem import align_up
 from smemreuse.report.labels import label
 
 Data = dict[str, object]
+Pair = tuple[Buffer, Buffer]
+
+LIVE_TOGETHER = "live together"
+_KINDS = {
+    2: "loop-carried",
+    4: "concurrent arms",
+    5: "in flight",
+    6: "no barrier can stand",
+    9: "size not known",
+}
+"""What forbids sharing, by rule, in two or three words."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that forbids sharing: a word or two, the rule if it is one's, and a sentence."""
+
+    kind: str
+    rule: int | None
+    text: str
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The static reasons against sharing, and the checker's own verdict on it.
+    """The static causes against sharing, and the checker's own verdict on it.
 
-    `reasons` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
-    only a trace can tell whether mbarriers order the accesses, and it did.
+    `causes` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
+    only a trace can tell whether mbarriers order the accesses, and it did. `outer` says why the
+    rule of today's compilers keeps the two apart, empty where it does not.
     """
 
     names: tuple[str, str]
     live: tuple[tuple[int, int] | None, tuple[int, int] | None]
-    reasons: tuple[str, ...]
+    causes: tuple[Cause, ...]
     settled: tuple[str, ...]
     verdict: Verdict
+    outer: str = ""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(cause.text for cause in self.causes)
 
     @property
     def may_share(self) -> bool:
-        return not self.reasons and self.verdict.sound
+        return not self.causes and self.verdict.sound
+
+    @property
+    def forbidden_by(self) -> str:
+        """The rule and its short name, such as `rule 2: loop-carried`; empty if they may share."""
+        if self.may_share:
+            return ""
+        if not self.causes:
+            return f"the byte trace: {self.verdict.verdict}"
+        first = self.causes[0]
+        return f"rule {first.rule}: {first.kind}" if first.rule else first.kind
 
 
-def explain(
-    kernel: Kernel, scope: str, names: dict[Buffer, str], pair: tuple[Buffer, Buffer]
-) -> Explanation:
-    """Explains one pair of buffers of a kernel and scope."""
-    found = dataflow(kernel, scope)
-    live = tuple(
-        (found.live[buffer].begin, found.live[buffer].end) if buffer in found.live else None
-        for buffer in pair
-    )
-    verdict = _sharing_verdict(kernel, scope, pair)
-    reasons = tuple(_reasons(found, names, pair))
-    settled: tuple[str, ...] = ()
-    if verdict.sound and not _reasons(dataflow(kernel, scope, ordered_by_trace=True), names, pair):
-        reasons, settled = (), reasons
-    return Explanation(
-        (names[pair[0]], names[pair[1]]), (live[0], live[1]), reasons, settled, verdict
-    )
+class Explainer:
+    """Explains pairs of buffers of one kernel and storage scope, analysed once for all of them."""
 
+    def __init__(self, kernel: Kernel, scope: str):
+        self._kernel = kernel
+        self._scope = scope
+        self._buffers = kernel.allocations(scope)
+        self.names = unique_names(self._buffers)
+        self._found = dataflow(kernel, scope)
+        self._touched = live_ranges(self._found.sequence.entries)
 
-def _sharing_verdict(kernel: Kernel, scope: str, pair: tuple[Buffer, Buffer]) -> Verdict:
-    """The checker on a layout in which only the two share: both at 0, the others behind them."""
-    align = alignments(kernel, scope)
-    offsets = {pair[0]: 0, pair[1]: 0}
-    end = max(buffer.size or 0 for buffer in pair)
-    for buffer in kernel.allocations(scope):
-        if buffer not in offsets and buffer.size is not None:
-            offsets[buffer] = align_up(end, align[buffer])
-            end = offsets[buffer] + buffer.size
-    return judge_offsets(kernel, scope, offsets, end, align)
+    @cached_property
+    def _traced(self) -> Dataflow:
+        return dataflow(self._kernel, self._scope, ordered_by_trace=True)
 
+    @cached_property
+    def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
+        """Live ranges under policy outer, and what each scope's entry touches."""
+        entries = linearize(self._kernel, self._scope, outer).entries
+        scopes = [({touch.buffer for touch in one.touched}, _where(one.stmt)) for one in entries]
+        return dict(live_ranges(entries)), scopes
 
-def _reasons(found: Dataflow, names: dict[Buffer, str], pair: tuple[Buffer, Buffer]) -> list[str]:
-    one, two = pair
-    reasons = []
-    concurrent = found.concurrent.get(frozenset(pair))
-    if concurrent is not None:
-        reasons.append(_text(concurrent, f"{names[one]} and {names[two]} are in "))
-    for buffer in pair:
-        if buffer.size is None:
-            reasons.append(f"rule 9: the size of {names[buffer]} is not known")
-    if one in found.live and two in found.live and found.live[one].overlaps(found.live[two]):
+    def pairs(self) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, in program order."""
+        used = (buffer for buffer in self._buffers if buffer in self._found.live)
+        yield from map(self.pair, combinations(used, 2))
+
+    def pair(self, pair: Pair) -> Explanation:
+        one, two = pair
+        live = self._found.live
+        verdict = self._sharing_verdict(pair)
+        causes = tuple(self._causes(self._found, pair))
+        settled: tuple[str, ...] = ()
+        if verdict.sound and self._trace_decides(pair):
+            settled = tuple(cause.text for cause in causes)
+            causes = ()
+        return Explanation(
+            (self.names[one], self.names[two]),
+            (_positions(live.get(one)), _positions(live.get(two))),
+            causes,
+            settled,
+            verdict,
+            self._kept_apart_by_outer(pair),
+        )
+
+    def _trace_decides(self, pair: Pair) -> bool:
+        """Whether what speaks against sharing may be settled by mbarriers, as a plan may assume.
+
+        Plans are tried without rules 4 and 5, and in kernels with mbarriers on the bare ranges.
+        """
+        if not any(self._causes(self._traced, pair)):
+            return True
+        return calls_any(self._kernel.body, (WAIT_PARITY,)) and not self._touched_together(pair)
+
+    def _sharing_verdict(self, pair: Pair) -> Verdict:
+        """The checker on a layout in which only the two share: both at 0, the others behind."""
+        align = alignments(self._kernel, self._scope)
+        offsets = {pair[0]: 0, pair[1]: 0}
+        end = max(buffer.size or 0 for buffer in pair)
+        for buffer in self._buffers:
+            if buffer not in offsets and buffer.size is not None:
+                offsets[buffer] = align_up(end, align[buffer])
+                end = offsets[buffer] + buffer.size
+        return judge_offsets(self._kernel, self._scope, offsets, end, align)
+
+    def _causes(self, found: Dataflow, pair: Pair) -> Iterator[Cause]:
+        """What decides comes first: `forbidden_by` names that."""
+        one, two = pair
+        if self._touched_together(pair):
+            yield self._live_together(found, pair)
+        concurrent = found.concurrent.get(frozenset(pair))
+        if concurrent is not None:
+            yield _cause(concurrent, f"{self.names[one]} and {self.names[two]} are ")
         for buffer in pair:
-            for reason in found.widened[buffer]:
-                reasons.append(_text(reason, f"{names[buffer]}: "))
-        both = max(found.live[one].begin, found.live[two].begin)
-        stmt = found.sequence.entries[both].stmt if both < len(found.sequence.entries) else None
-        where = f" at `{label(stmt)}`{_line(stmt.line)}" if stmt is not None else ""
-        reasons.append(f"live together from position {both} on{where}")
-    return reasons
+            if buffer.size is None:
+                yield Cause(_KINDS[9], 9, f"rule 9: the size of {self.names[buffer]} is not known")
+        if one in found.live and two in found.live and found.live[one].overlaps(found.live[two]):
+            for buffer in pair:
+                for reason in found.widened[buffer]:
+                    yield _cause(reason, f"{self.names[buffer]}: ")
+            if not self._touched_together(pair):
+                yield self._live_together(found, pair)
+
+    def _touched_together(self, pair: Pair) -> bool:
+        """Whether their accesses alone make the two live together, before any rule does."""
+        touched = [self._touched[buffer] for buffer in pair if buffer in self._touched]
+        return len(touched) == 2 and touched[0].overlaps(touched[1])
+
+    def _live_together(self, found: Dataflow, pair: Pair) -> Cause:
+        both = max(found.live[buffer].begin for buffer in pair)
+        entries = found.sequence.entries
+        stmt = entries[both].stmt if both < len(entries) else None
+        where = f" at {_where(stmt)}" if stmt is not None else ""
+        return Cause(LIVE_TOGETHER, None, f"live together from position {both} on{where}")
+
+    def _kept_apart_by_outer(self, pair: Pair) -> str:
+        live, scopes = self._outer
+        if not all(buffer in live for buffer in pair) or not live[pair[0]].overlaps(live[pair[1]]):
+            return ""
+        both = next((where for touched, where in scopes if touched >= set(pair)), None)
+        if both is None:
+            return "their outermost scopes overlap"
+        return f"both are touched in {both}, and it takes them to be live in all of it"
 
 
-def _text(reason: Reason, subject: str) -> str:
-    where = ""
-    if reason.stmt is not None:
-        where = f" in `{label(reason.stmt)}`{_line(reason.stmt.line)}"
-    return f"rule {reason.rule}: {subject}{reason.text}{where}"
+def _positions(live: LiveRange | None) -> tuple[int, int] | None:
+    return None if live is None else (live.begin, live.end)
 
 
-def _line(line: int | None) -> str:
-    return f" (line {line})" if line else ""
+def _cause(reason: Reason, subject: str) -> Cause:
+    where = f" in {_where(reason.stmt)}" if reason.stmt is not None else ""
+    text = f"rule {reason.rule}: {subject}{reason.text}{where}"
+    return Cause(_KINDS[reason.rule], reason.rule, text)
+
+
+def _where(stmt: Stmt) -> str:
+    return f"`{label(stmt)}`" + (f" (line {stmt.line})" if stmt.line else "")

@@ -16,6 +16,7 @@ from smemreuse.model.kernel import Buffer, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.report.data import Subject
+from smemreuse.report.explain import Explanation
 from smemreuse.report.labels import label, node_name
 from smemreuse.report.verdicts import verdict_text
 
@@ -30,7 +31,7 @@ def console() -> Console:
 
 def _table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
     style = box.SIMPLE_HEAD if out.is_terminal else box.ASCII
-    table = Table(title=Text(title), title_justify="left", box=style)
+    table = Table(title=Text(title) if title else None, title_justify="left", box=style)
     for name, justify in columns:
         table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
     return table
@@ -101,6 +102,24 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
             table.add_row(
                 *map(Text, (names[buffer], "-", "-", f"{buffer.size or 0:,}", "", "unused"))
             )
+    return table
+
+
+def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
+    """A row for each pair: whether the two may share, and what forbids it, or forbids it today."""
+    table = _table(
+        out,
+        "",
+        ("buffers", "left"),
+        ("may share", "left"),
+        ("what forbids it", "left"),
+        ("why `outer` keeps them apart", "left"),
+    )
+    for found in pairs:
+        may = Text("yes", style="green") if found.may_share else Text("no", style="yellow")
+        why = found.causes[0].text if found.causes else found.forbidden_by
+        outer = found.outer if found.may_share else ""
+        table.add_row(Text(" and ".join(found.names)), may, Text(why), Text(outer))
     return table
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
+from pathlib import Path
 
+from smemreuse.commands.common import read_subjects
+from smemreuse.judging import judge
+from smemreuse.planning import plan_kernel
+from smemreuse.report.explain import Explainer
 from tests.commands.running import run
 from tests.conftest import DUMPS
 
@@ -63,3 +69,38 @@ def test_kernels_are_told_apart() -> None:
     assert len(json.loads(both.stdout)["kernels"]) == 1
     none = run("explain", dump("two_kernels.sm_80"), "table", "one", "--kernel", "nobody")
     assert none.exit_code == 2
+
+
+def test_every_pair_and_what_outer_makes_of_it() -> None:
+    """Why is nothing reused? One command says it."""
+    result = run("explain", dump("batched_gemm.sm_80"))
+    assert result.exit_code == 0
+    assert "policy outer: 65,536 of 65,536 bytes; nothing is reused" in result.stdout
+    assert "policy dataflow: 32,768 of 65,536 bytes; 32,768 bytes are reused" in result.stdout
+    assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
+    rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
+    assert [row[2].strip() for row in rows] == ["no", "yes"]
+
+
+def test_one_buffer_against_the_others() -> None:
+    data = json.loads(run("explain", dump("batched_gemm.sm_80"), "Cs", "--format", "json").stdout)
+    assert [kernel["buffers"] for kernel in data["kernels"]] == [["As", "Cs"], ["Bs", "Cs"]]
+
+
+def test_three_buffers_are_too_many() -> None:
+    result = run("explain", dump("batched_gemm.sm_80"), "As", "Bs", "Cs")
+    assert result.exit_code == 2
+    assert "at most two buffers, not 3" in result.stderr
+
+
+def test_a_pair_that_a_proved_plan_shares_may_share(dump_path: Path) -> None:
+    for subject in read_subjects([str(dump_path)]):
+        plan = plan_kernel(subject.kernel, subject.scope)
+        if not judge(subject.kernel, plan).sound:
+            continue
+        explainer = Explainer(subject.kernel, subject.scope)
+        for one, two in combinations(plan.offsets, 2):
+            begin = max(plan.offsets[one], plan.offsets[two])
+            ends = [plan.offsets[buffer] + (buffer.size or 0) for buffer in (one, two)]
+            if begin < min(ends):
+                assert explainer.pair((one, two)).may_share

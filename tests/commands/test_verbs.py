@@ -14,6 +14,7 @@ from tests.conftest import DUMPS
 from tests.frontend.texts import LAUNCH, dump, launched
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+WARP_SPECIALIZED = DUMPS / "divergent_arms.sm_80.tir"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -252,3 +253,13 @@ def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_packer_that_knows_no_conflicts_gives_way_and_says_so() -> None:
+    """TileLang's scan takes live ranges alone; the arms of a warp-specialized GEMM are more."""
+    (kernel,) = run_json("plan", "--packer", "tilelang", "--format", "json", WARP_SPECIALIZED)[
+        "kernels"
+    ]
+    assert any(
+        "packed by `best`, since packer 'tilelang' fails" in note for note in kernel["notes"]
+    )

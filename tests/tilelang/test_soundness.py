@@ -12,7 +12,7 @@ from fixtures.kernels import FIXTURES
 from smemreuse.frontend.text import read_dump
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
 from smemreuse.planning import plan_kernel
-from smemreuse.report.explain import explain
+from smemreuse.report.explain import Explainer
 from smemreuse.tilelang.session import Session
 from tests.conftest import DUMPS
 from tests.tilelang.lowering import arena_of, lower
@@ -24,15 +24,12 @@ SCOPE = "shared.dyn"
 UNSYNCED = {"step_branches_unsynced", "while_phases_unsynced"}
 # Sound to share, and not found by the static rules: what a `while` carries is not proved, nor that
 # a copy whose predicate is off writes zeros; and live ranges follow the text, in which the producer
-# of the three groups comes behind their epilogues. That the groups of the persistent GEMM meet
-# before each tile is proved of the whole plan alone.
+# of the three groups comes behind their epilogues.
 NOT_FOUND = {
     ("while_phases", ("first", "second")),
     ("zero_filled_cp_async", ("scratch", "table")),
     ("gemm_three_groups", ("C0", "A0")),
     ("gemm_three_groups", ("C1", "A1")),
-    ("persistent_gemm", ("As", "Cs")),
-    ("persistent_gemm", ("Bs", "Cs")),
 }
 
 UNSAFE = [
@@ -73,8 +70,7 @@ def test_shareable_pairs_are_found(name: str, pair: tuple[str, str]) -> None:
     kernels = kernels_with(name, pair)
     assert kernels
     for kernel, buffers in kernels:
-        names = unique_names(kernel.allocations(SCOPE))
-        explained = explain(kernel, SCOPE, names, (buffers[pair[0]], buffers[pair[1]]))
+        explained = Explainer(kernel, SCOPE).pair((buffers[pair[0]], buffers[pair[1]]))
         assert explained.may_share is ((name, pair) not in NOT_FOUND), explained
 
 

@@ -1,0 +1,72 @@
+"""One axis for every policy's live ranges, with loops and barriers on it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from smemreuse.frontend.text import read_dump
+from smemreuse.model.kernel import Evaluate
+from smemreuse.planning import POLICY_NAMES, plan_kernel
+from smemreuse.report.data import Subject, subjects
+from smemreuse.report.timeline import Timeline
+from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
+
+SOURCE = dump(
+    LAUNCH
+    + BUFFERS
+    + "for i in range(4):\n    As[i] = T.float32(0.0)\n"
+    + 'T.tvm_storage_sync("shared.dyn")\n'
+    + "for i in range(4):\n    Bs[i] = As[i]\n"
+)
+
+
+def all_subjects(path: Path) -> list[Subject]:
+    return subjects(path.name, read_dump(path).kernels)
+
+
+@pytest.mark.parametrize("packer", ["best", "tilelang"])
+def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(packer: str, dump_path: Path) -> None:
+    for each in all_subjects(dump_path):
+        timeline = Timeline(each.kernel, each.scope)
+        for policy in POLICY_NAMES:
+            plan = plan_kernel(each.kernel, each.scope, policy=policy, packer=packer)
+            ranges = timeline.ranges(plan)
+            assert set(ranges) == set(plan.live)
+            for one, two in combinations(ranges, 2):
+                overlap = ranges[one][0] < ranges[two][1] and ranges[two][0] < ranges[one][1]
+                assert overlap == plan.live[one].overlaps(plan.live[two])
+
+
+def test_the_axis_is_inner_s_sequence(dump_path: Path) -> None:
+    for each in all_subjects(dump_path):
+        timeline = Timeline(each.kernel, each.scope)
+        plan = plan_kernel(each.kernel, each.scope, policy="inner")
+        assert timeline.length == len(plan.entries)
+        assert timeline.ranges(plan) == {
+            buffer: (live.begin, live.end) for buffer, live in plan.live.items()
+        }
+
+
+def test_loops_and_barriers_stand_where_they_are() -> None:
+    timeline = Timeline(kernel_of(SOURCE), "shared.dyn")
+    assert [step.depth for step in timeline.steps] == [0, 1, 2, 1, 1, 2, 1, 0]
+    assert [(band.kind, band.begin, band.end) for band in timeline.bands] == [
+        ("loop", 1, 4),
+        ("loop", 4, 7),
+    ]
+    (mark,) = timeline.marks
+    assert (mark.kind, mark.position) == ("barrier", 4)
+    assert isinstance(mark.stmt, Evaluate)
+
+
+def test_outer_s_ranges_are_carried_over_to_the_loops() -> None:
+    kernel = kernel_of(SOURCE)
+    timeline = Timeline(kernel, "shared.dyn")
+    ranges = timeline.ranges(plan_kernel(kernel, "shared.dyn", policy="outer"))
+    assert {timeline.names[buffer]: span for buffer, span in ranges.items()} == {
+        "As": (1, 7),
+        "Bs": (4, 7),
+    }
