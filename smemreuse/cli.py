@@ -14,6 +14,7 @@ from smemreuse.commands.apply import apply
 from smemreuse.commands.check import check
 from smemreuse.commands.compare import compare
 from smemreuse.commands.explain import explain
+from smemreuse.commands.graph import graph
 from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
 from smemreuse.errors import InputError, SmemReuseError
@@ -49,5 +50,5 @@ def main() -> None:
     """
 
 
-for command in (compare, explain, analyze, plan, apply, check, pack):
+for command in (compare, explain, analyze, plan, apply, check, graph, pack):
     main.add_command(command)

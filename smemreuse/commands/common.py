@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 from rich.console import RenderableType
@@ -53,6 +54,24 @@ arch_option = click.option(
     metavar="SM",
     help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
 )
+force_option = click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
+
+
+def write_output(output: str | None, data: bytes, force: bool) -> None:
+    """Writes a file, or standard output for None and `-`; bytes, so that no encoding meddles.
+
+    Raises `InputError` for a file that is there already, unless `force`, or cannot be written.
+    """
+    if output is None or output == "-":
+        click.echo(data, nl=False)
+        return
+    try:
+        with Path(output).open("wb" if force else "xb") as stream:
+            stream.write(data)
+    except FileExistsError:
+        raise InputError("exists already; --force overwrites it", file=output) from None
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=output) from None
 
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:

@@ -8,7 +8,8 @@ import time
 import click
 from rich.console import Console
 
-from smemreuse.commands.table import Table, read_table, write_table
+from smemreuse.commands.common import force_option, write_output
+from smemreuse.commands.table import Table, read_table, table_text
 from smemreuse.planner import Placement, Problem, validate
 from smemreuse.planner.best import smallest
 from smemreuse.planner.exact import Budget
@@ -21,7 +22,7 @@ NODES = 10**9
 @click.argument("file", type=click.Path())
 @click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
 @click.option("-o", "--output", type=click.Path(), help="Where the CSV goes; default: stdout.")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
+@force_option
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),
@@ -39,7 +40,7 @@ def pack(file: str, capacity: int | None, output: str | None, force: bool, secon
     problem = Problem.from_intervals(table.sizes, table.alignments, table.intervals, table.ids)
     placement = _searched(problem, capacity, seconds)
     validate(problem, placement)
-    write_table(table, placement.offsets, output, force)
+    write_output(output, table_text(table, placement.offsets).encode(), force)
     fits = capacity is None or placement.arena <= capacity
     click.echo(_summary(table, problem, placement, capacity), err=True)
     if not fits:

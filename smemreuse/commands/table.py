@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from smemreuse.errors import InputError
 
 REQUIRED = ("id", "lower", "upper", "size")
@@ -55,24 +53,15 @@ def read_table(file: str) -> Table:
     )
 
 
-def write_table(table: Table, offsets: Sequence[int], output: str | None, force: bool) -> None:
-    """The table with an `offset` column, to a file or to standard output."""
+def table_text(table: Table, offsets: Sequence[int]) -> str:
+    """The table as CSV with an `offset` column."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     kept = [index for index, name in enumerate(table.header) if name != OFFSET]
     writer.writerow([*(table.header[index] for index in kept), OFFSET])
     for row, offset in zip(table.rows, offsets, strict=True):
         writer.writerow([*(row[index] for index in kept), offset])
-    if output is None or output == "-":
-        click.echo(stream.getvalue(), nl=False)
-        return
-    try:
-        with Path(output).open("w" if force else "x", encoding="utf-8", newline="") as file:
-            file.write(stream.getvalue())
-    except FileExistsError:
-        raise InputError("exists already; --force overwrites it", file=output) from None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=output) from None
+    return stream.getvalue()
 
 
 def _text(file: str) -> str:

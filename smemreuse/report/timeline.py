@@ -81,8 +81,9 @@ class Timeline:
         return len(self.steps)
 
     def ranges(self, plan: Plan) -> dict[Buffer, Range]:
-        """Where on this axis the buffers of a plan are live."""
-        return self.carried_over(plan.entries, plan.live)
+        """Where on this axis the buffers of a plan are live, in program order."""
+        live = {buffer: plan.live[buffer] for buffer in plan.buffers if buffer in plan.live}
+        return self.carried_over(plan.entries, live)
 
     def carried_over(
         self, entries: Sequence[StmtEntry], live: Mapping[Buffer, LiveRange]

@@ -1,0 +1,102 @@
+"""Which buffers must not share bytes, and by which rule."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import graphviz
+import networkx as nx
+
+from smemreuse.model.kernel import Buffer
+from smemreuse.model.sequence import Plan
+from smemreuse.report.data import Subject
+from smemreuse.report.explain import Explainer
+from smemreuse.report.palette import tint
+
+CONFLICT, SHARED, FREE = "conflict", "shared", "free"
+"""An edge's `kind`: the two must not share; they do in the plan; they may, and do not."""
+
+_LARGEST, _SMALLEST = 2.2, 0.9  # diameters in inches
+_STYLES = {
+    CONFLICT: {"style": "solid", "color": "#444444"},
+    SHARED: {"style": "bold", "color": "#009E73", "fontcolor": "#00694D"},
+    FREE: {"style": "dotted", "color": "#777777", "fontcolor": "#555555"},
+}
+
+
+def interference_graph(subject: Subject, plan: Plan) -> nx.Graph:
+    """A node for each used buffer, by name; an edge for each pair.
+
+    Nodes carry `bytes` (None where symbolic), `offset` and `end` in the plan, and `group`, the
+    number of the set of buffers that share bytes with one another. Edges carry `kind`, `label`,
+    and for shared ones `bytes`.
+    """
+    explainer = Explainer(subject.kernel, subject.scope)
+    names = explainer.names
+    graph: nx.Graph = nx.Graph()
+    for buffer in plan.buffers:
+        if buffer in plan.live:
+            offset = plan.offsets.get(buffer)
+            end = None if offset is None else offset + (buffer.size or 0)
+            graph.add_node(names[buffer], bytes=buffer.size, offset=offset, end=end)
+    by_name = {names[buffer]: buffer for buffer in plan.buffers}
+    for found in explainer.pairs():
+        if not all(name in graph for name in found.names):
+            continue
+        one, two = (by_name[name] for name in found.names)
+        shared = shared_bytes(plan, one, two)
+        if shared:
+            edge = {"kind": SHARED, "label": f"share {shared:,} bytes", "bytes": shared}
+            if not found.may_share:
+                edge["label"] = f"{edge['label']}; {found.forbidden_by}"
+        elif found.may_share:
+            edge = {"kind": FREE, "label": "may share"}
+        else:
+            edge = {"kind": CONFLICT, "label": found.forbidden_by}
+        graph.add_edge(*found.names, **edge)
+    sharing = nx.Graph((one, two) for one, two, kind in graph.edges(data="kind") if kind == SHARED)
+    sharing.add_nodes_from(graph)
+    for number, group in enumerate(nx.connected_components(sharing)):
+        for name in group:
+            graph.nodes[name]["group"] = number
+    return graph
+
+
+def shared_bytes(plan: Plan, one: Buffer, two: Buffer) -> int:
+    """How many bytes of the arena two buffers have in common; 0 for symbolic offsets."""
+    if one not in plan.offsets or two not in plan.offsets:
+        return 0
+    begin = max(plan.offsets[one], plan.offsets[two])
+    return max(0, min(plan.offsets[buffer] + (buffer.size or 0) for buffer in (one, two)) - begin)
+
+
+def sharing_pairs(plan: Plan) -> list[tuple[Buffer, Buffer, int]]:
+    """The pairs that share bytes of the arena, in program order, and how many."""
+    pairs = combinations((buffer for buffer in plan.buffers if buffer in plan.live), 2)
+    found = ((one, two, shared_bytes(plan, one, two)) for one, two in pairs)
+    return [(one, two, count) for one, two, count in found if count]
+
+
+def draw_interference(subject: Subject, plan: Plan, prefix: str, into: graphviz.Digraph) -> None:
+    """Buffers as circles whose area goes by their bytes; one colour for those that share."""
+    graph = interference_graph(subject, plan)
+    largest = max((size or 0 for _, size in graph.nodes(data="bytes")), default=0) or 1
+    ids = {name: f"{prefix}{number}" for number, name in enumerate(graph)}
+    for name, node in graph.nodes(data=True):
+        size = node["bytes"]
+        diameter = max(_SMALLEST, _LARGEST * math.sqrt((size or 0) / largest))
+        where = f"{node['offset']:,} to {node['end']:,}" if node["offset"] is not None else ""
+        lines = (name, "symbolic size" if size is None else f"{size:,} bytes", where)
+        into.node(
+            ids[name],
+            "\n".join(graphviz.escape(line) for line in lines if line),
+            shape="circle",
+            style="filled",
+            fillcolor=tint(node["group"]),
+            width=f"{diameter:.2f}",
+            penwidth="1.5",
+        )
+    for one, two, edge in graph.edges(data=True):
+        style = _STYLES[edge["kind"]]
+        into.edge(ids[one], ids[two], label=f" {edge['label']} ", dir="none", **style)

@@ -1,0 +1,85 @@
+"""The scope tree: the linear sequence as the scopes nest, with offsets and touches."""
+
+from __future__ import annotations
+
+from textwrap import shorten
+
+import graphviz
+import networkx as nx
+
+from smemreuse.model.kernel import For, If, While, unique_names
+from smemreuse.model.sequence import Access, StmtEntry
+from smemreuse.planning import sequence_of
+from smemreuse.report.data import Subject
+from smemreuse.report.labels import label
+from smemreuse.report.palette import tint
+
+_WIDTH = 60
+_ACCESS = {Access.READ: "reads", Access.WRITE: "writes", Access.READ_WRITE: "reads and writes"}
+
+
+def scope_tree(subject: Subject, policy: str) -> nx.DiGraph:
+    """A node for each scope and each leaf that touches something, by position; a tree.
+
+    Nodes carry `text`, `line`, `kind` (loop, branch, scope or leaf), `scope_pair_offset`, and
+    `touches`, sentences such as `reads As`: a scope's are those recorded on its end.
+    """
+    names = unique_names(subject.kernel.allocations(subject.scope))
+    sequence, _ = sequence_of(subject.kernel, subject.scope, policy)
+    tree: nx.DiGraph = nx.DiGraph()
+    parents: list[int] = []
+    for position, entry in enumerate(sequence.entries):
+        if entry.scope_pair_offset < 0:
+            parents.pop()
+            continue
+        touched = sequence.entries[position + entry.scope_pair_offset].touched
+        accesses = dict.fromkeys((_ACCESS[one.access], names[one.buffer]) for one in touched)
+        tree.add_node(
+            position,
+            text=label(entry.stmt),
+            line=entry.stmt.line,
+            kind=_kind(entry),
+            scope_pair_offset=entry.scope_pair_offset,
+            touches=[" ".join(access) for access in accesses],
+        )
+        if parents:
+            tree.add_edge(parents[-1], position)
+        if entry.scope_pair_offset > 0:
+            parents.append(position)
+    return tree
+
+
+def _kind(entry: StmtEntry) -> str:
+    if isinstance(entry.stmt, (For, While)):
+        return "loop"
+    if isinstance(entry.stmt, If):
+        return "branch"
+    return "scope" if entry.scope_pair_offset else "leaf"
+
+
+_FILLS = {"loop": tint(4), "branch": tint(1), "scope": tint(7), "leaf": "white"}
+
+
+def draw_scopes(subject: Subject, policy: str, prefix: str, into: graphviz.Digraph) -> None:
+    """Scopes as boxes from left to right, leaves as ellipses."""
+    tree = scope_tree(subject, policy)
+    # Graphviz lays siblings out from below when it draws from left to right.
+    for position, node in reversed(list(tree.nodes(data=True))):
+        line = f" (line {node['line']})" if node["line"] else ""
+        offset = node["scope_pair_offset"]
+        lines = (
+            f"{position}"
+            + (f" to {position + offset}, offset {offset:+}" if offset else "")
+            + line,
+            shorten(node["text"], _WIDTH, placeholder=" ..."),
+            *node["touches"],
+        )
+        into.node(
+            f"{prefix}{position}",
+            "".join(graphviz.escape(one) + "\\l" for one in lines),
+            shape="box",
+            style="filled" if offset else "filled,rounded",
+            fillcolor=_FILLS[node["kind"]],
+        )
+    for parent, child in reversed(list(tree.edges)):
+        into.edge(f"{prefix}{parent}", f"{prefix}{child}")

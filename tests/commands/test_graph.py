@@ -1,0 +1,135 @@
+"""`graph`: DOT text everywhere, pictures where Graphviz is installed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from smemreuse.commands.common import read_subjects
+from smemreuse.planning import plan_kernel
+from smemreuse.report.data import Subject
+from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
+from smemreuse.report.graphs.interference import CONFLICT, SHARED
+from tests.commands.running import run
+from tests.conftest import DUMPS
+from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
+
+BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+TWO_KERNELS = DUMPS / "two_kernels.sm_80.tir"
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+
+
+def subject(path: Path) -> Subject:
+    return read_subjects([str(path)])[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_dump_has_every_graph(kind: str, dump_path: Path) -> None:
+    result = run("graph", dump_path, "--kind", kind, "--format", "dot")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("digraph smemreuse {")
+
+
+@pytest.mark.parametrize("policy", ["outer", "inner", "dataflow"])
+def test_lifetimes_mark_gen_kill_loops_and_waits(policy: str) -> None:
+    text = run("graph", BATCHED, "--format", "dot", "--policy", policy).stdout
+    assert text.count("gen") == text.count("kill") == 3
+    assert text.count("wait: ptx_wait_group") == 2
+    assert text.count("ROWSPAN") == 19, "one for each loop"
+
+
+def test_interference_names_the_rule_and_the_shared_bytes() -> None:
+    found = subject(BATCHED)
+    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
+    assert graph.nodes["As"] == {"bytes": 16384, "offset": 0, "end": 16384, "group": 0}
+    assert graph.edges["As", "Bs"] == {"kind": CONFLICT, "label": "live together"}
+    assert graph.edges["As", "Cs"] == {
+        "kind": SHARED,
+        "label": "share 16,384 bytes",
+        "bytes": 16384,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "words"),
+    [
+        ("divergent_arms.sm_80", ("left", "right"), "rule 4: concurrent arms"),
+        ("scratch_before_carried.sm_80", ("scratch", "carried"), "rule 2: loop-carried"),
+        ("cp_async_past_loop.sm_80", ("stage", "scratch"), "rule 5: in flight"),
+    ],
+)
+def test_the_rule_that_forbids_it(name: str, pair: tuple[str, str], words: str) -> None:
+    found = subject(DUMPS / f"{name}.tir")
+    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
+    assert graph.edges[pair]["label"] == words
+
+
+def test_the_scope_tree_has_the_offsets_and_touches_of_the_policy() -> None:
+    tree = scope_tree(subject(BATCHED), "outer")
+    (root,) = (node for node, parents in tree.in_degree() if parents == 0)
+    (batches,) = tree.successors(root)
+    assert tree.nodes[batches]["text"] == "for b in serial(4)"
+    assert sorted(tree.nodes[batches]["touches"]) == [
+        "reads As",
+        "reads Bs",
+        "reads Cs",
+        "writes As",
+        "writes Bs",
+        "writes Cs",
+    ]
+    inner = scope_tree(subject(BATCHED), "inner")
+    assert inner.nodes[1]["touches"] == []
+    assert inner.nodes[1]["scope_pair_offset"] == 47
+
+
+def test_one_kernel_of_several() -> None:
+    both = run("graph", TWO_KERNELS, "--format", "dot").stdout
+    assert both.count("subgraph cluster_") == 2
+    name = subject(TWO_KERNELS).kernel.name
+    one = run("graph", TWO_KERNELS, "--format", "dot", "--kernel", name).stdout
+    assert one.count("subgraph cluster_") == 1
+    missing = run("graph", TWO_KERNELS, "--format", "dot", "--kernel", "nobody")
+    assert (missing.exit_code, name in missing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@needs_dot
+def test_names_that_mean_something_to_graphviz(kind: str) -> None:
+    """A colon is a port, a bracket is a tag, and a backslash is an escape."""
+    text = dump(LAUNCH + BUFFERS + "for i in range(4):\n    As[i] = Bs[i]\n")
+    kernel = kernel_of(text)
+    for number, allocation in enumerate(kernel.allocations()):
+        object.__setattr__(allocation, "name", f'a:<b>"\\N{number}')
+    graph = draw(kind, [Subject("k.tir", kernel, "shared.dyn")], "dataflow")
+    root = ElementTree.fromstring(render(graph, "svg", kind, "dataflow"))
+    assert any('a:<b>"\\N0' in "".join(node.itertext()) for node in root.iter())
+
+
+@needs_dot
+@pytest.mark.parametrize("kind", KINDS)
+def test_pictures(kind: str, tmp_path: Path) -> None:
+    svg, png, page = (tmp_path / f"out.{each}" for each in ("svg", "png", "html"))
+    for path in (svg, png, page):
+        result = run("graph", BATCHED, "--kind", kind, "--format", path.suffix[1:], "-o", path)
+        assert result.exit_code == 0
+    assert ElementTree.fromstring(svg.read_bytes()).tag.endswith("svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert page.read_text().count("<svg") == 1
+    again = run("graph", BATCHED, "--kind", kind, "--format", "svg", "-o", svg)
+    assert (again.exit_code, "--force" in again.stderr) == (2, True)
+
+
+def test_without_dot_the_text_works_and_pictures_say_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run("graph", BATCHED, "--format", "dot").exit_code == 0
+    for picture in ("svg", "png", "html"):
+        result = run("graph", BATCHED, "--format", picture, "-o", tmp_path / "out")
+        assert result.exit_code == 2
+        assert result.stderr.count("\n") == 1
+        assert "apt-get install graphviz" in result.stderr
+        assert not (tmp_path / "out").exists()
