@@ -17,6 +17,7 @@ from smemreuse.commands.explain import explain
 from smemreuse.commands.graph import graph
 from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
+from smemreuse.commands.report import report
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.depth import TOO_DEEP
 
@@ -50,5 +51,5 @@ def main() -> None:
     """
 
 
-for command in (compare, explain, analyze, plan, apply, check, graph, pack):
+for command in (compare, explain, analyze, plan, apply, check, graph, report, pack):
     main.add_command(command)

@@ -75,7 +75,7 @@ def compare_entry(subject: Subject, plans: Sequence[Plan]) -> Data:
     """One kernel of `smemreuse.compare/1`: the same buffers under several policies."""
     names = unique_names(tuple(plans[0].buffers))
     return {
-        **_heading(subject),
+        **heading(subject),
         "buffers": buffers_data(subject, plans[0]),
         "total_bytes": plans[0].total_bytes,
         "kept_apart": kept_apart(subject.kernel),
@@ -88,7 +88,7 @@ def compare_entry(subject: Subject, plans: Sequence[Plan]) -> Data:
 def plan_entry(subject: Subject, plan: Plan) -> Data:
     """One kernel of `smemreuse.plan/1`."""
     return {
-        **_heading(subject),
+        **heading(subject),
         "policy": plan.policy,
         "packer": plan.packer,
         "objective": plan.objective,
@@ -104,7 +104,7 @@ def analyze_entry(
     """One kernel of `smemreuse.analyze/1`."""
     names = unique_names(subject.kernel.allocations(subject.scope))
     return {
-        **_heading(subject),
+        **heading(subject),
         "policy": policy,
         "sequence": [
             {
@@ -123,7 +123,7 @@ def analyze_entry(
     }
 
 
-def _heading(subject: Subject) -> Data:
+def heading(subject: Subject) -> Data:
     return {
         "file": subject.file,
         "name": subject.kernel.name,

@@ -1,0 +1,46 @@
+"""`smemreuse report FILE... -o report.html`: every kernel on one interactive page."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.progress import track
+
+from smemreuse.commands.common import (
+    arch_option,
+    force_option,
+    note_if_empty,
+    objective_option,
+    packer_option,
+    read_subjects,
+    write_output,
+)
+from smemreuse.model.architectures import Architecture
+from smemreuse.report.page import report_page
+from smemreuse.report.view import kernel_view
+
+
+@click.command()
+@click.argument("files", type=click.Path(), nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
+@force_option
+@packer_option
+@objective_option
+@arch_option
+def report(
+    files: tuple[str, ...],
+    output: str,
+    force: bool,
+    packer: str,
+    objective: str,
+    arch: Architecture | None,
+) -> None:
+    """Write a self-contained page: a memory map of each kernel, with the policies to switch."""
+    found = [one for one in read_subjects(files) if one.kernel.allocations(one.scope)]
+    note_if_empty(found, files)
+    to_stderr = Console(stderr=True)
+    steps = track(
+        found, "analysing", console=to_stderr, transient=True, disable=not to_stderr.is_terminal
+    )
+    views = [kernel_view(subject, packer, objective, arch) for subject in steps]
+    write_output(output, report_page(views).encode(), force)

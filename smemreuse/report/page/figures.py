@@ -1,0 +1,193 @@
+"""Memory maps as Plotly figures: program order across, bytes upwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import shorten
+from typing import Any
+
+from plotly.subplots import make_subplots
+
+from smemreuse.report.palette import tint
+
+View = Mapping[str, Any]
+
+_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
+"""A second cue beside the colour."""
+
+_INK = "#111111"
+_LINE = "#888888"
+_BANDS = {"loop": tint(4), "branch": tint(1)}
+_HEIGHT, _BAND_HEIGHT = 380, 22  # pixels
+_WIDTH, _CHARACTER, _LEGIBLE = 1000, 6.5, 8
+"""Pixels of the map and of a character in it, about; fewer characters than that say nothing."""
+
+
+def memory_map(view: View, policy: str) -> Any:
+    """The figure of one policy as JSON-ready data with `data` and `layout`.
+
+    One bar for each buffer, its name in `customdata`. Arena and lower bound are lines across,
+    barriers and waits lines upwards, and below lie the loops and branches as nested bands. The
+    vertical axis is the same for every policy of a kernel.
+    """
+    plan = view["policies"][policy]
+    depth = 1 + max((band["depth"] for band in view["bands"]), default=-1)
+    height = _HEIGHT + depth * _BAND_HEIGHT
+    figure = make_subplots(
+        rows=2,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.02,
+        row_heights=[_HEIGHT, max(1, depth * _BAND_HEIGHT)],
+    )
+    _buffers(figure, view, plan)
+    _bands(figure, view)
+    top = max(view["side_by_side"]["bytes"], plan["arena_bytes"], 1)
+    _levels(figure, view, plan, top)
+    _peak(figure, plan)
+    for mark in view["marks"]:
+        dash = "solid" if mark["kind"] == "barrier" else "dot"
+        figure.add_vline(
+            mark["position"], row=1, col=1, line={"color": _LINE, "width": 1.5, "dash": dash}
+        )
+    figure.update_layout(
+        barmode="overlay",
+        bargap=0,
+        showlegend=False,
+        height=height,
+        margin={"l": 80, "r": 20, "t": 20, "b": 50},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hovermode="closest",
+        dragmode="pan",
+    )
+    ticks = {"tickformat": ",d", "dtick": _tick(top)}
+    figure.update_yaxes(range=[0, 1.12 * top], title="bytes", row=1, col=1, **ticks)
+    figure.update_yaxes(visible=False, range=[-max(depth, 1), 0], fixedrange=True, row=2, col=1)
+    figure.update_xaxes(range=[0, max(1, len(view["steps"]))], zeroline=False)
+    figure.update_xaxes(title="position in program order", row=2, col=1)
+    return figure.to_plotly_json()
+
+
+def _buffers(figure: Any, view: View, plan: View) -> None:
+    number = {buffer["name"]: index for index, buffer in enumerate(view["buffers"])}
+    for one in plan["rectangles"]:
+        index = number[one["name"]]
+        pattern = {
+            "shape": _PATTERNS[index % len(_PATTERNS)],
+            "fgcolor": _INK,
+            "fgopacity": 0.25,
+            "size": 9,
+        }
+        figure.add_bar(
+            x=[(one["begin"] + one["end"]) / 2],
+            width=[one["end"] - one["begin"]],
+            y=[one["bytes"]],
+            base=[one["offset"]],
+            name=escape(one["name"]),
+            customdata=[one["name"]],
+            text=[escape(one["name"])],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"color": _INK, "size": 13},
+            marker={
+                "color": tint(index, 0.6),
+                "line": {"color": _INK, "width": 1},
+                "pattern": pattern,
+            },
+            hovertemplate=_template(_hover(view, one)),
+            row=1,
+            col=1,
+        )
+
+
+def _hover(view: View, one: View) -> str:
+    """What the pointer shows on a buffer."""
+    begin, end = one["begin"], one["end"]
+    lines = (
+        f"<b>{escape(one['name'])}</b>: {one['bytes']:,} bytes",
+        f"offset {one['offset']:,} to {one['offset'] + one['bytes']:,}",
+        f"live at positions {begin} to {end - 1}",
+        f"gen: {_statement(view['steps'], begin)}",
+        f"kill: {_statement(view['steps'], end - 1)}",
+    )
+    return "<br>".join(lines)
+
+
+def _statement(steps: Sequence[View], position: int) -> str:
+    step = steps[position]
+    line = f" (line {step['line']})" if step["line"] else ""
+    return escape(shorten(step["text"], 60, placeholder=" ...")) + line
+
+
+def _levels(figure: Any, view: View, plan: View, top: int) -> None:
+    """The arena, the lower bound where it is less, and the limit of a block where it is near."""
+    arena, bound, limit = plan["arena_bytes"], plan["lower_bound_bytes"], view["arch"]["per_block"]
+    levels = [(arena, "solid", f"arena {arena:,}")]
+    if bound < arena:
+        levels.append((bound, "dash", f"lower bound {bound:,}"))
+    if limit <= 1.1 * top:
+        levels.append(
+            (limit, "longdashdot", f"limit of a block on {view['arch']['name']} {limit:,}")
+        )
+    for value, dash, text in levels:
+        figure.add_hline(
+            value,
+            row=1,
+            col=1,
+            line={"color": _LINE, "width": 2, "dash": dash},
+            annotation={"text": text, "xanchor": "left", "yanchor": "bottom"},
+            annotation_position="top left",
+        )
+
+
+def _peak(figure: Any, plan: View) -> None:
+    """An arrow at the first position where the most bytes are live."""
+    peak = plan["peak"]
+    live = [one for one in plan["rectangles"] if one["name"] in peak["buffers"]]
+    figure.add_annotation(
+        x=peak["position"] + 0.5,
+        y=max((one["offset"] + one["bytes"] for one in live), default=0),
+        text=f"peak {peak['bytes']:,}",
+        ax=40,
+        ay=-32,
+        arrowcolor=_LINE,
+        row=1,
+        col=1,
+    )
+
+
+def _tick(top: int) -> int:
+    """A power of two of bytes, so that there are four to eight ticks."""
+    return 1 << max(0, top.bit_length() - 3)
+
+
+def _bands(figure: Any, view: View) -> None:
+    for band in view["bands"]:
+        line = f" (line {band['line']})" if band["line"] else ""
+        text = shorten(band["text"], 60, placeholder=" ...") + line
+        width = band["end"] - band["begin"]
+        room = _WIDTH * width / max(1, len(view["steps"])) / _CHARACTER
+        shown = text if len(text) <= room else shorten(text, int(room), placeholder="...")
+        figure.add_bar(
+            x=[(band["begin"] + band["end"]) / 2],
+            width=[width],
+            y=[-0.9],
+            base=[-band["depth"]],
+            text=[escape(shown) if room >= _LEGIBLE else ""],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"color": _INK, "size": 11},
+            marker={"color": _BANDS[band["kind"]], "line": {"color": _LINE, "width": 0.5}},
+            hovertemplate=_template(f"{band['kind']}: {escape(text)}"),
+            row=2,
+            col=1,
+        )
+
+
+def _template(text: str) -> str:
+    """A hover text as it stands: Plotly would read braces behind a percent sign."""
+    return text.replace("%{", "% {") + "<extra></extra>"

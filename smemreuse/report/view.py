@@ -1,0 +1,180 @@
+"""All that a report shows of one kernel, as plain JSON-ready data.
+
+Whatever draws it, a page or a terminal, needs no analysis and no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from smemreuse.judging import judge
+from smemreuse.model.architectures import (
+    ARCHITECTURES,
+    DEFAULT_ARCH,
+    WARP,
+    Architecture,
+    target_architecture,
+    threads_of,
+)
+from smemreuse.model.expr import format_expr
+from smemreuse.model.kernel import Buffer
+from smemreuse.model.sequence import Plan
+from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
+from smemreuse.report.data import Data, Subject, buffers_data, heading, placement_data
+from smemreuse.report.explain import Explainer, Explanation
+from smemreuse.report.graphs.interference import sharing_pairs
+from smemreuse.report.labels import label
+from smemreuse.report.timeline import Band, Mark, Range, Timeline, step_text
+from smemreuse.report.verdicts import verdict_data
+
+
+def kernel_view(
+    subject: Subject, packer: str, objective: str, arch: Architecture | None = None
+) -> Data:
+    """One kernel and scope: its program order, its buffers, each policy's plan, and every pair.
+
+    Positions count the entries of policy inner's linear sequence, for every policy; sizes, offsets
+    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
+    """
+    arch = arch or target_architecture(subject.kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    timeline = Timeline(subject.kernel, subject.scope)
+    occupancy = _Occupancy(subject, arch)
+    plans = {
+        policy: plan_kernel(
+            subject.kernel,
+            subject.scope,
+            **PlanOptions(policy=policy, packer=packer, objective=objective),
+            arch=arch,
+        )
+        for policy in POLICY_NAMES
+    }
+    some_plan = plans[POLICY_NAMES[0]]
+    side_by_side = plan_kernel(subject.kernel, subject.scope, objective="none").arena_rounded
+    return {
+        **heading(subject),
+        "arch": {"name": arch.name, "per_block": arch.per_block, "per_sm": arch.per_sm},
+        "threads": threads_of(subject.kernel),
+        "beside_the_arena": fixed_bytes(subject.kernel, subject.scope),
+        "steps": [
+            {
+                "text": step_text(step),
+                "depth": step.depth,
+                "line": step.stmt.line,
+                "touches": {
+                    timeline.names[buffer]: access.value for buffer, access in step.touches.items()
+                },
+            }
+            for step in timeline.steps
+        ],
+        "bands": [_band(band) for band in timeline.bands],
+        "marks": [_mark(mark) for mark in timeline.marks],
+        "buffers": buffers_data(subject, some_plan),
+        "side_by_side": {"bytes": side_by_side, **occupancy.of(side_by_side)},
+        "policies": {
+            policy: _policy(subject, plan, timeline, occupancy) for policy, plan in plans.items()
+        },
+        "pairs": [_pair(found) for found in Explainer(subject.kernel, subject.scope).pairs()],
+    }
+
+
+class _Occupancy:
+    """Blocks per SM of one kernel, by the bytes of one scope's arena."""
+
+    def __init__(self, subject: Subject, arch: Architecture):
+        self._arch = arch
+        self._beside = fixed_bytes(subject.kernel, subject.scope)
+        self._threads = threads_of(subject.kernel) or WARP
+
+    def of(self, arena: int) -> Data:
+        blocks = self._arch.resident_blocks(arena + self._beside, self._threads)
+        return {"blocks": blocks, "fits": blocks > 0}
+
+
+def _band(band: Band) -> Data:
+    return {
+        "kind": band.kind,
+        "begin": band.begin,
+        "end": band.end,
+        "depth": band.depth,
+        "text": label(band.stmt),
+        "line": band.stmt.line,
+    }
+
+
+def _mark(mark: Mark) -> Data:
+    return {
+        "kind": mark.kind,
+        "position": mark.position,
+        "text": label(mark.stmt),
+        "line": mark.stmt.line,
+    }
+
+
+def _policy(subject: Subject, plan: Plan, timeline: Timeline, occupancy: _Occupancy) -> Data:
+    ranges = timeline.ranges(plan)
+    names = timeline.names
+    symbolic = plan.symbolic_offsets.items()
+    return {
+        **placement_data(plan),
+        **verdict_data(judge(subject.kernel, plan)),
+        "notes": list(plan.notes),
+        **({} if plan.arena_expr is not None else occupancy.of(plan.arena_rounded)),
+        "rectangles": [
+            {
+                "name": names[buffer],
+                "begin": begin,
+                "end": end,
+                "offset": plan.offsets[buffer],
+                "bytes": buffer.size or 0,
+            }
+            for buffer, (begin, end) in ranges.items()
+            if buffer in plan.offsets
+        ],
+        "symbolic": [
+            {"name": names[buffer], "offset": format_expr(offset)} for buffer, offset in symbolic
+        ],
+        "peak": _peak(ranges, names),
+        "shared": [
+            {"buffers": [names[one], names[two]], "bytes": count}
+            for one, two, count in sharing_pairs(plan)
+        ],
+    }
+
+
+def _peak(ranges: Mapping[Buffer, Range], names: Mapping[Buffer, str]) -> Data:
+    """The first positions at which the most bytes are live, and what is live there."""
+    begins = sorted({begin for begin, _ in ranges.values()})
+    best: Data = {"position": 0, "bytes": 0, "buffers": []}
+    most = 0
+    for position in begins:
+        live = [one for one, (begin, end) in ranges.items() if begin <= position < end]
+        total = sum(buffer.size or 0 for buffer in live)
+        if total > most:
+            most = total
+            best = {
+                "position": position,
+                "bytes": total,
+                "buffers": [names[buffer] for buffer in live],
+            }
+    return best
+
+
+def _pair(found: Explanation) -> Data:
+    return {
+        "buffers": list(found.names),
+        "may_share": found.may_share,
+        "forbidden_by": found.forbidden_by,
+        "reasons": list(found.reasons),
+        "settled": list(found.settled),
+        "outer": found.outer,
+        "verdict": found.verdict.verdict,
+        "witnesses": _witnesses(found),
+    }
+
+
+def _witnesses(found: Explanation) -> Sequence[str]:
+    """What the byte trace says against sharing, first the proofs."""
+    violations = [
+        f"rule {violation.rule}: {violation.witness}" for violation in found.verdict.violations
+    ]
+    return [*violations, *(f"not covered: {reason}" for reason in found.verdict.uncovered)]
