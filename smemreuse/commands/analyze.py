@@ -15,6 +15,8 @@ from smemreuse.commands.common import (
 from smemreuse.planning import sequence_of
 from smemreuse.report.data import analyze_entry
 from smemreuse.report.tables import analyze_table, console
+from smemreuse.report.terminal import drawn_lifetimes
+from smemreuse.report.timeline import Timeline
 
 
 @click.command()
@@ -30,4 +32,9 @@ def analyze(file: str, policy: str, output_format: str) -> None:
         emit_json("analyze", [analyze_entry(*row) for row in rows])
     else:
         out = console()
-        emit_tables(analyze_table(out, *row) for row in rows)
+        for subject, _, sequence, ranges in rows:
+            timeline = Timeline(subject.kernel, subject.scope)
+            emit_tables([analyze_table(out, subject, policy, sequence, ranges)])
+            if ranges:
+                placed = timeline.carried_over(sequence.entries, ranges)
+                emit_tables([drawn_lifetimes(out, placed, timeline)])

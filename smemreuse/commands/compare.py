@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from rich.text import Text
 
 from smemreuse.commands.common import (
     arch_option,
@@ -21,7 +22,12 @@ from smemreuse.model.verdict import Verdict
 from smemreuse.planning import POLICY_NAMES, checked_options, plan_kernel
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console
+from smemreuse.report.terminal import drawn_plans
+from smemreuse.report.timeline import Timeline
 from smemreuse.report.verdicts import verdict_data
+
+MOST_MAPS = 4
+"""Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
 
 Row = tuple[Subject, list[tuple[Plan, Verdict]]]
 
@@ -46,7 +52,13 @@ def compare(
     if output_format == "json":
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
-        emit_tables([compare_table(console(), rows)])
+        out = console()
+        emit_tables([compare_table(out, rows)])
+        drawn = [(subject, judged) for subject, judged in rows if judged[0][0].offsets]
+        for subject, judged in drawn if len(rows) <= MOST_MAPS else []:
+            timeline = Timeline(subject.kernel, subject.scope)
+            title = Text(f"{subject.kernel.name} ({subject.scope})")
+            emit_tables([title, drawn_plans(out, [plan for plan, _ in judged], timeline)])
 
 
 def _row(subject: Subject, packer: str, objective: str, arch: Architecture | None) -> Row:

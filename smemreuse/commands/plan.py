@@ -20,6 +20,8 @@ from smemreuse.model.architectures import Architecture
 from smemreuse.planning import checked_options, plan_kernel
 from smemreuse.report.data import plan_entry
 from smemreuse.report.tables import console, plan_table
+from smemreuse.report.terminal import drawn_plan
+from smemreuse.report.timeline import Timeline
 
 
 @click.command()
@@ -50,4 +52,6 @@ def plan(
     else:
         out = console()
         for subject, made in plans:
-            emit_tables([plan_table(out, subject, made), *map(Text, made.notes)])
+            timeline = Timeline(subject.kernel, subject.scope)
+            drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
+            emit_tables([plan_table(out, subject, made), *drawn, *map(Text, made.notes)])
