@@ -1,4 +1,6 @@
-"""Write the GPU results into README.md, between its markers, from docs/results/h200*.json.
+"""Write the GPU results into README.md and docs/results.md, between their markers.
+
+They come from docs/results/h200*.json.
 
 python scripts/render_results.py [--check]
 """
@@ -14,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "h200.json"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 
 Run = Mapping[str, Any]
@@ -25,6 +28,16 @@ SOUNDNESS_MERGES = (
     "smemreuse inner",
     "smemreuse dataflow",
 )
+HEADLINES = (
+    ("gemm", "large"),
+    ("batched_gemm", "large"),
+    ("batched_gemm", "wide"),
+    ("stream_k", "large"),
+    ("mmha_decode", "tile128"),
+    ("mmha_decode", "tile256_free"),
+)
+SUMMARY_MERGES = (*SOUNDNESS_MERGES, "smemreuse occupancy")
+HEADLINE_MERGES = ("TileLang default", "smemreuse dataflow", "smemreuse occupancy")
 TVM_MERGES = ("side by side", "TVM default", "smemreuse outer", "smemreuse dataflow")
 
 
@@ -48,6 +61,27 @@ def tvm_table(runs: Sequence[Run]) -> str:
     """The kernels for Apache TVM: bytes, and what went wrong under each merge."""
     rows = _rows(runs, lambda run: (f"`{run['fixture']}` {run['config']}",))
     return _table(("kernel",), TVM_MERGES, rows, _soundness_cell)
+
+
+def summary_table(runs: Sequence[Run], merges: Sequence[str]) -> str:
+    """For each merge on how many kernels a launch gave a wrong result."""
+    lines = ["| merge | kernels with wrong results |", "|---|---|"]
+    for merge in merges:
+        own = [run for run in runs if run["merge"] == merge and not run["launch_error"]]
+        wrong = {run["fixture"] for run in own if not run["correct"]}
+        lines.append(f"| {merge} | {len(wrong)} of {len({run['fixture'] for run in own})} |")
+    return "\n".join(lines) + "\n"
+
+
+def headline_table(runs: Sequence[Run]) -> str:
+    """A few of the timed kernels, under the compiler's default and under ours."""
+    wanted = [
+        run
+        for run in runs
+        if (run["fixture"], run["config"]) in HEADLINES and run["lowering"] == "plain"
+    ]
+    rows = _rows(wanted, lambda run: (f"`{run['fixture']}` {run['config']}",))
+    return _table(("kernel",), HEADLINE_MERGES, rows, _speed_cell)
 
 
 def _rows(runs: Sequence[Run], key: Callable[[Run], Row]) -> dict[Row, dict[str, Run]]:
@@ -95,34 +129,39 @@ def machine(data: Mapping[str, Any], compiler: str, key: str) -> str:
     )
 
 
-def filled(readme: str) -> str:
-    """README.md with the text between each pair of markers made anew, from the results."""
+def filled(text: str) -> str:
+    """A page with the text between each pair of markers that it has made anew."""
     data, tvm = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS))
     parts = {
         "machine": machine(data, "TileLang", "tilelang"),
+        "summary": summary_table(data["runs"], SUMMARY_MERGES),
+        "headline": headline_table(data["runs"]),
         "soundness": soundness_table(data["runs"]),
         "speed": speed_table(data["runs"]),
         "tvm-machine": machine(tvm, "Apache TVM", "apache-tvm"),
+        "tvm-summary": summary_table(tvm["runs"], TVM_MERGES),
         "tvm": tvm_table(tvm["runs"]),
     }
-    for name, text in parts.items():
+    for name, made in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-        head, rest = readme.split(begin)
-        readme = head + begin + text + end + rest.split(end)[1]
-    return readme
+        if begin in text:
+            head, rest = text.split(begin)
+            text = head + begin + made + end + rest.split(end)[1]
+    return text
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     options = parser.parse_args()
-    readme = ROOT / "README.md"
-    before = readme.read_text()
-    after = filled(before)
-    if options.check:
-        return int(before != after)
-    readme.write_text(after)
-    return 0
+    stale = False
+    for page in PAGES:
+        before = page.read_text()
+        after = filled(before)
+        stale = stale or before != after
+        if not options.check:
+            page.write_text(after)
+    return int(stale and options.check)
 
 
 if __name__ == "__main__":

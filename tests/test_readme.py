@@ -28,7 +28,7 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     found = commands()
     assert {arguments[0] for arguments in found} == {
-        *("compare", "explain", "analyze", "plan", "apply", "check", "pack")
+        *("compare", "explain", "analyze", "plan", "apply", "check", "graph", "report", "pack")
     }
     for arguments in found:
         result = run(*arguments)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from scripts.make_pictures import browser as chromium
 from smemreuse.commands.common import read_subjects
 from smemreuse.report.page import report_page
 from smemreuse.report.page.figures import memory_map
@@ -24,14 +25,9 @@ if TYPE_CHECKING:
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 CARRIED = DUMPS / "scratch_before_carried.sm_80.tir"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="Chromium or its driver is not installed"
-)
-FLAGS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--window-size=1280,1400",
+    not all(map(shutil.which, ("chromium", "chromedriver"))),
+    reason="Chromium or its driver is not installed",
 )
 
 
@@ -87,17 +83,8 @@ def test_the_page_is_written_once(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    yield driver
-    driver.quit()
+    with chromium(1280, 1400) as driver:
+        yield driver
 
 
 @pytest.fixture

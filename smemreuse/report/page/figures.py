@@ -138,8 +138,8 @@ def _levels(figure: Any, view: View, plan: View, top: int) -> None:
             row=1,
             col=1,
             line={"color": _LINE, "width": 2, "dash": dash},
-            annotation={"text": text, "xanchor": "left", "yanchor": "bottom"},
-            annotation_position="top left",
+            annotation={"text": text, "xanchor": "right", "yanchor": "bottom"},
+            annotation_position="top right",
         )
 
 
