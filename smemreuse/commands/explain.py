@@ -102,11 +102,13 @@ def _overview(subject: Subject, pairs: list[Explanation]) -> Iterator[Renderable
         plan_kernel(subject.kernel, subject.scope, policy=one) for one in ("outer", "dataflow")
     ]
     for plan in plans:
-        saved = plan.total_bytes - plan.arena_bytes
-        reused = f"{saved:,} bytes are reused" if saved > 0 else "nothing is reused"
+        used = sum(buffer.size or 0 for buffer in plan.offsets)
+        reused = used - plan.arena_bytes
+        what = f"{reused:,} bytes are reused" if reused > 0 else "nothing is reused"
+        symbolic = ", those of symbolic size apart" if plan.symbolic_offsets else ""
         yield Text(
             f"{subject.kernel.name} ({subject.scope}), policy {plan.policy}: "
-            f"{plan.arena_bytes:,} of {plan.total_bytes:,} bytes; {reused}"
+            f"{plan.arena_bytes:,} of {used:,} bytes{symbolic}; {what}"
         )
     if pairs:
         yield explain_table(console(), pairs)

@@ -12,6 +12,8 @@ from smemreuse.planning import plan_kernel
 from smemreuse.report.explain import Explainer
 from tests.commands.running import run
 from tests.conftest import DUMPS
+from tests.frontend.texts import LAUNCH
+from tests.frontend.texts import dump as dump_text
 
 
 def dump(name: str) -> str:
@@ -104,3 +106,13 @@ def test_a_pair_that_a_proved_plan_shares_may_share(dump_path: Path) -> None:
             ends = [plan.offsets[buffer] + (buffer.size or 0) for buffer in (one, two)]
             if begin < min(ends):
                 assert explainer.pair((one, two)).may_share
+
+
+def test_what_is_unused_or_symbolic_is_not_called_reused(tmp_path: Path) -> None:
+    body = LAUNCH + "n = T.int32()\n"
+    for name, size in (("As", "n"), ("Bs", "256"), ("unused", "16")):
+        body += f'{name} = T.alloc_buffer(({size},), scope="shared.dyn")\n'
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body + "for i in range(4):\n    As[i] = Bs[i]\n"))
+    text = run("explain", path).stdout
+    assert "1,024 of 1,024 bytes, those of symbolic size apart; nothing is reused" in text
