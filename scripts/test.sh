@@ -22,5 +22,5 @@ pip "$tvm" -c constraints-tvm.txt -e '.[tvm,dev]'
 "$tilelang/bin/ruff" check .
 "$tilelang/bin/ruff" format --check .
 "$tilelang/bin/mypy"
-"$tilelang/bin/python" -m pytest "$@"
-"$tvm/bin/python" -m pytest -m tvm "$@"
+"$tilelang/bin/python" -m pytest -n auto "$@"
+"$tvm/bin/python" -m pytest -n auto -m tvm "$@"
