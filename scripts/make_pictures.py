@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from smemreuse.commands.common import read_subjects  # noqa: E402
 from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
-from smemreuse.report.view import kernel_view  # noqa: E402
+from smemreuse.report.view import judged_plans, kernel_view  # noqa: E402
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -83,7 +83,9 @@ def main() -> int:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        views = [{**kernel_view(one, "best", "bytes"), "file": DUMP} for one in found]
+        views = [
+            {**kernel_view(one, judged_plans(one, "best", "bytes")), "file": DUMP} for one in found
+        ]
         page.write_text(report_page(views), encoding="utf-8")
         photograph(page, out)
     lifetimes = render(draw("lifetime", found, "dataflow"), "svg", "lifetime", "dataflow")

@@ -15,21 +15,18 @@ from smemreuse.commands.common import (
     packer_option,
     read_subjects,
 )
-from smemreuse.judging import judge
 from smemreuse.model.architectures import Architecture
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import POLICY_NAMES, checked_options, plan_kernel
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.timeline import Timeline
 from smemreuse.report.verdicts import verdict_data
+from smemreuse.report.view import judged_plans
 
 MOST_MAPS = 4
 """Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
-
-Row = tuple[Subject, list[tuple[Plan, Verdict]]]
 
 
 @click.command()
@@ -48,7 +45,7 @@ def compare(
     """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound."""
     found = read_subjects(files)
     note_if_empty(found, files)
-    rows = [_row(subject, packer, objective, arch) for subject in found]
+    rows = [(each, [*judged_plans(each, packer, objective, arch).values()]) for each in found]
     if output_format == "json":
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
@@ -59,15 +56,6 @@ def compare(
             timeline = Timeline(subject.kernel, subject.scope)
             title = Text(f"{subject.kernel.name} ({subject.scope})")
             emit_tables([title, drawn_plans(out, [plan for plan, _ in judged], timeline)])
-
-
-def _row(subject: Subject, packer: str, objective: str, arch: Architecture | None) -> Row:
-    kernel, scope = subject.kernel, subject.scope
-    plans = [
-        plan_kernel(kernel, scope, **checked_options(policy, packer, objective), arch=arch)
-        for policy in POLICY_NAMES
-    ]
-    return subject, [(plan, judge(subject.kernel, plan)) for plan in plans]
 
 
 def _entry(subject: Subject, judged: list[tuple[Plan, Verdict]]) -> Data:

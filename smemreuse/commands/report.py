@@ -17,7 +17,7 @@ from smemreuse.commands.common import (
 )
 from smemreuse.model.architectures import Architecture
 from smemreuse.report.page import report_page
-from smemreuse.report.view import kernel_view
+from smemreuse.report.view import judged_plans, kernel_view
 
 
 @click.command()
@@ -42,5 +42,8 @@ def report(
     steps = track(
         found, "analysing", console=to_stderr, transient=True, disable=not to_stderr.is_terminal
     )
-    views = [kernel_view(subject, packer, objective, arch) for subject in steps]
+    views = [
+        kernel_view(subject, judged_plans(subject, packer, objective, arch), arch)
+        for subject in steps
+    ]
     write_output(output, report_page(views).encode(), force)

@@ -19,6 +19,7 @@ from smemreuse.model.architectures import (
 from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import Verdict
 from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
 from smemreuse.report.data import Data, Subject, buffers_data, heading, placement_data
 from smemreuse.report.explain import Explainer, Explanation
@@ -27,18 +28,13 @@ from smemreuse.report.labels import label
 from smemreuse.report.timeline import Band, Mark, Range, Timeline, step_text
 from smemreuse.report.verdicts import verdict_data
 
+Judged = tuple[Plan, Verdict]
 
-def kernel_view(
+
+def judged_plans(
     subject: Subject, packer: str, objective: str, arch: Architecture | None = None
-) -> Data:
-    """One kernel and scope: its program order, its buffers, each policy's plan, and every pair.
-
-    Positions count the entries of policy inner's linear sequence, for every policy; sizes, offsets
-    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
-    """
-    arch = arch or target_architecture(subject.kernel) or ARCHITECTURES[DEFAULT_ARCH]
-    timeline = Timeline(subject.kernel, subject.scope)
-    occupancy = _Occupancy(subject, arch)
+) -> dict[str, Judged]:
+    """The plan of each policy, by its name, and the checker's verdict on it."""
     plans = {
         policy: plan_kernel(
             subject.kernel,
@@ -48,7 +44,21 @@ def kernel_view(
         )
         for policy in POLICY_NAMES
     }
-    some_plan = plans[POLICY_NAMES[0]]
+    return {policy: (plan, judge(subject.kernel, plan)) for policy, plan in plans.items()}
+
+
+def kernel_view(
+    subject: Subject, plans: Mapping[str, Judged], arch: Architecture | None = None
+) -> Data:
+    """One kernel and scope: its program order, its buffers, plans by name, and every pair.
+
+    Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
+    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
+    """
+    arch = arch or target_architecture(subject.kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    timeline = Timeline(subject.kernel, subject.scope)
+    occupancy = _Occupancy(subject, arch)
+    some_plan, _ = next(iter(plans.values()))
     side_by_side = plan_kernel(subject.kernel, subject.scope, objective="none").arena_rounded
     return {
         **heading(subject),
@@ -71,7 +81,8 @@ def kernel_view(
         "buffers": buffers_data(subject, some_plan),
         "side_by_side": {"bytes": side_by_side, **occupancy.of(side_by_side)},
         "policies": {
-            policy: _policy(subject, plan, timeline, occupancy) for policy, plan in plans.items()
+            name: _plan(plan, verdict, timeline, occupancy)
+            for name, (plan, verdict) in plans.items()
         },
         "pairs": [_pair(found) for found in Explainer(subject.kernel, subject.scope).pairs()],
     }
@@ -110,13 +121,13 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _policy(subject: Subject, plan: Plan, timeline: Timeline, occupancy: _Occupancy) -> Data:
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupancy) -> Data:
     ranges = timeline.ranges(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
     return {
         **placement_data(plan),
-        **verdict_data(judge(subject.kernel, plan)),
+        **verdict_data(verdict),
         "notes": list(plan.notes),
         **({} if plan.arena_expr is not None else occupancy.of(plan.arena_rounded)),
         "rectangles": [

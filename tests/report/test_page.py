@@ -15,7 +15,7 @@ from scripts.make_pictures import browser as chromium
 from smemreuse.commands.common import read_subjects
 from smemreuse.report.page import report_page
 from smemreuse.report.page.figures import memory_map
-from smemreuse.report.view import kernel_view
+from smemreuse.report.view import judged_plans, kernel_view
 from tests.commands.running import run
 from tests.conftest import DUMPS
 
@@ -32,12 +32,13 @@ needs_chromium = pytest.mark.skipif(
 
 
 def view_of(path: Path) -> dict[str, Any]:
-    return kernel_view(read_subjects([str(path)])[0], "best", "bytes")
+    subject = read_subjects([str(path)])[0]
+    return kernel_view(subject, judged_plans(subject, "best", "bytes"))
 
 
 def test_every_dump_has_a_view_that_fits_together(dump_path: Path) -> None:
     for subject in read_subjects([str(dump_path)]):
-        view: dict[str, Any] = kernel_view(subject, "best", "bytes")
+        view: dict[str, Any] = kernel_view(subject, judged_plans(subject, "best", "bytes"))
         assert json.loads(json.dumps(view)) == view
         names = {buffer["name"] for buffer in view["buffers"]}
         for policy, plan in view["policies"].items():

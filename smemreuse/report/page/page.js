@@ -33,7 +33,8 @@ function row(cells, tag = "td", numeric = []) {
 class Kernel {
   constructor(view, index) {
     this.view = view;
-    this.policy = report.policies.at(-1);
+    this.policies = Object.keys(view.policies);
+    this.policy = this.policies.at(-1);
     this.buffer = null;
     this.section = document.getElementById("kernel").content.cloneNode(true).firstElementChild;
     this.section.id = `kernel-${index}`;
@@ -79,7 +80,7 @@ class Kernel {
     table.replaceChildren(
       row(heads, "th", numeric),
       row(["side by side", before.bytes, share(before.bytes), "", "", "", "", residents(before)], "td", numeric),
-      ...report.policies.map((name) => {
+      ...this.policies.map((name) => {
         const plan = view.policies[name];
         const gap = plan.lower_bound_bytes ? (plan.arena_bytes / plan.lower_bound_bytes).toFixed(3) : "";
         const made = row([
@@ -105,7 +106,7 @@ class Kernel {
   }
 
   listPolicies(index) {
-    for (const name of report.policies) {
+    for (const name of this.policies) {
       const label = element("label");
       const radio = element("input", "", { type: "radio", name: `policy-${index}`, value: name });
       radio.checked = name === this.policy;

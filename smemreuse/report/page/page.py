@@ -12,7 +12,6 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from smemreuse import __version__
-from smemreuse.planning import POLICY_NAMES
 from smemreuse.report.page.figures import View, memory_map
 
 
@@ -22,7 +21,7 @@ def report_page(views: Sequence[View], title: str = "Shared memory, kernel by ke
         {**view, "figures": {policy: memory_map(view, policy) for policy in view["policies"]}}
         for view in views
     ]
-    data = {"version": __version__, "policies": POLICY_NAMES, "kernels": kernels}
+    data = {"version": __version__, "kernels": kernels}
     here = files(__package__ or "smemreuse.report.page")
     template = Template((here / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
