@@ -17,12 +17,13 @@ except ImportError as error:
         f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
     ) from error
 
+from smemreuse.lowered import AppliedPlan, LoweredKernel
 from smemreuse.planning import checked_options
 from smemreuse.tilelang.hooks import install
-from smemreuse.tilelang.session import AppliedPlan, Session, activated
+from smemreuse.tilelang.session import Session, activated
 from smemreuse.tilelang.visitor import read_function, read_module
 
-__all__ = ["AppliedPlan", "Session", "merge", "read_function", "read_module"]
+__all__ = ["AppliedPlan", "LoweredKernel", "Session", "merge", "read_function", "read_module"]
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, _CallFormCache
 
 from smemreuse.errors import BackendError
+from smemreuse.lowered import DYNAMIC_SCOPE
 from smemreuse.tilelang.session import current_session, pinned_session
 
-LAST_SYNCHRONIZED_SCOPE = "shared.dyn"
+LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
 
 stock_thread_sync = tilelang.transform.ThreadSync
 _installed = False
@@ -71,7 +72,9 @@ def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
         session = current_session()
         if session is None:
             return original
-        planned = session.lowering_pass(disable_reuse)
+        planned = session.lowering_pass(
+            disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
+        )
 
         def run(mod: Any) -> Any:
             return planned(mod) if _is_cuda(mod) else original(mod)
