@@ -16,6 +16,7 @@ from smemreuse.commands.compare import compare
 from smemreuse.commands.explain import explain
 from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
+from smemreuse.commands.run import run
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.depth import TOO_DEEP
 
@@ -45,9 +46,9 @@ def main() -> None:
     """Find how little shared memory a GPU kernel needs, and why.
 
     FILE is a kernel dumped as TVMScript: `print(mod.script())`. No TVM is needed to read it, and
-    nothing in it is executed.
+    nothing in it is executed. `run` executes a TileLang SCRIPT, and needs TileLang.
     """
 
 
-for command in (compare, explain, analyze, plan, apply, check, pack):
+for command in (compare, explain, analyze, plan, apply, check, pack, run):
     main.add_command(command)

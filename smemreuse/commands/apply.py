@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from smemreuse.commands.common import arch_option, objective_option, packer_option, policy_option
-from smemreuse.errors import InputError, SmemReuseError
+from smemreuse.commands.common import (
+    arch_option,
+    force_option,
+    objective_option,
+    packer_option,
+    policy_option,
+    write_output,
+)
+from smemreuse.errors import SmemReuseError
 from smemreuse.frontend.rewrite import merge_text
 from smemreuse.frontend.text import read_dump
 from smemreuse.judging import judge
@@ -15,12 +20,13 @@ from smemreuse.model.architectures import Architecture
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.planning import acceptable, attempts, plan_kernel
+from smemreuse.report.verdicts import first_finding
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
+@force_option
 @policy_option
 @packer_option
 @objective_option
@@ -45,31 +51,14 @@ def apply(
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break
-            why = [violation.witness for violation in verdict.violations] + [*verdict.uncovered]
-            click.echo(
-                f"{kernel.name}: policy {plan.policy} not applied, {verdict.verdict}: {why[0]}",
-                err=True,
-            )
+            why = f"{verdict.verdict}: {first_finding(verdict)}"
+            click.echo(f"{kernel.name}: policy {plan.policy} not applied, {why}", err=True)
         return plan
 
     try:
         merged = merge_text(read_dump(file), planned)
     except SmemReuseError as error:
         raise error.located(file=file) from None
-    data = merged.source.encode()  # as bytes: no terminal's encoding, no change of line ends
-    if output == "-":
-        click.echo(data, nl=False)
-    else:
-        _write(Path(output), data, force)
+    write_output(merged.source, output, force)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
-
-
-def _write(path: Path, data: bytes, force: bool) -> None:
-    try:
-        with path.open("wb" if force else "xb") as stream:
-            stream.write(data)
-    except FileExistsError:
-        raise InputError("exists already; --force overwrites it", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 from rich.console import RenderableType
@@ -54,6 +55,8 @@ arch_option = click.option(
     help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
 )
 
+force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:
     """The kernels and scopes of dump files, in order. Raises `InputError` for the first bad one."""
@@ -68,7 +71,52 @@ def read_subjects(files: Iterable[str]) -> list[Subject]:
 
 
 def emit_json(schema: str, kernels: list[Data]) -> None:
-    click.echo(json.dumps({"schema": f"smemreuse.{schema}/1", "kernels": kernels}, indent=2))
+    click.echo(json_text(schema, kernels), nl=False)
+
+
+def json_text(schema: str, kernels: list[Data], **more: object) -> str:
+    """The document of one verb's machine contract, `more` being what is not of one kernel."""
+    document = {"schema": f"smemreuse.{schema}/1", **more, "kernels": kernels}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def write_output(text: str, output: str, force: bool) -> None:
+    """Writes to a file that must not exist unless `force`, or to standard output for `-`.
+
+    Raises `InputError` for a file that exists or cannot be written.
+    """
+    data = text.encode()  # as bytes: no terminal's encoding, no change of line ends
+    if output == "-":
+        click.echo(data, nl=False)
+        return
+    try:
+        with Path(output).open("wb" if force else "xb") as stream:
+            stream.write(data)
+    except FileExistsError:
+        raise _exists(output) from None
+    except OSError as error:
+        raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def check_output(output: str, force: bool) -> None:
+    """Raises the `InputError` of `write_output` that can be foreseen, before time is spent."""
+    path = Path(output)
+    if output == "-":
+        return
+    if path.is_dir():
+        raise _unwritable(output, "is a directory")
+    if path.exists() and not force:
+        raise _exists(output)
+    if not path.parent.is_dir():
+        raise _unwritable(output, f"there is no folder {path.parent}")
+
+
+def _exists(output: str) -> InputError:
+    return InputError("exists already; --force overwrites it", file=output)
+
+
+def _unwritable(output: str, why: str) -> InputError:
+    return InputError(f"cannot be written: {why}", file=output)
 
 
 def emit_tables(tables: Iterable[RenderableType]) -> None:

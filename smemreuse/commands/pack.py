@@ -8,6 +8,7 @@ import time
 import click
 from rich.console import Console
 
+from smemreuse.commands.common import force_option
 from smemreuse.commands.table import Table, read_table, write_table
 from smemreuse.planner import Placement, Problem, validate
 from smemreuse.planner.best import smallest
@@ -21,7 +22,7 @@ NODES = 10**9
 @click.argument("file", type=click.Path())
 @click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
 @click.option("-o", "--output", type=click.Path(), help="Where the CSV goes; default: stdout.")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
+@force_option
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),

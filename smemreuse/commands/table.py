@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
+from smemreuse.commands.common import write_output
 from smemreuse.errors import InputError
 
 REQUIRED = ("id", "lower", "upper", "size")
@@ -63,16 +62,7 @@ def write_table(table: Table, offsets: Sequence[int], output: str | None, force:
     writer.writerow([*(table.header[index] for index in kept), OFFSET])
     for row, offset in zip(table.rows, offsets, strict=True):
         writer.writerow([*(row[index] for index in kept), offset])
-    if output is None or output == "-":
-        click.echo(stream.getvalue(), nl=False)
-        return
-    try:
-        with Path(output).open("w" if force else "x", encoding="utf-8", newline="") as file:
-            file.write(stream.getvalue())
-    except FileExistsError:
-        raise InputError("exists already; --force overwrites it", file=output) from None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=output) from None
+    write_output(stream.getvalue(), output or "-", force)
 
 
 def _text(file: str) -> str:
