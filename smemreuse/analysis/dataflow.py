@@ -215,7 +215,7 @@ class _Analysis:
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
         """Rule 6: among part of a warp no barrier can stand between two statements."""
-        reason = Reason(6, "no barrier can stand among the threads", stmt)
+        reason = Reason(6, "code of part of a warp, where no barrier can stand", stmt)
         for one, two in combinations(self._buffers(block), 2):
             yield frozenset((one, two)), reason
 

@@ -29,9 +29,10 @@ from smemreuse.report.tables import console
 INTERRUPTED = 130
 """The exit code that shells give a program ended by SIGINT."""
 
-NOTHING_COMPILED = (
-    "no kernel was compiled: the script compiled none for CUDA, or ended before; "
-    "kernels from TileLang's cache are not lowered again"
+NOTHING_COMPILED = "no kernel was compiled: the script, in this process, came to none for CUDA"
+RELOADED = (
+    "from TileLang's cache, planned when they were compiled and not lowered again: {}; "
+    "TILELANG_DISABLE_CACHE=1 lowers them anew"
 )
 
 
@@ -80,14 +81,17 @@ def run(
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
 
     with merge(policy, packer=packer, objective=objective) as session:
-        exit_code = _execute(script, args)
+        exit_code = execute(script, args)
     if json_file is None:
         _print_summary(session.kernels)
     else:
         kernels = [run_entry(script, kernel) for kernel in _explained(session.kernels)]
-        more = {"script": script, "args": list(args), "exit_code": exit_code}
-        write_output(json_text("run", kernels, **more), json_file, force)
-    if not session.kernels:
+        more = {"script": script, "args": [*args], "exit_code": exit_code}
+        document = json_text("run", kernels, **more, reloaded=session.reloaded)
+        write_output(document, json_file, force)
+    if session.reloaded:
+        click.echo(f"smemreuse: {RELOADED.format(', '.join(session.reloaded))}", err=True)
+    elif not session.kernels:
         click.echo(f"smemreuse: {NOTHING_COMPILED}", err=True)
     sys.exit(exit_code)
 
@@ -103,7 +107,7 @@ def _check_script(script: str) -> None:
         raise InputError(f"cannot be read: {reason or error}", file=script) from None
 
 
-def _execute(script: str, args: Sequence[str]) -> int:
+def execute(script: str, args: Sequence[str]) -> int:
     """Runs the script as `__main__` and gives its exit code; an uncaught exception is printed."""
     sys.argv = [script, *args]
     if not getattr(sys.flags, "safe_path", False):  # under `python -P`, it is no script's folder

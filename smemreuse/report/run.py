@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
 from smemreuse.judging import judge
+from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
 from smemreuse.model.kernel import Buffer, unique_names
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNSOUND, Verdict
@@ -127,9 +127,16 @@ def _pair_data(found: Explanation) -> Data:
     return {
         "buffers": list(found.names),
         "may_share": found.may_share,
-        "reasons": list(found.reasons) or ([] if found.may_share else [first_finding(found.verdict)]),
+        "reasons": _reasons(found),
         "verdict": found.verdict.verdict,
     }
+
+
+def _reasons(found: Explanation) -> list[str]:
+    """What forbids a pair to share; the checker may forbid what no static rule does."""
+    if found.reasons or found.may_share:
+        return list(found.reasons)
+    return [first_finding(found.verdict)]
 
 
 def run_table(out: Console, kernels: Sequence[RunKernel]) -> Table:
@@ -173,14 +180,15 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
         applied, sharing = each.applied, each.sharing
         where = f"{name} ({applied.plan.scope})"
         if each.stock_verdict.verdict == UNSOUND:
-            yield Text(f"{where}: TileLang's own merge is unsound: {first_finding(each.stock_verdict)}")
+            why = first_finding(each.stock_verdict)
+            yield Text(f"{where}: TileLang's own merge is unsound: {why}")
         for plan, verdict in applied.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
-            yield Text(f"{where}: {size} was not applied, {verdict.verdict}: {first_finding(verdict)}")
+            why = f"{verdict.verdict}: {first_finding(verdict)}"
+            yield Text(f"{where}: {size} was not applied, {why}")
         for found in sharing.refused[:MAX_REFUSED]:
             one, two = found.names
-            reason = found.reasons[0] if found.reasons else first_finding(found.verdict)
-            yield Text(f"{where}: {one} and {two} do not share: {reason}")
+            yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")
         if len(sharing.refused) > MAX_REFUSED:
             yield Text(f"{where}: ... and {len(sharing.refused) - MAX_REFUSED} more pairs refused")
         if sharing.unneeded:

@@ -16,7 +16,8 @@ import tilelang
 import tilelang.transform
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
-from tilelang.jit import JITImpl, _CallFormCache
+from tilelang.jit import JITImpl, JITKernel, _CallFormCache
+from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.errors import BackendError
 from smemreuse.lowered import DYNAMIC_SCOPE
@@ -38,12 +39,14 @@ def install() -> None:
         _require(tilelang.transform, "MergeSharedMemoryAllocations", "ThreadSync")
         _require(KernelCache, "_get_base_key", "cached")
         _require(AutoTuner, "generate_cache_key", "run")
+        _require(JITKernel, "from_database")
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
         tilelang.transform.ThreadSync = _thread_sync(stock_thread_sync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
+        JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
@@ -127,6 +130,19 @@ def _tuner_key(original: Callable[..., str | None]) -> Callable[..., str | None]
         return hashlib.sha256(f"{key}/{session.cache_token}".encode()).hexdigest()
 
     return generate_cache_key
+
+
+def _noting_reload(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Both of TileLang's caches on disk, of kernels and of tuned ones, build what they load so."""
+
+    @functools.wraps(original)
+    def from_database(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        kernel, session = original(cls, *args, **kwargs), current_session()
+        if session is not None:
+            session.reloaded.append(get_prim_func_name(kernel.prim_func, "<unknown>"))
+        return kernel
+
+    return from_database
 
 
 def _pinned(original: Callable[..., Any]) -> Callable[..., Any]:

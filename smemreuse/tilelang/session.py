@@ -67,7 +67,8 @@ class Session:
     """One `with merge(...)`: what it plans with, and the plans it has applied so far.
 
     `kernels` are all that were lowered, those with nothing to merge among them. A kernel that
-    comes out of TileLang's cache was not lowered again and adds no plan.
+    comes out of TileLang's cache was not lowered again and adds no plan; `reloaded` are the names
+    of the functions that came out of the one on disk.
     """
 
     policy: str
@@ -76,6 +77,7 @@ class Session:
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
     kernels: list[LoweredKernel] = field(default_factory=list)
+    reloaded: list[str] = field(default_factory=list)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
