@@ -18,6 +18,7 @@ from smemreuse.commands.graph import graph
 from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
 from smemreuse.commands.report import report
+from smemreuse.commands.run import run
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.frontend.depth import TOO_DEEP
 
@@ -47,9 +48,9 @@ def main() -> None:
     """Find how little shared memory a GPU kernel needs, and why.
 
     FILE is a kernel dumped as TVMScript: `print(mod.script())`. No TVM is needed to read it, and
-    nothing in it is executed.
+    nothing in it is executed. `run` executes a TileLang SCRIPT, and needs TileLang.
     """
 
 
-for command in (compare, explain, analyze, plan, apply, check, graph, report, pack):
+for command in (compare, explain, analyze, plan, apply, check, graph, report, run, pack):
     main.add_command(command)

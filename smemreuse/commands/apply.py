@@ -20,6 +20,7 @@ from smemreuse.model.architectures import Architecture
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.planning import acceptable, attempts, plan_kernel
+from smemreuse.report.verdicts import first_finding
 
 
 @click.command()
@@ -50,11 +51,8 @@ def apply(
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break
-            why = [violation.witness for violation in verdict.violations] + [*verdict.uncovered]
-            click.echo(
-                f"{kernel.name}: policy {plan.policy} not applied, {verdict.verdict}: {why[0]}",
-                err=True,
-            )
+            why = f"{verdict.verdict}: {first_finding(verdict)}"
+            click.echo(f"{kernel.name}: policy {plan.policy} not applied, {why}", err=True)
         return plan
 
     try:

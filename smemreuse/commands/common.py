@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import RenderableType
@@ -16,6 +17,8 @@ from smemreuse.planner import PACKERS
 from smemreuse.planning import OBJECTIVES, POLICY_NAMES
 from smemreuse.report.data import Data, Subject, subjects
 from smemreuse.report.tables import console
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 format_option = click.option(
     "--format",
@@ -40,38 +43,30 @@ packer_option = click.option(
     help="`tilelang` and `tvm` pack as those compilers' own passes; `outer` with `tvm` is "
     "Apache TVM's merge, faults included.",
 )
-objective_option = click.option(
-    "--objective",
-    type=click.Choice(list(OBJECTIVES)),
-    default="bytes",
-    show_default=True,
-    help="`bytes`: the smallest arena; `occupancy`: as little sharing as leaves the most resident "
-    "blocks; `none`: side by side.",
-)
+
+
+def _objective_option(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--objective",
+        type=click.Choice(list(OBJECTIVES)),
+        default=default,
+        show_default=True,
+        help="`bytes`: the smallest arena; `occupancy`: as little sharing as leaves the most "
+        "resident blocks; `none`: side by side.",
+    )
+
+
+objective_option = _objective_option("bytes")
+runtime_objective_option = _objective_option("occupancy")
+"""For what runs: sharing that gains nothing there can only cost time."""
+
 arch_option = click.option(
     "--arch",
     callback=lambda _context, _parameter, name: architecture(name) if name else None,
     metavar="SM",
     help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
 )
-force_option = click.option("--force", is_flag=True, help="Overwrite OUTPUT if it exists.")
-
-
-def write_output(output: str | None, data: bytes, force: bool) -> None:
-    """Writes a file, or standard output for None and `-`; bytes, so that no encoding meddles.
-
-    Raises `InputError` for a file that is there already, unless `force`, or cannot be written.
-    """
-    if output is None or output == "-":
-        click.echo(data, nl=False)
-        return
-    try:
-        with Path(output).open("wb" if force else "xb") as stream:
-            stream.write(data)
-    except FileExistsError:
-        raise InputError("exists already; --force overwrites it", file=output) from None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=output) from None
+force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:
@@ -87,7 +82,52 @@ def read_subjects(files: Iterable[str]) -> list[Subject]:
 
 
 def emit_json(schema: str, kernels: list[Data]) -> None:
-    click.echo(json.dumps({"schema": f"smemreuse.{schema}/1", "kernels": kernels}, indent=2))
+    click.echo(json_text(schema, kernels), nl=False)
+
+
+def json_text(schema: str, kernels: list[Data], **more: object) -> str:
+    """The document of one verb's machine contract, `more` being what is not of one kernel."""
+    document = {"schema": f"smemreuse.{schema}/1", **more, "kernels": kernels}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def write_output(output: str | None, data: bytes, force: bool) -> None:
+    """Writes to a file that must not exist unless `force`, or to standard output for None and `-`.
+
+    Bytes, so that no terminal's encoding and no change of line ends meddles. Raises `InputError`
+    for a file that exists or cannot be written.
+    """
+    if output is None or output == "-":
+        click.echo(data, nl=False)
+        return
+    try:
+        with Path(output).open("wb" if force else "xb") as stream:
+            stream.write(data)
+    except FileExistsError:
+        raise _exists(output) from None
+    except OSError as error:
+        raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def check_output(output: str | None, force: bool) -> None:
+    """Raises the `InputError` of `write_output` that can be foreseen, before time is spent."""
+    if output is None or output == "-":
+        return
+    path = Path(output)
+    if path.is_dir():
+        raise _unwritable(output, "is a directory")
+    if path.exists() and not force:
+        raise _exists(output)
+    if not path.parent.is_dir():
+        raise _unwritable(output, f"there is no folder {path.parent}")
+
+
+def _exists(output: str) -> InputError:
+    return InputError("exists already; --force overwrites it", file=output)
+
+
+def _unwritable(output: str, why: str) -> InputError:
+    return InputError(f"cannot be written: {why}", file=output)
 
 
 def emit_tables(tables: Iterable[RenderableType]) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
-from rich.progress import track
 
 from smemreuse.commands.common import (
     arch_option,
+    check_output,
     force_option,
     note_if_empty,
     objective_option,
@@ -17,6 +16,7 @@ from smemreuse.commands.common import (
 )
 from smemreuse.model.architectures import Architecture
 from smemreuse.report.page import report_page
+from smemreuse.report.progress import track
 from smemreuse.report.view import judged_plans, kernel_view
 
 
@@ -36,14 +36,11 @@ def report(
     arch: Architecture | None,
 ) -> None:
     """Write a self-contained page: a memory map of each kernel, with the policies to switch."""
+    check_output(output, force)
     found = [one for one in read_subjects(files) if one.kernel.allocations(one.scope)]
     note_if_empty(found, files)
-    to_stderr = Console(stderr=True)
-    steps = track(
-        found, "analysing", console=to_stderr, transient=True, disable=not to_stderr.is_terminal
-    )
     views = [
         kernel_view(subject, judged_plans(subject, packer, objective, arch), arch)
-        for subject in steps
+        for subject in track(found, "analysing")
     ]
     write_output(output, report_page(views).encode(), force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import combinations
 
 from smemreuse.model.expr import Const, Expr
 from smemreuse.model.kernel import Buffer, Stmt
@@ -116,6 +117,20 @@ class Plan:
         constant = [one for one in self.buffers if one not in self.symbolic_offsets]
         constant.sort(key=lambda one: (self.offsets.get(one, 0), one.name))
         return [*constant, *self.symbolic_offsets]
+
+    def shared_bytes(self, one: Buffer, two: Buffer) -> int:
+        """How many bytes of the arena two buffers have in common; 0 for symbolic offsets."""
+        if one not in self.offsets or two not in self.offsets:
+            return 0
+        begin = max(self.offsets[one], self.offsets[two])
+        end = min(self.offsets[buffer] + (buffer.size or 0) for buffer in (one, two))
+        return max(0, end - begin)
+
+    def sharing_pairs(self) -> list[tuple[Buffer, Buffer, int]]:
+        """The pairs that share bytes of the arena, in program order, and how many."""
+        pairs = combinations((buffer for buffer in self.buffers if buffer in self.live), 2)
+        found = ((one, two, self.shared_bytes(one, two)) for one, two in pairs)
+        return [(one, two, count) for one, two, count in found if count]
 
     @property
     def optimal(self) -> bool:

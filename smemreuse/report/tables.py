@@ -29,7 +29,8 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
 
 
-def _table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
+def new_table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
+    """An empty table; each column is a heading and `left` or `right`."""
     style = box.SIMPLE_HEAD if out.is_terminal else box.ASCII
     table = Table(title=Text(title) if title else None, title_justify="left", box=style)
     for name, justify in columns:
@@ -41,7 +42,7 @@ def compare_table(
     out: Console, rows: Sequence[tuple[Subject, Sequence[tuple[Plan, Verdict]]]]
 ) -> Table:
     """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict."""
-    table = _table(
+    table = new_table(
         out,
         "Shared memory of each block, in bytes",
         ("kernel", "left"),
@@ -86,7 +87,7 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
         f"lower bound {bound}, gap {gap}, proved smallest: {smallest}"
     )
     columns = [("offset", "right"), ("end", "right"), ("bytes", "right"), ("alignment", "right")]
-    table = _table(out, title, ("buffer", "left"), *columns, ("live [begin, end)", "left"))
+    table = new_table(out, title, ("buffer", "left"), *columns, ("live [begin, end)", "left"))
     names = unique_names(tuple(plan.buffers))
     for buffer, offset in sorted(plan.offsets.items(), key=lambda item: (item[1], names[item[0]])):
         size = buffer.size or 0
@@ -107,7 +108,7 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
     """A row for each pair: whether the two may share, and what forbids it, or forbids it today."""
-    table = _table(
+    table = new_table(
         out,
         "",
         ("buffers", "left"),
@@ -132,7 +133,7 @@ def analyze_table(
 ) -> Table:
     """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
-    table = _table(
+    table = new_table(
         out,
         title,
         ("#", "right"),

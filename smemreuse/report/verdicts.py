@@ -36,6 +36,13 @@ def verdict_text(verdict: Verdict) -> Text:
     return Text(verdict.verdict, style=_STYLES.get(verdict.verdict, "yellow"))
 
 
+def first_finding(verdict: Verdict) -> str:
+    """What comes first among the things that keep a verdict from being sound."""
+    for violation in verdict.violations:
+        return f"rule {violation.rule}, {' and '.join(violation.buffers)}: {violation.witness}"
+    return next(iter(verdict.uncovered), verdict.verdict)
+
+
 def findings(verdict: Verdict) -> Iterator[Text]:
     """A line for everything that the checker found, left out, or relied on."""
     for violation in verdict.violations:

@@ -23,7 +23,6 @@ from smemreuse.model.verdict import Verdict
 from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
 from smemreuse.report.data import Data, Subject, buffers_data, heading, placement_data
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.graphs.interference import sharing_pairs
 from smemreuse.report.labels import label
 from smemreuse.report.timeline import Band, Mark, Range, Timeline, step_text
 from smemreuse.report.verdicts import verdict_data
@@ -147,7 +146,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupanc
         "peak": _peak(ranges, names),
         "shared": [
             {"buffers": [names[one], names[two]], "bytes": count}
-            for one, two, count in sharing_pairs(plan)
+            for one, two, count in plan.sharing_pairs()
         ],
     }
 

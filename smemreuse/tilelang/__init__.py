@@ -1,5 +1,7 @@
 """smemreuse inside TileLang: `with smemreuse.tilelang.merge(): ...` around any compilation.
 
+`footprint` and `fits` tell what kernels need of shared memory without compiling them.
+
 Needs TileLang 0.1.15 (`pip install smemreuse[tilelang]`).
 """
 
@@ -17,12 +19,28 @@ except ImportError as error:
         f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
     ) from error
 
+from smemreuse.lowered import AppliedPlan, LoweredKernel
 from smemreuse.planning import checked_options
+from smemreuse.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
+from smemreuse.tilelang.estimate import Footprint, footprint
 from smemreuse.tilelang.hooks import install
-from smemreuse.tilelang.session import AppliedPlan, Session, activated
+from smemreuse.tilelang.session import Session, activated
 from smemreuse.tilelang.visitor import read_function, read_module
 
-__all__ = ["AppliedPlan", "Session", "merge", "read_function", "read_module"]
+__all__ = [
+    "AppliedPlan",
+    "FailedConfig",
+    "FittingConfigs",
+    "Footprint",
+    "LoweredKernel",
+    "Session",
+    "SizedConfig",
+    "fits",
+    "footprint",
+    "merge",
+    "read_function",
+    "read_module",
+]
 
 
 @contextmanager

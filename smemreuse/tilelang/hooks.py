@@ -16,12 +16,14 @@ import tilelang
 import tilelang.transform
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
-from tilelang.jit import JITImpl, _CallFormCache
+from tilelang.jit import JITImpl, JITKernel, _CallFormCache
+from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.errors import BackendError
+from smemreuse.lowered import DYNAMIC_SCOPE
 from smemreuse.tilelang.session import current_session, pinned_session
 
-LAST_SYNCHRONIZED_SCOPE = "shared.dyn"
+LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
 
 stock_thread_sync = tilelang.transform.ThreadSync
 _installed = False
@@ -37,12 +39,14 @@ def install() -> None:
         _require(tilelang.transform, "MergeSharedMemoryAllocations", "ThreadSync")
         _require(KernelCache, "_get_base_key", "cached")
         _require(AutoTuner, "generate_cache_key", "run")
+        _require(JITKernel, "from_database")
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
         tilelang.transform.ThreadSync = _thread_sync(stock_thread_sync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
+        JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
@@ -71,7 +75,9 @@ def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
         session = current_session()
         if session is None:
             return original
-        planned = session.lowering_pass(disable_reuse)
+        planned = session.lowering_pass(
+            disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
+        )
 
         def run(mod: Any) -> Any:
             return planned(mod) if _is_cuda(mod) else original(mod)
@@ -124,6 +130,19 @@ def _tuner_key(original: Callable[..., str | None]) -> Callable[..., str | None]
         return hashlib.sha256(f"{key}/{session.cache_token}".encode()).hexdigest()
 
     return generate_cache_key
+
+
+def _noting_reload(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Both of TileLang's caches on disk, of kernels and of tuned ones, build what they load so."""
+
+    @functools.wraps(original)
+    def from_database(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        kernel, session = original(cls, *args, **kwargs), current_session()
+        if session is not None:
+            session.reloaded.append(get_prim_func_name(kernel.prim_func, "<unknown>"))
+        return kernel
+
+    return from_database
 
 
 def _pinned(original: Callable[..., Any]) -> Callable[..., Any]:

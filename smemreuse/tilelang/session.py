@@ -14,29 +14,17 @@ from typing import Any
 from tilelang import tvm
 
 import smemreuse
+from smemreuse.lowered import DYNAMIC_SCOPE, AppliedPlan, LoweredKernel
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import acceptable, checked_options, proposals
+from smemreuse.planning import PlanOptions, acceptable, checked_options, proposals
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
 
 DISABLE_SYNC = "tl.disable_thread_storage_sync"
 MERGE_STATIC = "tirx.merge_static_smem"
-
-
-@dataclass(frozen=True)
-class AppliedPlan:
-    """A plan that went into a kernel, and what the checker said of it on the synchronized IR.
-
-    `rejected` are the tighter plans that were made before and not applied, with their verdicts.
-    """
-
-    kernel: Kernel
-    plan: Plan
-    verdict: Verdict
-    rejected: tuple[tuple[Plan, Verdict], ...] = ()
 
 
 @dataclass
@@ -47,6 +35,7 @@ class _Merged:
     visitor: TirVisitor
     kernels: list[Kernel]
     proposals: Iterator[list[list[Plan]]]
+    stock: PlanOptions
     plans: list[list[Plan]] = field(default_factory=list)
 
     @property
@@ -70,13 +59,16 @@ class _Lowering(threading.local):
 
     def __init__(self) -> None:
         self.merged: dict[str, _Merged] = {}
+        self.unmerged: list[LoweredKernel] = []
 
 
 @dataclass
 class Session:
     """One `with merge(...)`: what it plans with, and the plans it has applied so far.
 
-    A kernel that comes out of TileLang's cache was not lowered again and adds no plan.
+    `kernels` are all that were lowered, those with nothing to merge among them. A kernel that
+    comes out of TileLang's cache was not lowered again and adds no plan; `reloaded` are the names
+    of the functions that came out of the one on disk.
     """
 
     policy: str
@@ -84,6 +76,8 @@ class Session:
     objective: str
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
+    kernels: list[LoweredKernel] = field(default_factory=list)
+    reloaded: list[str] = field(default_factory=list)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
@@ -92,20 +86,24 @@ class Session:
         checked = "unchecked" if self.unchecked else "checked"
         return f"smemreuse/{_code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
 
-    def lowering_pass(self, disable_reuse: bool) -> Any:
-        """The pass that takes the place of TileLang's `MergeSharedMemoryAllocations`."""
+    def lowering_pass(self, *, disable_reuse: bool, aggressive: bool = False) -> Any:
+        """The pass that takes the place of TileLang's `MergeSharedMemoryAllocations`.
+
+        Both are that pass's own options; `aggressive` tells only what it would have done.
+        """
+        stock = _stock_options(disable_reuse=disable_reuse, aggressive=aggressive)
 
         def transform(mod: Any, ctx: Any) -> Any:
-            self._lowering.merged = {}
+            self._lowering.merged, self._lowering.unmerged = {}, []
             # Rule 6: reuse needs barriers, and with this switch no later pass inserts any
             # (TileLang issue 2416).
             may_reuse = not (disable_reuse or bool(ctx.config.get(DISABLE_SYNC, False)))
-            scopes = ["shared.dyn"]
+            scopes = [DYNAMIC_SCOPE]
             if bool(ctx.config.get(MERGE_STATIC, False)):
                 scopes.append("shared")
             for var, func in list(mod.functions.items()):
                 if isinstance(func, tvm.tirx.PrimFunc):
-                    merged = self._merge(str(var.name_hint), func, scopes, may_reuse)
+                    merged = self._merge(str(var.name_hint), func, scopes, may_reuse, stock)
                     if merged is not func:
                         mod.update_func(var, merged)
             return mod
@@ -114,7 +112,9 @@ class Session:
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
 
-    def _merge(self, name: str, func: Any, scopes: Sequence[str], may_reuse: bool) -> Any:
+    def _merge(
+        self, name: str, func: Any, scopes: Sequence[str], may_reuse: bool, stock: PlanOptions
+    ) -> Any:
         """The function with the tightest plans applied that hold on the synchronized IR."""
         visitor = TirVisitor()
         kernels = visitor.kernels(name, func)
@@ -124,10 +124,11 @@ class Session:
             for kernel in kernels
         ]
         if not any(wanted):
+            self._lowering.unmerged += [LoweredKernel(kernel, stock) for kernel in kernels]
             return func
         objective = self.objective if may_reuse else "none"
         options = checked_options(self.policy, self.packer, objective)
-        merged = _Merged(func, visitor, kernels, proposals(kernels, wanted, options))
+        merged = _Merged(func, visitor, kernels, proposals(kernels, wanted, options), stock)
         self._lowering.merged[name] = merged
         return merged.next_merge()
 
@@ -137,6 +138,8 @@ class Session:
         Plans that do not hold there are taken back: the function is merged anew with the next more
         cautious ones and synchronized again, in the end with plans that share nothing.
         """
+        self.kernels += self._lowering.unmerged
+        self._lowering.unmerged = []
         for var, func in list(mod.functions.items()):
             name = str(var.name_hint)
             merged = self._lowering.merged.pop(name, None)
@@ -152,9 +155,18 @@ class Session:
             if rejected and rejected[0]:
                 mod.update_func(var, func)
             rows = zip(merged.owners, merged.flat, found, rejected, strict=True)
-            for kernel, plan, verdict, earlier in rows:
-                self.plans.append(AppliedPlan(kernel, plan, verdict, tuple(earlier)))
+            applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
+            self.plans += applied
+            for kernel in merged.kernels:
+                own = tuple(one for one in applied if one.kernel is kernel)
+                self.kernels.append(LoweredKernel(kernel, merged.stock, own))
         return mod
+
+
+def _stock_options(*, disable_reuse: bool, aggressive: bool) -> PlanOptions:
+    """The options under which `plan_kernel` gives the plan of TileLang's own merge."""
+    policy, objective = "inner" if aggressive else "outer", "none" if disable_reuse else "bytes"
+    return checked_options(policy, "tilelang", objective)
 
 
 @cache
@@ -197,10 +209,17 @@ def pinned_session() -> Iterator[Session | None]:
     Another thread may enter or leave a `with merge(...)` in between; the cache key and the lowering
     of one kernel must come from the same session all the same.
     """
+    with confined(current_session()) as session:
+        yield session
+
+
+@contextmanager
+def confined(session: Session | None) -> Iterator[Session | None]:
+    """Puts `session` in force for this thread alone, whatever is in force for the others."""
     before = (_thread.is_pinned, _thread.session)
-    _thread.is_pinned, _thread.session = True, current_session()
+    _thread.is_pinned, _thread.session = True, session
     try:
-        yield _thread.session
+        yield session
     finally:
         _thread.is_pinned, _thread.session = before
 

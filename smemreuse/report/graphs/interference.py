@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import graphviz
 import networkx as nx
 
-from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.report.data import Subject
 from smemreuse.report.explain import Explainer
@@ -45,7 +43,7 @@ def interference_graph(subject: Subject, plan: Plan) -> nx.Graph:
         if not all(name in graph for name in found.names):
             continue
         one, two = (by_name[name] for name in found.names)
-        shared = shared_bytes(plan, one, two)
+        shared = plan.shared_bytes(one, two)
         if shared:
             edge = {"kind": SHARED, "label": f"share {shared:,} bytes", "bytes": shared}
             if not found.may_share:
@@ -61,21 +59,6 @@ def interference_graph(subject: Subject, plan: Plan) -> nx.Graph:
         for name in group:
             graph.nodes[name]["group"] = number
     return graph
-
-
-def shared_bytes(plan: Plan, one: Buffer, two: Buffer) -> int:
-    """How many bytes of the arena two buffers have in common; 0 for symbolic offsets."""
-    if one not in plan.offsets or two not in plan.offsets:
-        return 0
-    begin = max(plan.offsets[one], plan.offsets[two])
-    return max(0, min(plan.offsets[buffer] + (buffer.size or 0) for buffer in (one, two)) - begin)
-
-
-def sharing_pairs(plan: Plan) -> list[tuple[Buffer, Buffer, int]]:
-    """The pairs that share bytes of the arena, in program order, and how many."""
-    pairs = combinations((buffer for buffer in plan.buffers if buffer in plan.live), 2)
-    found = ((one, two, shared_bytes(plan, one, two)) for one, two in pairs)
-    return [(one, two, count) for one, two, count in found if count]
 
 
 def draw_interference(subject: Subject, plan: Plan, prefix: str, into: graphviz.Digraph) -> None:

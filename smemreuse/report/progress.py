@@ -1,0 +1,19 @@
+"""A progress bar on standard error, for what takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from rich import progress
+from rich.console import Console
+
+T = TypeVar("T")
+
+
+def track(items: Sequence[T], description: str) -> Iterable[T]:
+    """The items, with a bar that goes when they are done; silent where nobody watches."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return items
+    return progress.track(items, description, console=console, transient=True)

@@ -1,0 +1,219 @@
+"""What a script's compilations shared, what they gained by it, and what was refused and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from smemreuse.judging import judge
+from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
+from smemreuse.model.kernel import Buffer
+from smemreuse.model.sequence import Plan
+from smemreuse.model.verdict import UNSOUND, Verdict
+from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
+from smemreuse.report.explain import Explainer, Explanation
+from smemreuse.report.tables import new_table
+from smemreuse.report.verdicts import first_finding, verdict_data, verdict_text
+from smemreuse.report.view import judged_plans, kernel_view
+
+MAX_REFUSED = 5
+"""Refused pairs of a plan that are listed for people; JSON has all."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The pairs of an arena's buffers: which overlap, in how many bytes, and why others do not.
+
+    `refused` are pairs that must not share, or were not proved to, those first where sharing would
+    have saved most. `unneeded` might share; the objective has no use for it, or no place.
+    """
+
+    shared: tuple[tuple[tuple[str, str], int], ...]
+    refused: tuple[Explanation, ...]
+    unneeded: tuple[Explanation, ...]
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """An applied plan and its sharing, and the plan that TileLang would have applied instead."""
+
+    applied: AppliedPlan
+    sharing: Sharing
+    stock: Plan
+    stock_verdict: Verdict
+
+
+@dataclass(frozen=True)
+class RunKernel:
+    """One kernel of a run, with all that is told of it: an item of `plans` for each plan."""
+
+    lowered: LoweredKernel
+    footprint: KernelFootprint
+    plans: tuple[RunPlan, ...]
+
+
+def run_kernel(lowered: LoweredKernel) -> RunKernel:
+    """Explains the plans of one kernel."""
+    plans = []
+    for applied in lowered.plans:
+        stock = lowered.stock_plan(applied.plan.scope)
+        verdict = judge(lowered.kernel, stock)
+        plans.append(RunPlan(applied, sharing_of(applied), stock, verdict))
+    return RunKernel(lowered, lowered.footprint(), tuple(plans))
+
+
+def sharing_of(applied: AppliedPlan) -> Sharing:
+    """Every pair of members of a plan's arena, explained where they do not share."""
+    plan = applied.plan
+    explainer = Explainer(applied.kernel, plan.scope)
+    names = explainer.names
+    members = [one for one in plan.buffers if one in plan.offsets or one in plan.symbolic_offsets]
+    pairs = sorted(combinations(members, 2), key=_could_save, reverse=True)
+    shared, apart = [], []
+    for one, two in pairs:
+        overlap = plan.shared_bytes(one, two)
+        if overlap:
+            shared.append(((names[one], names[two]), overlap))
+        else:
+            apart.append(explainer.pair((one, two)))
+    refused = tuple(each for each in apart if not each.may_share)
+    return Sharing(tuple(shared), refused, tuple(each for each in apart if each.may_share))
+
+
+def _could_save(pair: tuple[Buffer, Buffer]) -> int:
+    """Bytes that a pair would take once instead of twice."""
+    return min(buffer.size or 0 for buffer in pair)
+
+
+def run_views(script: str, kernel: RunKernel, packer: str, objective: str) -> Iterator[Data]:
+    """A kernel's shared scopes for the report page: beside the policies, what was applied.
+
+    Where a scope was merged, there is TileLang's own plan before the policies and the plan that
+    went into the kernel behind them.
+    """
+    by_scope = {each.applied.plan.scope: each for each in kernel.plans}
+    for subject in subjects(script, [kernel.lowered.kernel]):
+        if not subject.kernel.allocations(subject.scope):
+            continue
+        plans = judged_plans(subject, packer, objective)
+        merged = by_scope.get(subject.scope)
+        if merged is not None:
+            stock = (merged.stock, merged.stock_verdict)
+            applied = (merged.applied.plan, merged.applied.verdict)
+            plans = {"TileLang's own": stock, **plans, "applied": applied}
+        yield kernel_view(subject, plans)
+
+
+def run_entry(script: str, kernel: RunKernel) -> Data:
+    """One kernel of `smemreuse.run/1`."""
+    return {
+        **asdict(kernel.footprint),
+        "fits": kernel.footprint.fits,
+        "plans": [_plan_data(script, each) for each in kernel.plans],
+    }
+
+
+def _plan_data(script: str, found: RunPlan) -> Data:
+    applied, sharing, plan = found.applied, found.sharing, found.applied.plan
+    return {
+        **plan_entry(Subject(script, applied.kernel, plan.scope), plan),
+        **verdict_data(applied.verdict),
+        "before": _layout_data(found.stock, found.stock_verdict),
+        "shared": [{"buffers": list(names), "bytes": size} for names, size in sharing.shared],
+        "not_shared": [_pair_data(each) for each in (*sharing.refused, *sharing.unneeded)],
+        "rejected": [_layout_data(*rejected) for rejected in applied.rejected],
+    }
+
+
+def _layout_data(plan: Plan, verdict: Verdict) -> Data:
+    """A plan that was not applied: what it was made with, where it puts what, and its verdict."""
+    options = {"policy": plan.policy, "packer": plan.packer, "objective": plan.objective}
+    return {**options, **placement_data(plan), **verdict_data(verdict)}
+
+
+def _pair_data(found: Explanation) -> Data:
+    return {
+        "buffers": list(found.names),
+        "may_share": found.may_share,
+        "reasons": _reasons(found),
+        "verdict": found.verdict.verdict,
+    }
+
+
+def _reasons(found: Explanation) -> list[str]:
+    """What forbids a pair to share; the checker may forbid what no static rule does."""
+    if found.reasons or found.may_share:
+        return list(found.reasons)
+    return [first_finding(found.verdict)]
+
+
+def run_table(out: Console, kernels: Sequence[RunKernel]) -> Table:
+    """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
+    table = new_table(
+        out,
+        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
+        ("kernel", "left"),
+        ("arch", "left"),
+        ("before", "right"),
+        ("after", "right"),
+        ("limit", "right"),
+        ("blocks per SM", "right"),
+        ("verdict", "left"),
+        ("sharing bytes", "left"),
+    )
+    for kernel in kernels:
+        took = kernel.footprint
+        pairs = (names for each in kernel.plans for names, _ in each.sharing.shared)
+        verdicts = Text("\n").join(verdict_text(each.applied.verdict) for each in kernel.plans)
+        blocks = f"{_number(took.blocks_before)} -> {_number(took.blocks_after)}"
+        sizes = map(_number, (took.bytes_before, took.bytes_after, took.limit))
+        table.add_row(
+            *map(Text, (took.name, took.arch or "-", *sizes, blocks)),
+            verdicts or Text("-"),
+            Text(", ".join(f"{one}+{two}" for one, two in pairs) or "-"),
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def run_lines(kernel: RunKernel) -> Iterator[Text]:
+    """What was refused in one kernel and why, a line for each; nothing where nothing was."""
+    name = kernel.footprint.name
+    if kernel.footprint.fits is False:
+        yield Text(f"{name}: does not fit on {kernel.footprint.arch}")
+    for each in kernel.plans:
+        applied, sharing = each.applied, each.sharing
+        where = f"{name} ({applied.plan.scope})"
+        if each.stock_verdict.verdict == UNSOUND:
+            why = first_finding(each.stock_verdict)
+            yield Text(f"{where}: TileLang's own merge is unsound: {why}")
+        for plan, verdict in applied.rejected:
+            size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
+            why = f"{verdict.verdict}: {first_finding(verdict)}"
+            yield Text(f"{where}: {size} was not applied, {why}")
+        for found in sharing.refused[:MAX_REFUSED]:
+            one, two = found.names
+            yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")
+        if len(sharing.refused) > MAX_REFUSED:
+            yield Text(f"{where}: ... and {len(sharing.refused) - MAX_REFUSED} more pairs refused")
+        if sharing.unneeded:
+            yield Text(f"{where}: {_unneeded(applied.plan, sharing.unneeded)}")
+
+
+def _unneeded(plan: Plan, found: Sequence[Explanation]) -> str:
+    pairs = ", ".join(f"{one}+{two}" for one, two in (each.names for each in found[:MAX_REFUSED]))
+    more = f" and {len(found) - MAX_REFUSED} more" if len(found) > MAX_REFUSED else ""
+    cause = {
+        "occupancy": "sharing them adds no resident block",
+        "bytes": "the arena is no smaller with them",
+        "none": "nothing is reused: it is switched off, or no tighter plan could be proved",
+    }[plan.objective]
+    return f"{pairs}{more} could share; {cause}"
