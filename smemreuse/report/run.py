@@ -15,6 +15,7 @@ from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNSOUND, Verdict
+from smemreuse.planning import TRACED
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
 from smemreuse.report.explain import Explainer, Explanation
 from smemreuse.report.tables import new_table
@@ -204,16 +205,28 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
             yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")
         if len(sharing.refused) > MAX_REFUSED:
             yield Text(f"{where}: ... and {len(sharing.refused) - MAX_REFUSED} more pairs refused")
-        if sharing.unneeded:
-            yield Text(f"{where}: {_unneeded(applied.plan, sharing.unneeded)}")
+        for line in _unneeded(applied.plan, sharing.unneeded):
+            yield Text(f"{where}: {line}")
 
 
-def _unneeded(plan: Plan, found: Sequence[Explanation]) -> str:
-    pairs = ", ".join(f"{one}+{two}" for one, two in (each.names for each in found[:MAX_REFUSED]))
-    more = f" and {len(found) - MAX_REFUSED} more" if len(found) > MAX_REFUSED else ""
-    cause = {
+def _unneeded(plan: Plan, found: Sequence[Explanation]) -> Iterator[str]:
+    """Why pairs do not share that could: those with a cause in common on one line."""
+    by_cause: dict[str, list[str]] = {}
+    for one in found:
+        by_cause.setdefault(_why_unneeded(plan, one), []).append("+".join(one.names))
+    for cause, pairs in by_cause.items():
+        more = f" and {len(pairs) - MAX_REFUSED} more" if len(pairs) > MAX_REFUSED else ""
+        yield f"{', '.join(pairs[:MAX_REFUSED])}{more} could share; {cause}"
+
+
+def _why_unneeded(plan: Plan, found: Explanation) -> str:
+    if plan.objective == "occupancy" and found.settled and TRACED not in plan.notes:
+        return (
+            "the kernel's concurrent arms would have to wait for each other, which objective "
+            "`bytes` accepts, and `occupancy` only where the kernel does not fit otherwise"
+        )
+    return {
         "occupancy": "sharing them adds no resident block",
         "bytes": "the arena is no smaller with them",
         "none": "nothing is reused: it is switched off, or no tighter plan could be proved",
     }[plan.objective]
-    return f"{pairs}{more} could share; {cause}"

@@ -207,6 +207,16 @@ def test_an_unsound_default_is_told() -> None:
     assert not [line for line in lines(of_dump("gemm.sm_90a")) if "own merge" in line]
 
 
+def test_what_could_share_and_does_not_is_told_with_its_cause() -> None:
+    """Of this kernel's pairs the trace of the mbarriers proves two, at a price."""
+    name = "batched_gemm.sm_90a"
+    (apart,) = (one for one in lines(of_dump(name)) if "could share" in one)
+    assert "As+Cs, Bs+Cs could share; the kernel's concurrent arms would have to wait" in apart
+    assert not [line for line in lines(of_dump(name, "bytes")) if "could share" in line]
+    (plain,) = (one for one in lines(of_dump("block_branches.sm_80")) if "could share" in one)
+    assert plain.endswith("sharing them adds no resident block")
+
+
 def test_table_shows_what_is_known() -> None:
     out = Console(file=io.StringIO(), width=200)
     kernels = [run_kernel(of_dump("batched_gemm.sm_80", "bytes")), run_kernel(one_buffer("n"))]

@@ -1,0 +1,166 @@
+"""`smemreuse run` on scripts that know nothing of smemreuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.test_readme import commands
+
+pytestmark = pytest.mark.tilelang
+
+EXAMPLE = ROOT / "fixtures" / "scripts" / "batched_gemm.py"
+LOWERS = f"""\
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import tilelang
+from fixtures.kernels import FIXTURES
+
+def lower(name):
+    fixture = FIXTURES[name]
+    target = tilelang.tvm.target.Target({{"kind": "cuda", "arch": "sm_80"}})
+    with target:
+        tilelang.lower(fixture.make(**fixture.configs["small"]), target=target)
+
+"""
+
+
+def smemreuse(*args: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "smemreuse", *map(str, args)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env},
+    )
+
+
+def script(folder: Path, *lines: str) -> Path:
+    path = folder / "script.py"
+    path.write_text(LOWERS + "\n".join(lines) + "\n")
+    return path
+
+
+def document(path: Path) -> dict[str, Any]:
+    found = json.loads(path.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_commands_of_the_readme(tmp_path: Path) -> None:
+    """Its script asks for more than there is, and fits with the merge."""
+    told = [arguments for arguments in commands() if arguments[0] == "run"]
+    assert told
+    for arguments in told:
+        done = smemreuse(*arguments, cwd=ROOT, TILELANG_CACHE_DIR=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        (row,) = (line for line in done.stdout.splitlines() if line.startswith("| main_kernel"))
+        cells = [cell.strip() for cell in row.strip("| ").split("|")]
+        assert cells[1:4] == ["sm_90", "262,208", "196,672"]
+        assert cells[5:] == ["0 -> 1", "sound", "Bs+Cs"]
+        assert "do not share: rule 4: As and Cs are in arms" in done.stdout
+
+
+def test_json_tells_every_kernel_and_leaves_stdout_to_the_script(tmp_path: Path) -> None:
+    path = script(
+        tmp_path, "print(*sys.argv[1:])", "lower('batched_gemm')", "lower('gemm')", "sys.exit(3)"
+    )
+    done = smemreuse(
+        *("run", "--objective", "bytes", "--json", "out.json", path, "--size", "4"), cwd=tmp_path
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "--size 4\n"
+    found = document(tmp_path / "out.json")
+    assert found["schema"] == "smemreuse.run/1"
+    assert (found["script"], found["args"]) == (str(path), ["--size", "4"])
+    assert found["exit_code"] == 3
+    batched, gemm = found["kernels"]
+    assert (batched["name"], gemm["name"]) == ("batched_gemm_kernel", "gemm_kernel")
+    assert (batched["bytes_before"], batched["bytes_after"]) == (65_536, 32_768)
+    assert (batched["blocks_before"], batched["blocks_after"], batched["fits"]) == (2, 4, True)
+    (plan,) = batched["plans"]
+    assert (plan["verdict"], plan["objective"], plan["scope"]) == ("sound", "bytes", "shared.dyn")
+    assert {tuple(pair["buffers"]) for pair in plan["shared"]} == {("As", "Cs"), ("Bs", "Cs")}
+    assert gemm["bytes_after"] <= gemm["bytes_before"]
+
+
+def test_json_on_stdout_comes_behind_the_script_s_own_lines(tmp_path: Path) -> None:
+    path = script(tmp_path, "print('mine')", "sys.stdout = None")
+    done = smemreuse("run", "--json", "-", path, cwd=tmp_path)
+    mine, _, rest = done.stdout.partition("\n")
+    assert mine == "mine"
+    assert json.loads(rest)["kernels"] == []
+
+
+def test_what_a_failing_script_had_compiled_is_told(tmp_path: Path) -> None:
+    path = script(tmp_path, "lower('batched_gemm')", "raise ValueError('later')")
+    done = smemreuse("run", path, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ValueError: later"
+    assert "smemreuse/" not in done.stderr
+    assert "batched_gemm_kernel" in done.stdout
+
+
+def test_the_policy_and_objective_are_those_asked_for(tmp_path: Path) -> None:
+    path = script(tmp_path, "lower('batched_gemm')")
+    for options, arena in (
+        (("--policy", "outer", "--objective", "bytes"), 65_536),
+        (("--objective", "none"), 65_536),
+        (("--objective", "bytes"), 32_768),
+    ):
+        done = smemreuse("run", *options, "--force", "--json", "out.json", path, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        (kernel,) = document(tmp_path / "out.json")["kernels"]
+        assert kernel["bytes_after"] == arena
+
+
+def test_report_has_the_plan_that_was_applied(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = script(tmp_path, "lower('batched_gemm')", "import os; os.chdir('elsewhere')")
+    done = smemreuse("run", "--objective", "bytes", "--report", "r.html", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "batched_gemm_kernel" in done.stdout
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    (view,) = json.loads(data[1])["kernels"]
+    arenas = {name: plan["arena_bytes"] for name, plan in view["policies"].items()}
+    assert arenas == {
+        "TileLang's own": 65_536,
+        **{"outer": 65_536, "inner": 32_768, "dataflow": 32_768},
+        "applied": 32_768,
+    }
+    assert {name for name, plan in view["policies"].items() if plan["verdict"] != "sound"} == set()
+
+
+def test_two_outputs_need_two_files(tmp_path: Path) -> None:
+    path = script(tmp_path)
+    for options in (("--json", "out", "--report", "out"), ("--report", "-")):
+        done = smemreuse("run", *options, path, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "the report needs a file of its own" in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_no_kernel_and_one_from_the_cache_are_told(tmp_path: Path) -> None:
+    path = script(tmp_path)
+    assert "no kernel was compiled" in smemreuse("run", path, cwd=tmp_path).stderr
+    cache = {"TILELANG_CACHE_DIR": str(tmp_path / "cache")}
+    first = smemreuse("run", EXAMPLE, cwd=tmp_path, **cache)
+    assert "main_kernel" in first.stdout
+    again = smemreuse("run", EXAMPLE, cwd=tmp_path, **cache)
+    assert "from TileLang's cache" in again.stderr
+    assert "main" in again.stderr
+    assert "main_kernel" not in again.stdout
+    anew = smemreuse("run", EXAMPLE, cwd=tmp_path, TILELANG_DISABLE_CACHE="1", **cache)
+    assert "main_kernel" in anew.stdout
