@@ -12,6 +12,7 @@ import pytest
 from tests.commands.running import run
 from tests.conftest import DUMPS, ROOT
 
+FLAGS = re.DOTALL | re.MULTILINE
 BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 
 
@@ -23,6 +24,12 @@ def commands() -> list[list[str]]:
     text = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
     lines = (line for line in text.splitlines() if line.startswith("smemreuse "))
     return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def python_of(section: str) -> list[str]:
+    """The Python code of a section; `tests/tilelang` and `tests/tvm` run it."""
+    (text,) = re.findall(rf"^## {section}\n(.*?)^## ", (ROOT / "README.md").read_text(), FLAGS)
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
 def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

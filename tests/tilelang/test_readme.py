@@ -1,0 +1,39 @@
+"""The README's Python code for TileLang, as it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tilelang
+from tilelang import tvm
+
+from fixtures.kernels import FIXTURES
+from smemreuse.tilelang import FittingConfigs
+from tests.test_readme import python_of
+
+pytestmark = pytest.mark.tilelang
+
+
+@tilelang.jit
+def matmul(M: int, N: int, K: int, block_M: int) -> Any:
+    """A GEMM of square tiles, whose size is its one configuration."""
+    return FIXTURES["gemm"].make(M, N, K, block_M, block_M, 64, num_stages=3, threads=128)
+
+
+def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {
+        "tilelang": tilelang,
+        "func": matmul.get_tir(512, 512, 512, 128),
+        "matmul": matmul,
+        "configs": [{"block_M": size} for size in (64, 128, 512)],
+    }
+    found = python_of("In TileLang")
+    assert len(found) == 2
+    with tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}):
+        for code in found:
+            exec(code, names)
+    kernel, arena, verdict = capsys.readouterr().out.split()[-3:]
+    assert (kernel, arena, verdict) == ("gemm_kernel", "98304", "sound")
+    assert isinstance(names["found"], FittingConfigs)
+    assert [*names["found"]] == [{"block_M": 64}, {"block_M": 128}]
