@@ -239,9 +239,9 @@ def test_a_name_that_the_terminal_cannot_write_is_no_crash(tmp_path: Path) -> No
 
 def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
     path = tmp_path / "k.tir"
-    path.write_text(launched("As[0] = Bs[0]\n" * 2000))
+    path.write_text(launched("As[0] = Bs[0]\n" * 1000))
     done = run_process("analyze", "--policy", "inner", path)
-    assert len(done.stdout) > 100_000, "more than a pipe holds"
+    assert len(done.stdout) > 70_000, "more than a pipe holds"
     with subprocess.Popen(
         [SMEMREUSE, "analyze", "--policy", "inner", path],
         stdout=subprocess.PIPE,
