@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.model.expr import Call, Expr, Var, constant
-from smemreuse.model.kernel import THREAD_EXTENT, Attr, Block, For, walk_statements
+from smemreuse.model.expr import Call, Const, Expr, Var, constant
+from smemreuse.model.kernel import THREAD_EXTENT, Attr, Bind, Block, For, walk_statements
 
 Range = tuple[int, int]
 """The least and the greatest value, both inclusive."""
 
 
 def variable_ranges(body: Block) -> dict[Var, Range]:
-    """The values that loop variables and thread axes with constant bounds take."""
+    """The values of variables as far as known: thread axes, loops, and what is bound once to them.
+
+    One that is launched or looped over more than once has the values of all.
+    """
     ranges: dict[Var, Range] = {}
+    unknown: set[Var] = set()
+    bound: dict[Var, Expr | None] = {}
     for stmt in walk_statements(body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            extent = constant(stmt.value)
-            if extent is not None and extent > 0:
-                ranges[stmt.var] = (0, extent - 1)
+        if isinstance(stmt, Bind):
+            bound[stmt.var] = stmt.value if stmt.var not in bound else None
         elif isinstance(stmt, For):
-            begin, extent = constant(stmt.begin), constant(stmt.extent)
-            if begin is not None and extent is not None and extent > 0:
-                ranges[stmt.var] = (begin, begin + extent - 1)
+            _widen(ranges, unknown, stmt.var, stmt.begin, stmt.extent)
+        elif isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            _widen(ranges, unknown, stmt.var, Const(0), stmt.value)
+    ranges = {var: found for var, found in ranges.items() if var not in unknown}
+    for var, value in bound.items():
+        found = bounds(value, ranges) if value is not None else None
+        if found is not None:
+            ranges[var] = found
     return ranges
+
+
+def _widen(
+    ranges: dict[Var, Range], unknown: set[Var], var: Var, first: Expr, extent: Expr
+) -> None:
+    begin, count = constant(first), constant(extent)
+    if begin is None or count is None or count <= 0:
+        unknown.add(var)
+        return
+    known = ranges.get(var, (begin, begin + count - 1))
+    ranges[var] = (min(known[0], begin), max(known[1], begin + count - 1))
 
 
 def upper_bound(expr: Expr, ranges: Mapping[Var, Range]) -> int | None:
@@ -39,7 +58,11 @@ def bounds(expr: Expr, ranges: Mapping[Var, Range]) -> Range | None:
         return (value, value)
     if isinstance(expr, Var):
         return ranges.get(expr)
-    if not isinstance(expr, Call) or len(expr.args) != 2:
+    if not isinstance(expr, Call):
+        return None
+    if expr.op == "ramp":
+        return _ramp(expr, ranges)
+    if len(expr.args) != 2:
         return None
     left, right = (bounds(arg, ranges) for arg in expr.args)
     if expr.op == "floormod" and right is not None and right[0] == right[1] > 0:
@@ -48,6 +71,16 @@ def bounds(expr: Expr, ranges: Mapping[Var, Range]) -> Range | None:
     if left is None or right is None:
         return None
     return _combine(expr.op, left, right)
+
+
+def _ramp(expr: Call, ranges: Mapping[Var, Range]) -> Range | None:
+    """All lanes of a vector of indices."""
+    base, stride, lanes = (bounds(arg, ranges) for arg in expr.args)
+    if base is None or stride is None or lanes is None:
+        return None
+    last = _combine("mul", stride, (lanes[1] - 1, lanes[1] - 1))
+    assert last is not None
+    return (base[0] + min(last[0], 0), base[1] + max(last[1], 0))
 
 
 def _combine(op: str, left: Range, right: Range) -> Range | None:

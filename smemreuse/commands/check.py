@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 from rich.text import Text
 
 from smemreuse.analysis.alignment import alignments
-from smemreuse.applied import applied_layout, inseparable_arenas
+from smemreuse.applied import applied_layout, inseparable_arena
 from smemreuse.checker import check_plan
 from smemreuse.commands.common import (
     emit_json,
@@ -26,6 +26,9 @@ from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.report.data import Subject
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
+
+ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
+PERHAPS_ONE = "views disturb each other, but two of one buffer may share bytes on purpose"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
 def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[Audit]:
     kernel, scope = subject.kernel, subject.scope
     names = unique_names(kernel.allocations(scope))
+    by_view = False
     if plans is not None:
         planned = plans.layout_for(subject, names)
         if planned is None:
@@ -77,28 +81,47 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
         source, (offsets, arena) = "plan file", planned
     else:
         applied = applied_layout(kernel, scope)
-        mixed = inseparable_arenas(kernel, scope) if applied is None else []
-        if mixed:
-            yield _inseparable(subject, mixed[0])
+        mixed = inseparable_arena(kernel, scope) if applied is None else None
+        if mixed is not None:
+            yield _inseparable(subject, mixed)
             return
         if applied is None:
             source, offsets, arena = "nothing merged", {}, 0
         else:
             kernel, offsets, arena = applied.kernel, dict(applied.offsets), applied.arena
             names = unique_names(kernel.allocations(scope))
+            by_view = applied.by_view
             source = "merged in the file"
     later = barriers == "later" or (barriers == "auto" and not _has_barriers(kernel, scope))
     align = alignments(kernel, scope)
+    if by_view:
+        align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
+    if by_view:
+        verdict = _of_views(verdict)
     by_name = {names[buffer]: offset for buffer, offset in offsets.items()}
     yield Audit(subject, source, by_name, arena, verdict)
+
+
+def _of_views(verdict: Verdict) -> Verdict:
+    """Rule 2 asks whose value a byte holds, and two views may be of one buffer.
+
+    What is not ordered is a race all the same, of the merge or of the kernel itself.
+    """
+    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH))
+    if verdict.verdict != UNSOUND:
+        return verdict
+    races = tuple(one for one in verdict.violations if one.rule != 2)
+    if races:
+        return replace(verdict, violations=races)
+    return replace(verdict, verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE))
 
 
 def _inseparable(subject: Subject, arena: Buffer) -> Audit:
     """Nothing is known of a merge whose buffers cannot be told apart."""
     reason = (
-        f"{arena.name} has several buffers in it whose offsets are in the indices, as TVM before "
-        "2026 merged them: check the dump from before the merge, with --plan"
+        f"{arena.name} has several buffers in it whose offsets are in the indices, and those do "
+        "not tell them apart: check the dump from before the merge, with --plan"
     )
     verdict = Verdict(UNPROVED, uncovered=(reason,))
     return Audit(subject, "merged in the file", {}, arena.size or 0, verdict)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands.running import run, run_json
 from tests.conftest import DUMPS
+from tests.frontend.texts import dump as dumped
 
 WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
@@ -111,19 +112,72 @@ def test_a_dump_that_is_not_merged_shares_nothing() -> None:
     assert (found["plan"], found["offsets"], found["sound"]) == ("nothing merged", {}, True)
 
 
-def test_buffers_that_only_indices_tell_apart_are_not_called_sound(tmp_path: Path) -> None:
-    """What TVM before 2026 left of its merge: typed views of one arena, offsets in the indices."""
-    dump = tmp_path / "merged.tir"
-    dump.write_text(
-        'bx = T.launch_thread("blockIdx.x", 1)\n'
-        'arena = T.allocate([512], "uint8", "shared.dyn")\n'
-        'tx = T.launch_thread("threadIdx.x", 32)\n'
-        'A = T.Buffer((64,), "float16", data=arena, scope="shared.dyn")\n'
-        'B = T.Buffer((64,), "float32", data=arena, scope="shared.dyn")\n'
-        "A[tx] = T.float16(0)\n"
-        "B[32 + tx] = T.float32(A[31 - tx])\n"
-    )
-    found = verdict_of(str(dump), exit_code=0)
+VIEWS = """\
+bx = T.launch_thread("blockIdx.x", 1)
+arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+X = T.decl_buffer((64,), "float16", data=arena.data, scope="shared.dyn")
+Y = T.decl_buffer((64,), "float32", data=arena.data, scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+here: T.let[T.int32] = 31 - tx
+"""
+"""What Apache TVM leaves of its merge: typed views of one arena, offsets in the indices."""
+SYNC = 'T.tvm_storage_sync("shared.dyn")\n'
+
+
+def audit_of_views(tmp_path: Path, body: str, exit_code: int = 0) -> dict[str, Any]:
+    path = tmp_path / "merged.tir"
+    path.write_text(dumped(VIEWS + body))
+    return verdict_of(str(path), exit_code=exit_code)
+
+
+def test_views_are_told_apart_by_their_indices(tmp_path: Path) -> None:
+    """X in [0, 64), Y in [128, 256): nothing is shared, whatever is ordered."""
+    found = audit_of_views(tmp_path, "X[tx] = T.float16(0)\nY[32 + tx] = T.float32(X[here])\n")
+    assert (found["verdict"], found["offsets"]) == ("sound", {"X": 0, "Y": 128})
+    assert "a typed view of the arena is one buffer" in found["assumptions"][0]
+
+
+def test_a_vector_of_indices_reaches_all_its_lanes(tmp_path: Path) -> None:
+    lanes = "X[T.Ramp(tx * 2, 1, 2)] = T.Broadcast(T.float16(0), 2)\n"
+    found = audit_of_views(tmp_path, lanes + SYNC + "Y[32 + tx] = T.float32(0)\n")
+    assert (found["verdict"], found["offsets"]) == ("sound", {"X": 0, "Y": 128})
+    overlapping = lanes + "Y[31 + tx] = T.float32(X[2 * tx])\n"
+    assert audit_of_views(tmp_path, overlapping, 1)["offsets"] == {"X": 0, "Y": 124}
+
+
+ORDERED = "X[tx] = T.float16(0)\n" + SYNC + "x: T.let[T.float16] = X[here]\n"
+
+
+def test_views_that_share_bytes_in_order_are_sound(tmp_path: Path) -> None:
+    later = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float32] = Y[here]\n"
+    assert audit_of_views(tmp_path, ORDERED + later)["sound"]
+
+
+def test_views_that_share_bytes_without_order_are_a_race(tmp_path: Path) -> None:
+    found = audit_of_views(tmp_path, ORDERED + "Y[tx] = T.float32(1)\n", exit_code=1)
+    assert {violation["rule"] for violation in found["violations"]} == {6}
+
+
+def test_views_that_disturb_each_other_may_be_of_one_buffer(tmp_path: Path) -> None:
+    """Y is filled between X's two reads: wrong of two buffers, and meant of one."""
+    between = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float16] = X[here]\n"
+    found = audit_of_views(tmp_path, ORDERED + between)
+    assert found["verdict"] == "unproved"
+    assert {violation["rule"] for violation in found["violations"]} == {2}
+    assert "two of one buffer may share bytes on purpose" in found["uncovered"][0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "X[n + tx] = T.float16(0)\nY[64 + tx] = T.float32(0)\n",
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", T.address_of(Y[64]))\n',
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y.data)\n',
+    ],
+    ids=["index of the launch", "address of an element", "pointer"],
+)
+def test_views_that_indices_do_not_tell_apart(tmp_path: Path, body: str) -> None:
+    found = audit_of_views(tmp_path, body)
     assert (found["verdict"], found["plan"]) == ("unproved", "merged in the file")
     assert "check the dump from before the merge" in found["uncovered"][0]
 

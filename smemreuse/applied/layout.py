@@ -1,0 +1,33 @@
+"""A kernel that a compiler merged, taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smemreuse.model.kernel import Buffer, Kernel
+
+_BYTES = ("uint8", "int8")
+
+
+@dataclass(frozen=True)
+class AppliedLayout:
+    """A merged kernel with its buffers apart again, and where the compiler had put them (bytes).
+
+    `by_view` tells that views of the arena were taken for buffers. Two of them may be views of one
+    buffer, and then share their bytes on purpose.
+    """
+
+    kernel: Kernel
+    offsets: Mapping[Buffer, int]
+    arena: int
+    by_view: bool = False
+
+
+def arenas_of(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The allocations of bytes, any of which may be what a merge left, and their sizes."""
+    return {
+        buffer: buffer.size
+        for buffer in kernel.allocations(scope)
+        if buffer.dtype in _BYTES and buffer.size is not None
+    }
