@@ -25,6 +25,8 @@ REGRESSIONS = "tests/soundness/test_regressions.py"
 ENGINE_TESTS = "tests/checker/test_engines.py"
 BARRIER_TESTS = "tests/analysis/test_barriers.py"
 INTRINSIC_TESTS = "tests/model/test_intrinsics.py"
+BOUNDS_TESTS = "tests/analysis/test_bounds.py"
+AUDIT_TESTS = "tests/commands/test_check.py"
 TIMEOUT = 240
 
 LOCALITY = "analysis/locality.py"
@@ -39,6 +41,9 @@ MEMORY = "checker/memory.py"
 RELEVANCE = "checker/relevance.py"
 BARRIERS = "analysis/barriers.py"
 INTRINSICS = "model/intrinsics.py"
+BOUNDS = "analysis/bounds.py"
+VIEWS = "applied/views.py"
+AUDIT = "commands/check.py"
 
 
 @dataclass(frozen=True)
@@ -280,6 +285,36 @@ MUTATIONS = (
         "else Engine.THREAD\n",
         "    return Engine.THREAD\n",
     ),
+    Mutation(
+        "bounds: a vector is its first lane",
+        BOUNDS,
+        "        return _ramp(expr, ranges)\n",
+        "        return bounds(expr.args[0], ranges)\n",
+    ),
+    Mutation(
+        "bounds: the last launch counts alone",
+        BOUNDS,
+        "    known = ranges.get(var, (begin, begin + count - 1))\n",
+        "    known = (begin, begin + count - 1)\n",
+    ),
+    Mutation(
+        "audit: addresses of views are ignored",
+        VIEWS,
+        "            yield node.buffer, None\n",
+        "            pass\n",
+    ),
+    Mutation(
+        "audit: addresses of elements are ignored",
+        VIEWS,
+        "yield from ((arg.buffer, None) for arg in node.args if isinstance(arg, Load))",
+        "pass",
+    ),
+    Mutation(
+        "audit: views that disturb each other are sound",
+        AUDIT,
+        "verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE)",
+        "verdict='sound', violations=()",
+    ),
 )
 
 
@@ -287,7 +322,8 @@ def main() -> int:
     options = _parse()
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
-    tests = [REGRESSIONS, ENGINE_TESTS, BARRIER_TESTS, INTRINSIC_TESTS, SOUNDNESS]
+    tests = [REGRESSIONS, ENGINE_TESTS, BARRIER_TESTS, INTRINSIC_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
+    tests.append(SOUNDNESS)
     tests += options.tests
     failing = _failing_tests(tests)
     for test in failing:

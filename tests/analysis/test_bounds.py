@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +54,8 @@ def test_no_value_lies_outside(expr: Expr) -> None:
         return
     for x in range(-3, 6):
         for y in range(8):
-            assert found[0] <= value_of(expr, {X: x, Y: y}) <= found[1]
+            with suppress(ZeroDivisionError):  # has no value there
+                assert found[0] <= value_of(expr, {X: x, Y: y}) <= found[1]
 
 
 def test_a_vector_has_all_its_lanes() -> None:
