@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from smemreuse.model.evaluate import Threads, evaluate
+from smemreuse.model.evaluate import SAME_FOR_SAME, Threads, evaluate
 from smemreuse.model.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
@@ -95,6 +95,8 @@ class ThreadFlow:
                 self._enter(stmt.then, then, axes)
                 self._enter(stmt.orelse, orelse, axes)
             elif isinstance(stmt, For):
+                if self.depends_on_thread(stmt.begin) or self.depends_on_thread(stmt.step):
+                    self._thread_vars.add(stmt.var)
                 self._enter(stmt.body, threads.bind(stmt.var, None), axes)
             else:
                 for inner in nested_blocks(stmt):
@@ -122,18 +124,13 @@ class ThreadFlow:
         return threads.where(mask), threads.where(~mask)
 
     def depends_on_thread(self, expr: Expr) -> bool:
-        """Whether threads may see different values: by index, or through memory."""
+        """Whether threads may see different values: by index, through memory, or from a call."""
         return any(
             isinstance(node, Load)
             or (isinstance(node, Var) and node in self._thread_vars)
-            or (isinstance(node, Call) and node.op in _THREAD_QUERIES)
+            or (isinstance(node, Call) and node.op not in SAME_FOR_SAME)
             for node in walk(expr)
         )
-
-
-_THREAD_QUERIES = frozenset(
-    {"tl_shuffle_elect", "get_warp_idx", "get_warp_idx_sync", "get_lane_idx"}
-)
 
 
 def thread_axes(body: Block) -> dict[str, int] | None:

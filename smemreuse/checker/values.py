@@ -10,7 +10,7 @@ from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
-from smemreuse.model.evaluate import Threads, Value
+from smemreuse.model.evaluate import SAME_FOR_SAME, Threads, Value, holds
 from smemreuse.model.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.model.kernel import Bind, Buffer, Store
 
@@ -80,7 +80,10 @@ class Values:
         value = self(stmt.value, threads) if stmt.predicate is None else None
         if not isinstance(index, int):
             counters.forget(storage, ids)
+            self._varying.add(storage)
             return
+        if not holds(stmt.buffer.dtype, value):
+            value = None
         counters.set(storage, index, ids, value)
         if value is None and (
             self.varies(stmt.value, threads) or threads.count < len(self._vectors.everyone)
@@ -100,6 +103,7 @@ class Values:
         Variables without a value are block indices, symbols and loop variables, the same for all,
         unless a `Bind` made them. What memory holds is the same for all who read one element of it,
         if it is a local that was set alike for all, or a buffer that the kernel does not write.
+        What a call answers that is no arithmetic may depend on who asks.
         """
         if isinstance(expr, Var):
             value = threads.values.get(expr)
@@ -108,7 +112,7 @@ class Values:
             storage = expr.buffer.storage
             if storage in self._varying or storage in self._changing:
                 return True
-        elif isinstance(expr, Call) and expr.op in ("tl_shuffle_elect", "get_lane_idx"):
+        elif isinstance(expr, Call) and expr.op not in SAME_FOR_SAME:
             return True
         return any(self.varies(child, threads) for child in children(expr))
 

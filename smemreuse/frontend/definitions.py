@@ -8,7 +8,8 @@ from smemreuse.frontend.allocations import LegacyAllocations
 from smemreuse.frontend.buffers import is_allocation, need
 from smemreuse.frontend.expressions import Value, fail, script_name
 from smemreuse.frontend.names import NameTable
-from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
+from smemreuse.model.evaluate import unsigned_type
+from smemreuse.model.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
 from smemreuse.model.kernel import Allocate, Bind, Buffer, Declare, Stmt
 
 LEGACY_ALLOCATIONS = ("allocate", "allocate_const")
@@ -79,7 +80,10 @@ class DefinitionReader:
             fail(call, f"{len(targets)} names for {len(values)} values")
         read = list(map(self._expr.read, values))
         pairs = zip(targets, read, strict=True)
-        return [Bind(self._names.new_var(one), value, call.lineno, False) for one, value in pairs]
+        return [
+            Bind(self._names.new_var(one, unsigned_type(value)), value, call.lineno, False)
+            for one, value in pairs
+        ]
 
     def _define_name(self, target: ast.expr, value: ast.expr, node: ast.Assign) -> list[Stmt]:
         if isinstance(value, ast.Call) and isinstance(target, ast.Name):
@@ -94,7 +98,8 @@ class DefinitionReader:
         if isinstance(bound, Buffer):
             self._names.define(target, bound)
             return []
-        return [Bind(self._names.new_var(target), bound, node.lineno, _may_be_address(bound))]
+        var = self._names.new_var(target, unsigned_type(bound))
+        return [Bind(var, bound, node.lineno, _may_be_address(bound))]
 
     def _method_view(self, target: ast.Name, call: ast.Call) -> list[Stmt] | None:
         """`V = As.view(..)`."""
@@ -173,7 +178,15 @@ class DefinitionReader:
             return []
         value = self._expr.read(node.value)
         is_handle = self._names_handle(node.annotation)
-        return [Bind(self._names.new_var(node.target), value, node.lineno, is_handle)]
+        unsigned = unsigned_bits(self._type_name(node.annotation)) or unsigned_type(value)
+        var = self._names.new_var(node.target, unsigned)
+        return [Bind(var, value, node.lineno, is_handle)]
+
+    def _type_name(self, annotation: ast.expr) -> str:
+        """`uint32` of `T.uint32` and of `T.let[T.uint32]`; nothing for what is not a plain type."""
+        if isinstance(annotation, ast.Subscript):
+            annotation = annotation.slice
+        return script_name(annotation, self._prefixes) or ""
 
     def _names_handle(self, annotation: ast.expr) -> bool:
         """Whether a type is a pointer's, as far as it is understood."""

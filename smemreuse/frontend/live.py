@@ -12,7 +12,7 @@ from typing import Any
 
 from smemreuse.errors import BackendError
 from smemreuse.frontend.kernels import split_kernels
-from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
+from smemreuse.model.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
 from smemreuse.model.kernel import (
     ANYWHERE,
     TVM_ALIGNMENT,
@@ -198,7 +198,7 @@ class LiveVisitor:
     def var(self, var: Any) -> Var:
         known = self.vars.get(var)
         if known is None:
-            known = self.vars[var] = Var(str(var.name))
+            known = self.vars[var] = Var(str(var.name), unsigned_bits(self.dtype(var)))
         return known
 
     def make_buffer(

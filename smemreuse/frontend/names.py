@@ -81,8 +81,8 @@ class NameTable:
         if self.here is not None:
             self.definitions.append(Definition(target.id, value, self.here))
 
-    def new_var(self, target: ast.expr) -> Var:
-        var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target))
+    def new_var(self, target: ast.expr, unsigned: int = 0) -> Var:
+        var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target), unsigned)
         self.define(target, var)
         return var
 

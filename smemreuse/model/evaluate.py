@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Var
+from smemreuse.model.expr import Call, Const, Expr, Load, Var, unsigned_bits
 
 Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
@@ -92,36 +92,62 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 _INTEGER = re.compile(r"^(bool|u?int)(\d*)$")
 _DIVISIONS = ("floordiv", "floormod", "div", "mod", "ceildiv")
+_SHIFTS = ("shift_left", "shift_right")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
+_LARGEST = 2**63 - 1
+
+SAME_FOR_SAME = frozenset(
+    {*_BINARY, *_PASS_THROUGH, "and", "or", "not", "select", "if_then_else", "cast", "let"}
+    | {"bitwise_not", "ramp", "broadcast", "shuffle", "tuple", "reinterpret"}
+    | {"block_rank_in_cluster", "cluster_block_rank"}
+)
+"""Operators whose result is the same for threads that give them the same operands. What any other
+call answers may depend on who asks."""
+
+Typed = tuple[Value, int]
+"""A value, and the bits of its type where that is unsigned, else 0."""
+
+UNKNOWN: Typed = (None, 0)
 
 
 def evaluate(expr: Expr, threads: Threads) -> Value:
     """The value of an integer expression for the active threads."""
+    return _typed(expr, threads)[0]
+
+
+def unsigned_type(expr: Expr) -> int:
+    """The bits of an expression's type where that is unsigned, as far as it shows; else 0."""
+    return _typed(expr, Threads(np.arange(1)))[1]
+
+
+def _typed(expr: Expr, threads: Threads) -> Typed:
     if isinstance(expr, Const):
-        return expr.value if isinstance(expr.value, int) else None
+        is_number = isinstance(expr.value, int) and abs(expr.value) <= _LARGEST
+        return (int(expr.value), 0) if is_number else UNKNOWN
     if isinstance(expr, Var):
-        return threads.values.get(expr)
+        return threads.values.get(expr), expr.unsigned
     if isinstance(expr, Load):
-        return threads.load(expr, threads)
+        return threads.load(expr, threads), unsigned_bits(expr.buffer.dtype)
     if not isinstance(expr, Call):
-        return None
+        return UNKNOWN
     if expr.op in _BINARY and len(expr.args) == 2:
-        return _binary(expr.op, *(evaluate(arg, threads) for arg in expr.args))
+        return _binary(expr.op, *(_typed(arg, threads) for arg in expr.args))
     if expr.op in ("and", "or"):
-        return _logical(expr, threads)
+        return _logical(expr, threads), 0
     if expr.op == "not":
         operand = evaluate(expr.args[0], threads)
-        return None if operand is None else _plain(np.equal(operand, 0))
+        return (None if operand is None else _plain(np.equal(operand, 0))), 0
     if expr.op in ("select", "if_then_else") and len(expr.args) == 3:
-        return _select(*(evaluate(arg, threads) for arg in expr.args))
+        return _select(*(_typed(arg, threads) for arg in expr.args))
     if expr.op == "cast" and len(expr.args) == 2:
         return _cast(expr, threads)
     if expr.op in _PASS_THROUGH and len(expr.args) == 1:
-        return evaluate(expr.args[0], threads)
+        return _typed(expr.args[0], threads)
     if expr.op == "let" and isinstance(expr.args[0], Var):
         value = evaluate(expr.args[1], threads)
-        return evaluate(expr.args[2], threads.bind(expr.args[0], value))
-    return _thread_query(expr, threads)
+        return _typed(expr.args[2], threads.bind(expr.args[0], value))
+    return _thread_query(expr, threads), 0
 
 
 def _plain(value: Any) -> Value:
@@ -130,17 +156,54 @@ def _plain(value: Any) -> Value:
     return int(array) if array.ndim == 0 else array.astype(np.int64)
 
 
-def _binary(op: str, left: Value, right: Value) -> Value:
-    if left is None or right is None:
+def _binary(op: str, left: Typed, right: Typed) -> Typed:
+    """Both operands have one type in TIR; a literal does not say which."""
+    (a, b), bits = (left[0], right[0]), max(left[1], right[1])
+    if a is None or b is None:
         # x * 0 is 0 and x % 1 is 0, whatever x is.
-        if op == "mul" and (_is(left, 0) or _is(right, 0)):
-            return 0
-        return 0 if op in ("floormod", "mod") and _is(right, 1) else None
-    if op in _DIVISIONS and np.any(np.equal(right, 0)):
-        return None
-    if op in ("shift_left", "shift_right") and np.any(np.less(right, 0)):
-        return None
-    return _plain(_BINARY[op](left, right))
+        zero = (op == "mul" and (_is(a, 0) or _is(b, 0))) or (
+            op in ("floormod", "mod") and _is(b, 1)
+        )
+        return (0 if zero else None), bits
+    if op in _DIVISIONS and np.any(np.equal(b, 0)):
+        return None, bits
+    if op in _COMPARISONS:
+        return _plain(_BINARY[op](a, b)), 0
+    if op in _SHIFTS and (np.any(np.less(b, 0)) or np.any(np.greater_equal(b, bits or 64))):
+        return None, bits
+    if op == "mul" and bits == 32:
+        left32, right32 = (np.asarray(np.asarray(one) % 2**32, dtype=np.uint64) for one in (a, b))
+        return _plain(left32 * right32 % np.uint64(2**32)), bits
+    if _too_large(op, a, b):
+        return None, bits
+    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits
+
+
+def _too_large(op: str, a: Value, b: Value) -> bool:
+    """Whether a result may not fit into the int64 that it is computed in."""
+    left, right = _magnitude(a), _magnitude(b)
+    if op == "mul":
+        return left * right > _LARGEST
+    if op == "shift_left":
+        return left << right > _LARGEST
+    return op in ("add", "sub", "ceildiv") and left + right > _LARGEST
+
+
+def _magnitude(value: Value) -> int:
+    if isinstance(value, int):
+        return abs(value)
+    assert value is not None
+    return max(abs(int(value.min())), abs(int(value.max()))) if value.size else 0
+
+
+def _wrapped(value: Value, bits: int) -> Value:
+    """What an unsigned type makes of a result. CUDA computes 8 and 16 bits as int, and whether a
+    result is stored in between decides if it wraps; 64 bits do not fit here: not known."""
+    if not bits or value is None:
+        return value
+    if np.all(np.greater_equal(value, 0)) and (bits >= 63 or np.all(np.less(value, 1 << bits))):
+        return value
+    return _plain(np.asarray(value) % (1 << 32)) if bits == 32 else None
 
 
 def _is(value: Value, number: int) -> bool:
@@ -160,31 +223,45 @@ def _logical(expr: Call, threads: Threads) -> Value:
     return _plain(combine(np.not_equal(left, 0), np.not_equal(right, 0)))
 
 
-def _select(condition: Value, then: Value, orelse: Value) -> Value:
+def _select(chooser: Typed, one: Typed, other: Typed) -> Typed:
+    condition, then, orelse = chooser[0], one[0], other[0]
+    bits = max(one[1], other[1])
     if condition is None:
-        return None
+        return None, bits
     if isinstance(condition, int):
-        return then if condition else orelse
+        return (then if condition else orelse), bits
     if then is None or orelse is None:
         chosen = then if orelse is None else orelse
         wanted = bool(orelse is None)
-        return chosen if np.all(np.not_equal(condition, 0) == wanted) else None
-    return _plain(np.where(np.not_equal(condition, 0), then, orelse))
+        return (chosen if np.all(np.not_equal(condition, 0) == wanted) else None), bits
+    return _plain(np.where(np.not_equal(condition, 0), then, orelse)), bits
 
 
-def _cast(expr: Call, threads: Threads) -> Value:
+def _cast(expr: Call, threads: Threads) -> Typed:
     dtype = expr.args[0]
     match = _INTEGER.match(str(dtype.value)) if isinstance(dtype, Const) else None
+    unsigned = unsigned_bits(str(dtype.value)) if isinstance(dtype, Const) else 0
     value = evaluate(expr.args[1], threads) if match is not None else None
     if match is None or value is None:
-        return None
+        return None, unsigned
     if match.group(1) == "bool":
-        return _plain(np.not_equal(value, 0))
+        return _plain(np.not_equal(value, 0)), 0
     bits = int(match.group(2) or 32)
     if bits >= 64:
-        return value
-    half = 0 if match.group(1) == "uint" else 1 << (bits - 1)
-    return _plain((np.asarray(value) + half) % (1 << bits) - half)
+        return _wrapped(value, unsigned), unsigned
+    half = 0 if unsigned else 1 << (bits - 1)
+    return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned
+
+
+def holds(dtype: str, value: Value) -> bool:
+    """Whether an integer type has a value, so that storing it changes nothing."""
+    match = _INTEGER.match(dtype)
+    if match is None or value is None:
+        return False
+    bits = 1 if match.group(1) == "bool" else int(match.group(2) or 32)
+    signed = match.group(1) == "int"
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return bool(np.all(np.greater_equal(value, least)) and np.all(np.less_equal(value, most)))
 
 
 def _thread_query(expr: Call, threads: Threads) -> Value:

@@ -7,6 +7,7 @@ decides what not understanding it means (soundness rule 1).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,9 +25,13 @@ class Const:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A scalar or handle variable. Two variables may share a name: identity is what counts."""
+    """A scalar or handle variable. Two variables may share a name: identity is what counts.
+
+    `unsigned` are the bits of one of an unsigned type, which wraps; 0 for any other.
+    """
 
     name: str
+    unsigned: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +58,15 @@ class Call:
     args: tuple[Expr, ...]
 
 
+_UNSIGNED = re.compile(r"uint(\d+)(x\d+)?$")
+
 Expr: TypeAlias = Const | Var | Pointer | Load | Call
+
+
+def unsigned_bits(dtype: str) -> int:
+    """The bits of an unsigned integer type, of one lane; 0 for any other type."""
+    match = _UNSIGNED.match(dtype)
+    return int(match[1]) if match else 0
 
 
 def constant(expr: Expr) -> int | None:
