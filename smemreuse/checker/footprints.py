@@ -18,10 +18,16 @@ class Footprints:
     """Footprints in buffers, remembered by where the access starts for which threads."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Touched, object]] = {}
+        self._known: dict[Key, tuple[Touched | None, object]] = {}
 
-    def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Touched:
-        """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
+    def __call__(
+        self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int
+    ) -> Touched | None:
+        """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`.
+
+        None where an index leaves the buffer: a kernel that is right has none, so it is not
+        understood where this one is.
+        """
         key = (id(access), identity(start), id(ids))
         entry = self._known.get(key)
         if entry is None:
@@ -30,7 +36,7 @@ class Footprints:
         return entry[0]
 
 
-def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
+def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched | None:
     starts = np.broadcast_to(np.asarray(start, dtype=np.int64), (len(ids),))
     unit = _unit(footprint, starts)
     runs = np.arange(footprint.count)[:, None] * (footprint.stride // unit)
@@ -42,10 +48,7 @@ def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> 
     if unit > 1:
         units = (units[:, None] * unit + np.arange(unit)).ravel()
         by_thread = np.repeat(by_thread, unit)
-    if units[0] < 0 or units[-1] >= size:
-        inside = (units >= 0) & (units < size)
-        units, by_thread = units[inside], by_thread[inside]
-    return units, by_thread
+    return (units, by_thread) if units[0] >= 0 and units[-1] < size else None
 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:

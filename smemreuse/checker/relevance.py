@@ -62,6 +62,15 @@ SYNC_OPS = frozenset(
     }
 )
 
+_ARRIVALS = frozenset(
+    {
+        *("tma_load", "tma_load_im2col", "mbarrier_expect_tx"),
+        *("ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx"),
+        *("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"),
+    }
+)
+"""What counts towards the phase of an mbarrier."""
+
 # Of these, nothing depends on the order between the iterations of an unrolled inner loop.
 _UNORDERED = frozenset({"ptx_cp_async", "tma_store"})
 MAX_PERIOD = 64
@@ -205,6 +214,8 @@ class Relevance:
         What varies is its variable, and counters that it steps by a constant. Both must decide
         only under a modulus by a constant; the period is then the common one.
         """
+        if self._completes_phases(loop):
+            return None
         stepped = set()
         for stmt in walk_statements(loop.body):
             if isinstance(stmt, Store) and self._sets_counter(stmt):
@@ -221,9 +232,14 @@ class Relevance:
                 return node.buffer.storage in stepped
             return node in tainted
 
+        crooked: set[Var] = set()
         for stmt in walk_statements(loop.body):
             if isinstance(stmt, Bind) and any(varies(node) for node in walk(stmt.value)):
                 tainted.add(stmt.var)
+                if not _is_affine(stmt.value, varies) or crooked & set(walk(stmt.value)):
+                    crooked.add(stmt.var)  # `k // 4` has another period than `k`
+            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):
+                return None
         period = 1
         # A counter that the loop steps decides elsewhere too, with the value that it is left with.
         for stmt in walk_statements(self._body if stepped else loop.body):
@@ -231,10 +247,22 @@ class Relevance:
                 continue
             for expr in self._deciding(stmt):
                 divisors = _moduli(expr, varies)
-                if divisors is None:
+                if divisors is None or crooked & set(walk(expr)):
                     return None
                 period = math.lcm(period, *divisors)
         return period if period <= MAX_PERIOD else None
+
+    def _completes_phases(self, loop: For) -> bool:
+        """Whether a loop arrives at mbarriers without waiting: each arrival counts for a phase."""
+        calls = {call for stmt in walk_statements(loop.body) for call in self._sync_calls(stmt)}
+        return bool(calls & _ARRIVALS) and WAIT_PARITY not in calls
+
+    def _steps_differ(self, inner: For, varies: Callable[[Expr], bool]) -> bool:
+        """Whether an inner loop steps counters, and not equally often every time."""
+        rounds = (inner.begin, inner.extent, inner.step)
+        return any(varies(node) for expr in rounds for node in walk(expr)) and any(
+            self._sets_counter(stmt) for stmt in walk_statements(inner.body)
+        )
 
 
 def _is_step(store: Store) -> bool:

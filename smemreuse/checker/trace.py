@@ -125,6 +125,8 @@ class Trace:
         group = []
         for stmt in block:
             if isinstance(stmt, If) and self._relevance(stmt):
+                if self._relevance.accesses.get(stmt):
+                    break  # its condition is read in its turn
                 condition = self.values.decide(stmt.condition, threads)
                 if not isinstance(condition, np.ndarray):
                     break
@@ -156,6 +158,7 @@ class Trace:
         elif isinstance(stmt, While):
             yield from self._while(stmt, agent)
         elif isinstance(stmt, Assert):
+            self._header(stmt, agent)
             yield from self._run(stmt.body, agent)
         else:
             yield from self._leaf(stmt, agent)
@@ -168,15 +171,25 @@ class Trace:
         self._assume_barrier(agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
-        accesses = self._relevance.accesses.get(stmt, ())
-        event = self.findings.event(stmt, agent.loops) if accesses else -1
-        for access in accesses:
-            self._accesses.perform(access, threads, agent.partly, event)
+        self._access(stmt, agent)
         call = evaluated_call(stmt)
         if call is not None and call.op == WAIT_PARITY:
             yield from self._synchronization.wait_parity(call, threads)
         elif call is not None:
             self._synchronization.perform(call, stmt, agent)
+
+    def _access(self, stmt: Stmt, agent: Agent) -> None:
+        """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
+        accesses = self._relevance.accesses.get(stmt, ())
+        event = self.findings.event(stmt, agent.loops) if accesses else -1
+        for access in accesses:
+            self._accesses.perform(access, agent.threads, agent.partly, event)
+
+    def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
+        """A condition or a bound is evaluated, and may read shared memory."""
+        if self._relevance.accesses.get(stmt) and agent.threads.count:
+            self._assume_barrier(agent)
+            self._access(stmt, agent)
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
         if stmt.key == THREAD_EXTENT and stmt.var is not None:
@@ -198,6 +211,7 @@ class Trace:
     # Branches -----------------------------------------------------------------------------------
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
+        self._header(stmt, agent)
         threads = agent.threads
         condition = self.values.decide(stmt.condition, threads)
         if condition is None:
@@ -270,11 +284,14 @@ class Trace:
     # Loops --------------------------------------------------------------------------------------
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
+        self._header(stmt, agent)
         threads, loops = agent.threads, agent.loops
         begin, extent, step = (
             self.values.decide(expr, threads) for expr in (stmt.begin, stmt.extent, stmt.step)
         )
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
+            if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
+                self.values.note_varying(stmt.var)
             self._repeat(stmt, stmt.extent, agent, threads.bind(stmt.var, None))
         elif extent > 0 and step > 0:
             count = -(-extent // step)
@@ -292,6 +309,7 @@ class Trace:
     def _while(self, stmt: While, agent: Agent) -> Steps:
         threads = agent.threads
         while True:
+            self._header(stmt, agent)
             condition = self.values.decide(stmt.condition, threads)
             if not isinstance(condition, int):
                 break
@@ -311,6 +329,8 @@ class Trace:
             agent.threads = threads
             with agent.in_part(apart):
                 self._drive(self._run(stmt.body, agent))
+                agent.threads = threads
+                self._access(stmt, agent)  # asks again, where no barrier can come before
             merged = before.joined(self.state)
             settled = round_number > 1 and merged.memory.same(before.memory)
             self.state.become(merged)

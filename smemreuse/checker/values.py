@@ -116,6 +116,10 @@ class Values:
             return True
         return any(self.varies(child, threads) for child in children(expr))
 
+    def note_varying(self, var: Var) -> None:
+        """A variable without a known value may differ from thread to thread."""
+        self._varying.add(var)
+
     def set_apart(self, *states: State) -> None:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:

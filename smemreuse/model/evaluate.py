@@ -164,7 +164,7 @@ def _binary(op: str, left: Typed, right: Typed) -> Typed:
         zero = (op == "mul" and (_is(a, 0) or _is(b, 0))) or (
             op in ("floormod", "mod") and _is(b, 1)
         )
-        return (0 if zero else None), bits
+        return (0 if zero else None), 0 if op in _COMPARISONS else bits
     if op in _DIVISIONS and np.any(np.equal(b, 0)):
         return None, bits
     if op in _COMPARISONS:

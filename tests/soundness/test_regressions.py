@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from smemreuse.judging import judge
-from smemreuse.model.expr import Const, Pointer, Var
+from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.model.kernel import (
     Assert,
     Bind,
     Buffer,
     Declare,
+    For,
     If,
     Kernel,
     Stmt,
@@ -312,6 +313,47 @@ TRACED = {
             (store(B, call("sub", 31, TX), 1), output(load(B, call("sub", 31, TX)))),
         ),
     ),
+    "a condition that reads": _kernel(
+        FILL, *SCRATCH, If(call("gt", load(A, TX), 5), (output(1),), (output(2),))
+    ),
+    "a loop's length that reads": _kernel(
+        FILL, *SCRATCH, loop(V, call("floormod", load(A, 0), 7), output(V))
+    ),
+    "a `while` that reads": _kernel(
+        store(C, 0, 0),
+        FILL,
+        *SCRATCH,
+        While(call("lt", load(C, 0), call("floormod", load(A, 0), 7)), (output(load(C, 0)), STEP)),
+    ),
+    "a `while` that reads again": _kernel(
+        store(C, 0, 0),
+        store(A, TX, 0),
+        While(
+            call("lt", load(A, 0), 3), (store(A, TX, call("add", load(C, 0), 1)), STEP, *SCRATCH)
+        ),
+        output(load(C, 0)),
+    ),
+    "a variable of another period than the loop's": _kernel(
+        FILL,
+        loop(
+            K,
+            16,
+            Bind(V, call("floordiv", K, 4), may_be_address=False),
+            If(call("eq", call("floormod", V, 2), 1), SCRATCH),
+            If(call("eq", call("floormod", V, 2), 0), (USE,)),
+        ),
+    ),
+    "a counter that an inner loop steps, not always": _kernel(
+        store(C, 0, 0),
+        FILL,
+        loop(
+            K,
+            16,
+            loop(V, call("floordiv", call("floormod", K, 4), 3), STEP),
+            If(call("eq", call("floormod", load(C, 0), 4), 3), (USE,)),
+            If(call("eq", call("floormod", load(C, 0), 4), 2), SCRATCH),
+        ),
+    ),
     **CARRIED,
     **RULES,
     **IN_FLIGHT,
@@ -422,3 +464,73 @@ def test_no_barrier_stands_between_the_statements_of_an_arm_that_data_decide() -
     assert differing(kernel, [offsets], INPUTS, FREE_MODES)[0]
     plan = replace(plan_kernel(kernel, SCOPE), offsets=offsets, arena_bytes=128)
     assert judge(kernel, plan).verdict != SOUND
+
+
+_OPAQUE = {
+    "a call": call("call_extern", Const("int32"), Const("my_thread")),
+    "an elected lane": call("cuda.elect_sync"),
+    "a vote": call("cuda.any_sync", 1, call("gt", load(INPUT, 0), 0)),
+}
+
+
+def _apart_and_unproved(kernel: Kernel) -> None:
+    """The interpreter does not know what such a kernel does; so nothing may be concluded."""
+    assert plan_kernel(kernel, SCOPE).arena_bytes == 256
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
+    assert judge(kernel, plan).verdict != SOUND
+
+
+@pytest.mark.parametrize("name", _OPAQUE)
+def test_what_a_call_answers_may_differ_from_thread_to_thread(name: str) -> None:
+    asked = call("lt", _OPAQUE[name], 16)
+    _apart_and_unproved(_kernel(If(asked, (FILL, USE), SCRATCH)))
+    _apart_and_unproved(_kernel(If(asked, (FILL, USE, *SCRATCH))))
+    bound = Bind(V, asked, may_be_address=False)
+    _apart_and_unproved(_kernel(bound, If(V, (FILL, USE), SCRATCH)))
+
+
+def test_a_local_vector_that_is_stored_at_once_differs_from_thread_to_thread() -> None:
+    lanes = Buffer("L", "int32", (Const(4),), "local")
+    ramp = call("ramp", 0, 1, 4)
+    ours = call("ramp", call("mul", TX, 4), 1, 4)
+    arms = If(call("gt", load(lanes, 0), 0), (FILL, USE), SCRATCH)
+    kernel = build(store(lanes, ramp, load(INPUT, ours)), arms, buffers=(A, B, lanes))
+    _apart_and_unproved(kernel)
+
+
+def test_a_loop_that_begins_elsewhere_for_each_thread() -> None:
+    arms = If(call("eq", call("floormod", K, 2), 0), (FILL, USE), SCRATCH)
+    _apart_and_unproved(_kernel(For(K, TX, Const(2), Const(1), "serial", (arms,))))
+
+
+def test_an_index_that_leaves_the_buffer_is_not_understood() -> None:
+    """The threads wrap around to elements of A, after B has overwritten it."""
+    beyond = output(load(A, call("add", TX, 32)))
+    plan = replace(plan_kernel(_kernel(FILL, *SCRATCH), SCOPE), offsets={A: 0, B: 0})
+    kernel = _kernel(FILL, *SCRATCH, beyond)
+    assert judge(kernel, replace(plan, offsets=dict.fromkeys((A, B), 0))).verdict != SOUND
+
+
+def _unsigned(value: Expr) -> Expr:
+    return call("cast", Const("uint32"), value)
+
+
+_LEFT_OUT = {
+    "a range check by one comparison": call("lt", call("sub", _unsigned(TX), 8), 24),
+    "by way of a variable": call("lt", call("sub", Var("u", 32), 8), 24),
+}
+
+
+@pytest.mark.parametrize("name", _LEFT_OUT)
+def test_threads_that_unsigned_arithmetic_leaves_out_do_not_refill(name: str) -> None:
+    """`uint32(tx) - 8 < 24` holds for 8 <= tx < 32 alone."""
+    condition = _LEFT_OUT[name]
+    assert isinstance(condition, Call)
+    difference = condition.args[0]
+    assert isinstance(difference, Call)
+    bound: tuple[Stmt, ...] = ()
+    if isinstance(difference.args[0], Var):
+        bound = (Bind(difference.args[0], _unsigned(TX), may_be_address=False),)
+    refill = If(condition, (store(A, TX, K),))
+    kernel = _kernel(FILL, *bound, loop(K, 4, refill, USE, *SCRATCH))
+    _apart_and_unproved(kernel)
