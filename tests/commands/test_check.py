@@ -85,6 +85,54 @@ def test_what_apply_wrote_is_read_back(tmp_path: Path, policy: str) -> None:
     assert found["arena_bytes"] == planned["arena_bytes"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("buf_dyn_shmem.data, 16384", "buf_dyn_shmem.data, 32768"), ("(32768,), ", "(100,), ")],
+    ids=["a buffer behind the arena", "an arena too small"],
+)
+def test_a_merge_that_leaves_its_arena_breaks_rule_7(tmp_path: Path, old: str, new: str) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", str(merged))
+    assert old in merged.read_text()
+    merged.write_text(merged.read_text().replace(old, new, 1))
+    found = verdict_of(str(merged), exit_code=1)
+    assert {violation["rule"] for violation in found["violations"]} == {7}
+
+
+POINTERS = """\
+arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+X: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+Y: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 384)
+Z: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 512)
+"""
+"""What TileLang leaves of its merge, where nothing declares the buffers' sizes."""
+COPY = (
+    'T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("uint8"), {}, {}, 4, 2), '
+    'T.tvm_access_ptr(T.type_annotation("uint8"), A, 0, 4, 1), 4)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "place", "verdict"),
+    [
+        ("Y", "tx * 4", "sound"),
+        ("Y", "n", "sound"),
+        ("Y", "tx * 4 + 4", "unproved"),
+        ("Z", "n", "unproved"),
+    ],
+)
+def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
+    tmp_path: Path, buffer: str, place: str, verdict: str
+) -> None:
+    """A bound on an index is no execution: whether any thread gets there is not known."""
+    path = tmp_path / "merged.tir"
+    path.write_text(dumped(POINTERS + COPY.format(buffer, place)))
+    found = verdict_of(str(path), exit_code=0)
+    assert found["verdict"] == verdict
+    assert all(f"{buffer} may be accessed at" in reason for reason in found["uncovered"])
+
+
 def test_an_unsound_merge_in_a_file_is_found(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
     run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner", "--unchecked")
@@ -135,6 +183,13 @@ def test_views_are_told_apart_by_their_indices(tmp_path: Path) -> None:
     found = audit_of_views(tmp_path, "X[tx] = T.float16(0)\nY[32 + tx] = T.float32(X[here])\n")
     assert (found["verdict"], found["offsets"]) == ("sound", {"X": 0, "Y": 128})
     assert "a typed view of the arena is one buffer" in found["assumptions"][0]
+
+
+@pytest.mark.parametrize("index", ["128 + tx", "tx - 1"])
+def test_views_that_may_leave_their_arena_are_not_proved(tmp_path: Path, index: str) -> None:
+    found = audit_of_views(tmp_path, f"X[tx] = T.float16(0)\nY[{index}] = T.float32(0)\n")
+    assert found["verdict"] == "unproved"
+    assert any("Y may be accessed at" in reason for reason in found["uncovered"])
 
 
 def test_a_vector_of_indices_reaches_all_its_lanes(tmp_path: Path) -> None:
