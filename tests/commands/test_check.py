@@ -11,6 +11,7 @@ import pytest
 from tests.commands.running import run, run_json
 from tests.conftest import DUMPS
 from tests.frontend.texts import dump as dumped
+from tests.frontend.texts import launched
 
 WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
@@ -242,6 +243,16 @@ def test_the_table_names_the_rule() -> None:
     assert result.stdout.startswith("sound: ")
 
 
+def test_a_plan_places_what_is_used_and_of_constant_size(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tir"
+    unused = 'Us = T.alloc_buffer((64,), scope="shared.dyn")\n'
+    symbolic = 'Ns = T.alloc_buffer((n,), scope="shared.dyn")\nNs[0] = As[0] + Bs[0]\n'
+    path.write_text(launched(unused + symbolic))
+    plan = plan_file(tmp_path, str(path), "dataflow")
+    assert json.loads(plan.read_text())["kernels"][0]["offsets"].keys() == {"As", "Bs", "Ns"}
+    assert verdict_of(str(path), "--plan", str(plan), exit_code=0)["sound"]
+
+
 @pytest.mark.parametrize(
     ("text", "mend"),
     [
@@ -270,6 +281,18 @@ def test_the_table_names_the_rule() -> None:
             '"scope": "shared.dyn", "offsets": {"As": 1.5}, "arena_bytes": 0}]}',
             "no number of bytes",
         ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 0, "Cs": 16384}, "arena_bytes": 49152}]}',
+            "gives no place to Bs, which kernel batched_gemm_kernel uses",
+        ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 0, "Bs": "As", "Cs": 16384}, '
+            '"arena_bytes": 49152}]}',
+            "the offset of Bs in kernel batched_gemm_kernel is no number of bytes",
+        ),
+        ('{"schema": "smemreuse.plan/1", "kernels": []}', "plans none of the kernels"),
         ("[" * 100_000, "not JSON"),
     ],
 )
