@@ -36,7 +36,7 @@ class PlanFile:
     kernels: Sequence[PlannedKernel]
 
     def require_kernels(self, subjects: Sequence[Subject]) -> None:
-        """Raises `InputError` for a kernel that the dump does not have, or where none is planned."""
+        """Raises `InputError` for a kernel that the dump does not have, or where none is given."""
         known = {(subject.kernel.name, subject.scope) for subject in subjects}
         for planned in self.kernels:
             if (planned.name, planned.scope) not in known:
