@@ -6,11 +6,11 @@ pointer becomes an allocation again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from smemreuse.analysis.bounds import upper_bound, variable_ranges
-from smemreuse.applied.layout import AppliedLayout, arenas_of
+from smemreuse.applied.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.applied.separator import Separator
 from smemreuse.model.expr import Const, Var
 from smemreuse.model.intrinsics import accesses_of
@@ -18,14 +18,14 @@ from smemreuse.model.kernel import Bind, Buffer, Declare, Kernel, walk_statement
 from smemreuse.model.pointers import Pointers, address_of
 
 UNKNOWN_SIZE = 2**40
-"""Bytes; stands for a reach that is not known until it is cut to what the arena holds."""
+"""Bytes; stands for a reach that is not known."""
 
 
 def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     """The layout that pointers tell; None if there are none into an arena of `scope`.
 
-    The size of a buffer that no view declares is what its accesses reach, or, where that is not
-    known, all of the arena behind its offset.
+    The size of a buffer is what its views declare or its accesses may reach within the arena; all
+    of the arena behind its offset where that is not known.
     """
     arenas = arenas_of(kernel, scope)
     pointers: dict[Var, tuple[Buffer, int]] = {}
@@ -36,12 +36,15 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
                 pointers[stmt.var] = (place.buffer, int(place.offset.value))
     if not pointers:
         return None
-    sizes = _sizes(kernel, pointers, arenas)
+    declared = _declared(kernel, pointers)
+    reached = _reached(kernel, pointers, declared)
+    room = {var: arenas[arena] - offset for var, (arena, offset) in pointers.items()}
     buffers = {
         var: Buffer(
             var.name.removesuffix("_ptr"),  # as `smemreuse apply` names its pointers
             "uint8",
-            (Const(sizes[var]),),
+            # A view's size is the buffer's wherever that ends; a bound on its accesses is not.
+            (Const(max(declared[var], min(reached[var], room[var]), 0)),),
             scope,
             line=_line(kernel, var),
         )
@@ -50,7 +53,21 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     arena = max(arenas[buffer] for buffer, _ in pointers.values())
     body = Separator(buffers).block(kernel.body)
     offsets = {buffers[var]: offset for var, (_, offset) in pointers.items()}
-    return AppliedLayout(replace(kernel, body=body), offsets, arena)
+    beyond = tuple(
+        beyond_arena(buffers[var].name, offset, _end(offset, reached[var]), arenas[held])
+        for var, (held, offset) in pointers.items()
+        if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
+    )
+    return AppliedLayout(replace(kernel, body=body), offsets, arena, beyond=beyond)
+
+
+def _may_leave(reach: int, room: int) -> bool:
+    """Of what is known to be nowhere in particular, it is taken that it keeps to the arena."""
+    return reach > max(room, 0) and (reach != UNKNOWN_SIZE or room <= 0)
+
+
+def _end(offset: int, reach: int) -> int | None:
+    return offset + reach if reach != UNKNOWN_SIZE else None
 
 
 def _line(kernel: Kernel, var: Var) -> int | None:
@@ -58,19 +75,23 @@ def _line(kernel: Kernel, var: Var) -> int | None:
     return next((stmt.line for stmt in binds if stmt.var is var), None)
 
 
-def _sizes(
-    kernel: Kernel,
-    pointers: Mapping[Var, tuple[Buffer, int]],
-    arenas: Mapping[Buffer, int],
-) -> dict[Var, int]:
-    """Bytes of each buffer: what its views declare or its accesses reach, within the arena."""
-    ranges = variable_ranges(kernel.body)
-    reach = dict.fromkeys(pointers, 0)
+def _declared(kernel: Kernel, pointers: Iterable[Var]) -> dict[Var, int]:
+    """Bytes of each buffer that its views declare; 0 where none does."""
+    declared = dict.fromkeys(pointers, 0)
     for stmt in walk_statements(kernel.body):
         if isinstance(stmt, Declare) and isinstance(stmt.buffer.storage, Var):
             var = stmt.buffer.storage
-            if var in reach and stmt.buffer.size is not None:
-                reach[var] = max(reach[var], stmt.buffer.size)
+            if var in declared and stmt.buffer.size is not None:
+                declared[var] = max(declared[var], stmt.buffer.size)
+    return declared
+
+
+def _reached(
+    kernel: Kernel, pointers: Mapping[Var, tuple[Buffer, int]], declared: Mapping[Var, int]
+) -> dict[Var, int]:
+    """Bytes of each buffer that its accesses may reach; `UNKNOWN_SIZE` where no bound is known."""
+    ranges = variable_ranges(kernel.body)
+    reach = dict.fromkeys(pointers, 0)
     separator = Separator(
         {
             var: Buffer(var.name, "uint8", (Const(UNKNOWN_SIZE),), arena.scope)
@@ -80,19 +101,16 @@ def _sizes(
     owner = {buffer: var for var, buffer in separator.pointers.items()}
     for stmt in walk_statements(separator.block(kernel.body)):
         for access in accesses_of(stmt, Pointers()):
-            reached = owner.get(access.buffer)
-            if reached is None:
+            var = owner.get(access.buffer)
+            if var is None:
                 continue
             footprint = access.claimed or access.footprint
             start = footprint.start
             first = upper_bound(start, ranges) if start is not None else None
-            if first is None:
-                # In Apache TVM the view is the buffer's definition; elsewhere it may be of a part.
-                if kernel.dialect != "tvm" or not reach[reached]:
-                    reach[reached] = UNKNOWN_SIZE
-            else:
+            if first is not None:
                 last = first + footprint.stride * (footprint.count - 1) + footprint.size
-                reach[reached] = max(reach[reached], last)
-    return {
-        var: min(reach[var], arenas[arena] - offset) for var, (arena, offset) in pointers.items()
-    }
+                reach[var] = max(reach[var], last)
+            elif kernel.dialect != "tvm" or not declared[var]:
+                # In Apache TVM the view is the buffer's definition; elsewhere it may be of a part.
+                reach[var] = UNKNOWN_SIZE
+    return reach

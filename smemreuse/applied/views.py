@@ -6,11 +6,11 @@ the least and the greatest element that any access may reach become an allocatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from smemreuse.analysis.bounds import bounds, variable_ranges
-from smemreuse.applied.layout import AppliedLayout, arenas_of
+from smemreuse.applied.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.applied.separator import Separator
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, constant, walk
 from smemreuse.model.kernel import (
@@ -51,14 +51,30 @@ def view_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     reached = _reached(kernel, arena)
     if reached is None:
         return None
+    within, beyond = _within(reached, arena.size or 0)
     buffers = {
         view: Buffer(view.name, view.dtype, (Const(end - begin),), scope, line=view.line)
-        for view, (begin, end) in reached.items()
+        for view, (begin, end) in within.items()
     }
-    origins = {view: begin for view, (begin, _) in reached.items()}
+    origins = {view: begin for view, (begin, _) in within.items()}
     body = Separator({}, buffers, origins).block(kernel.body)
     offsets = {buffers[view]: origins[view] * _bytes_of(view) for view in buffers}
-    return AppliedLayout(replace(kernel, body=body), offsets, arena.size or 0, by_view=True)
+    kernel = replace(kernel, body=body)
+    return AppliedLayout(kernel, offsets, arena.size or 0, by_view=True, beyond=tuple(beyond))
+
+
+def _within(
+    reached: Mapping[Buffer, tuple[int, int]], arena: int
+) -> tuple[dict[Buffer, tuple[int, int]], list[str]]:
+    """The elements of each view that the arena holds, and of which views there may be more."""
+    within, beyond = {}, []
+    for view, (begin, end) in reached.items():
+        each = _bytes_of(view)
+        first = min(max(begin, 0), arena // each)
+        within[view] = (first, max(min(end, arena // each), first))
+        if within[view] != (begin, end):
+            beyond.append(beyond_arena(view.name, begin * each, end * each, arena))
+    return within, beyond
 
 
 def _reached(kernel: Kernel, arena: Buffer) -> dict[Buffer, tuple[int, int]] | None:
@@ -77,8 +93,7 @@ def _reached(kernel: Kernel, arena: Buffer) -> dict[Buffer, tuple[int, int]] | N
             if found is None or not whole_bytes or constant(buffer.elem_offset) != 0:
                 return None
             begin, end = reached.get(buffer, (found[0], found[1] + 1))
-            held = (arena.size or 0) // _bytes_of(buffer)  # nothing can be beyond
-            reached[buffer] = (max(min(begin, found[0]), 0), min(max(end, found[1] + 1), held))
+            reached[buffer] = (min(begin, found[0]), max(end, found[1] + 1))
     return reached
 
 

@@ -74,6 +74,7 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
     kernel, scope = subject.kernel, subject.scope
     names = unique_names(kernel.allocations(scope))
     by_view = False
+    beyond: tuple[str, ...] = ()
     if plans is not None:
         planned = plans.layout_for(subject, names)
         if planned is None:
@@ -90,7 +91,7 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
         else:
             kernel, offsets, arena = applied.kernel, dict(applied.offsets), applied.arena
             names = unique_names(kernel.allocations(scope))
-            by_view = applied.by_view
+            by_view, beyond = applied.by_view, applied.beyond
             source = "merged in the file"
     later = barriers == "later" or (barriers == "auto" and not _has_barriers(kernel, scope))
     align = alignments(kernel, scope)
@@ -99,6 +100,7 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
     if by_view:
         verdict = _of_views(verdict)
+    verdict = verdict.doubted(beyond)
     by_name = {names[buffer]: offset for buffer, offset in offsets.items()}
     yield Audit(subject, source, by_name, arena, verdict)
 
@@ -114,7 +116,7 @@ def _of_views(verdict: Verdict) -> Verdict:
     races = tuple(one for one in verdict.violations if one.rule != 2)
     if races:
         return replace(verdict, violations=races)
-    return replace(verdict, verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE))
+    return replace(verdict, verdict=UNPROVED).doubted((PERHAPS_ONE,))
 
 
 def _inseparable(subject: Subject, arena: Buffer) -> Audit:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from smemreuse.errors import InputError
 from smemreuse.model.kernel import Buffer
+from smemreuse.planning import sequence_of
 from smemreuse.report.data import Subject
 
 SCHEMA = "smemreuse.plan/1"
@@ -16,11 +17,14 @@ SCHEMA = "smemreuse.plan/1"
 
 @dataclass(frozen=True)
 class PlannedKernel:
-    """One kernel's entry: offsets by buffer name, and the arena, in bytes."""
+    """One kernel's entry: offsets by buffer name, and the arena, in bytes.
+
+    A symbolic offset is an expression: behind everything else, sharing with nothing (rule 9).
+    """
 
     name: str
     scope: str
-    offsets: Mapping[str, int]
+    offsets: Mapping[str, int | str]
     arena: int
 
 
@@ -32,7 +36,7 @@ class PlanFile:
     kernels: Sequence[PlannedKernel]
 
     def require_kernels(self, subjects: Sequence[Subject]) -> None:
-        """Raises `InputError` for a kernel of the plan that the dump does not have."""
+        """Raises `InputError` for a kernel that the dump does not have, or where none is given."""
         known = {(subject.kernel.name, subject.scope) for subject in subjects}
         for planned in self.kernels:
             if (planned.name, planned.scope) not in known:
@@ -40,14 +44,21 @@ class PlanFile:
                     f"plans kernel {planned.name} ({planned.scope}), which the dump does not have",
                     file=self.path,
                 )
+        if known and not self.kernels:
+            raise InputError("plans none of the kernels in the dump", file=self.path)
 
     def layout_for(
         self, subject: Subject, names: Mapping[Buffer, str]
     ) -> tuple[dict[Buffer, int], int] | None:
-        """The offsets and arena planned for a kernel; None if the file has none for it."""
+        """The offsets and arena planned for a kernel; None if the file has none for it.
+
+        Raises `InputError` for an offset of what the kernel does not have, or for a missing one.
+        """
         for planned in self.kernels:
             if (planned.name, planned.scope) == (subject.kernel.name, subject.scope):
-                return self._resolved(planned, names), planned.arena
+                offsets = self._resolved(planned, names)
+                self._require_places(subject, names, offsets)
+                return offsets, planned.arena
         return None
 
     def _resolved(self, planned: PlannedKernel, names: Mapping[Buffer, str]) -> dict[Buffer, int]:
@@ -58,7 +69,24 @@ class PlanFile:
             raise InputError(
                 f"{planned.name} has no buffer {unknown[0]!r}; there are {there}", file=self.path
             )
-        return {by_name[name]: offset for name, offset in planned.offsets.items()}
+        offsets = {}
+        for name, offset in planned.offsets.items():
+            if not isinstance(offset, str):
+                offsets[by_name[name]] = offset
+            elif by_name[name].size is not None:
+                raise _no_number(name, planned.name, self.path)
+        return offsets
+
+    def _require_places(
+        self, subject: Subject, names: Mapping[Buffer, str], offsets: Mapping[Buffer, int]
+    ) -> None:
+        """Raises `InputError` for a used buffer of constant size that is planned nowhere."""
+        for buffer in sequence_of(subject.kernel, subject.scope, "inner")[1]:
+            if buffer.size is not None and buffer not in offsets:
+                name = subject.kernel.name
+                raise InputError(
+                    f"gives no place to {names[buffer]}, which kernel {name} uses", file=self.path
+                )
 
 
 def read_plan_file(path: str) -> PlanFile:
@@ -87,14 +115,14 @@ def _kernel(entry: object, path: str) -> PlannedKernel:
         raise InputError("a kernel of the plan has no name or scope", file=path)
     if not isinstance(offsets, dict) or not isinstance(arena, int) or not _is_size(arena):
         raise InputError(f"kernel {name} of the plan has no offsets or arena_bytes", file=path)
-    # A symbolic offset is an expression: behind everything else, sharing with nothing (rule 9).
-    numbers = {key: value for key, value in offsets.items() if not isinstance(value, str)}
-    for key, value in numbers.items():
-        if not _is_size(value):
-            raise InputError(
-                f"the offset of {key} in kernel {name} is no number of bytes", file=path
-            )
-    return PlannedKernel(name, scope, numbers, arena)
+    for key, value in offsets.items():
+        if not isinstance(value, str) and not _is_size(value):
+            raise _no_number(key, name, path)
+    return PlannedKernel(name, scope, offsets, arena)
+
+
+def _no_number(buffer: str, kernel: str, path: str) -> InputError:
+    return InputError(f"the offset of {buffer} in kernel {kernel} is no number of bytes", file=path)
 
 
 def _is_size(value: object) -> bool:

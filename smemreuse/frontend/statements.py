@@ -20,6 +20,7 @@ from smemreuse.frontend.definitions import LEGACY_ALLOCATIONS, DefinitionReader
 from smemreuse.frontend.expressions import difference, fail, script_name
 from smemreuse.frontend.legacy import store_of, with_waits
 from smemreuse.frontend.names import Definition, NameTable
+from smemreuse.frontend.whole import check_whole, last_operand, refuse_rest
 from smemreuse.model.expr import Call, Const, Load
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
@@ -107,6 +108,7 @@ class StatementReader:
         result: list[Stmt] = []
         for index, node in enumerate(statements):
             self._names.here = node
+            check_whole(node, self._prefixes)
             attr = self._attr_statement(node)
             if attr is not None:
                 result.append(attr(self._rest(statements[index + 1 :])))
@@ -196,6 +198,9 @@ class StatementReader:
         if not isinstance(buffer, Buffer):
             fail(target, f"`{ast.unparse(target.value)}` is written to but is not a buffer")
         indices = self._expr.indices(target, buffer)
+        last = last_operand(value)
+        if isinstance(last, ast.Name) and isinstance(self._expr.value(last), Buffer):
+            refuse_rest(last)  # of which an element would be stored
         return Store(buffer, indices, self._expr.read(value), None, target.lineno)
 
     def _expression(self, node: ast.Expr) -> list[Stmt]:

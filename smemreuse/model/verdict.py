@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SOUND, UNSOUND, UNPROVED = "sound", "unsound", "unproved"
 
@@ -32,3 +32,10 @@ class Verdict:
     @property
     def sound(self) -> bool:
         return self.verdict == SOUND
+
+    def doubted(self, reasons: tuple[str, ...]) -> Verdict:
+        """The verdict where `reasons` could not be covered: sound no longer, unsound still."""
+        if not reasons:
+            return self
+        verdict = UNPROVED if self.sound else self.verdict
+        return replace(self, verdict=verdict, uncovered=(*self.uncovered, *reasons))

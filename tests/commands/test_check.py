@@ -11,6 +11,7 @@ import pytest
 from tests.commands.running import run, run_json
 from tests.conftest import DUMPS
 from tests.frontend.texts import dump as dumped
+from tests.frontend.texts import launched
 
 WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
@@ -85,6 +86,54 @@ def test_what_apply_wrote_is_read_back(tmp_path: Path, policy: str) -> None:
     assert found["arena_bytes"] == planned["arena_bytes"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("buf_dyn_shmem.data, 16384", "buf_dyn_shmem.data, 32768"), ("(32768,), ", "(100,), ")],
+    ids=["a buffer behind the arena", "an arena too small"],
+)
+def test_a_merge_that_leaves_its_arena_breaks_rule_7(tmp_path: Path, old: str, new: str) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", str(merged))
+    assert old in merged.read_text()
+    merged.write_text(merged.read_text().replace(old, new, 1))
+    found = verdict_of(str(merged), exit_code=1)
+    assert {violation["rule"] for violation in found["violations"]} == {7}
+
+
+POINTERS = """\
+arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+X: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+Y: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 384)
+Z: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 512)
+"""
+"""What TileLang leaves of its merge, where nothing declares the buffers' sizes."""
+COPY = (
+    'T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("uint8"), {}, {}, 4, 2), '
+    'T.tvm_access_ptr(T.type_annotation("uint8"), A, 0, 4, 1), 4)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "place", "verdict"),
+    [
+        ("Y", "tx * 4", "sound"),
+        ("Y", "n", "sound"),
+        ("Y", "tx * 4 + 4", "unproved"),
+        ("Z", "n", "unproved"),
+    ],
+)
+def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
+    tmp_path: Path, buffer: str, place: str, verdict: str
+) -> None:
+    """A bound on an index is no execution: whether any thread gets there is not known."""
+    path = tmp_path / "merged.tir"
+    path.write_text(dumped(POINTERS + COPY.format(buffer, place)))
+    found = verdict_of(str(path), exit_code=0)
+    assert found["verdict"] == verdict
+    assert all(f"{buffer} may be accessed at" in reason for reason in found["uncovered"])
+
+
 def test_an_unsound_merge_in_a_file_is_found(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
     run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner", "--unchecked")
@@ -137,6 +186,13 @@ def test_views_are_told_apart_by_their_indices(tmp_path: Path) -> None:
     assert "a typed view of the arena is one buffer" in found["assumptions"][0]
 
 
+@pytest.mark.parametrize("index", ["128 + tx", "tx - 1"])
+def test_views_that_may_leave_their_arena_are_not_proved(tmp_path: Path, index: str) -> None:
+    found = audit_of_views(tmp_path, f"X[tx] = T.float16(0)\nY[{index}] = T.float32(0)\n")
+    assert found["verdict"] == "unproved"
+    assert any("Y may be accessed at" in reason for reason in found["uncovered"])
+
+
 def test_a_vector_of_indices_reaches_all_its_lanes(tmp_path: Path) -> None:
     lanes = "X[T.Ramp(tx * 2, 1, 2)] = T.Broadcast(T.float16(0), 2)\n"
     found = audit_of_views(tmp_path, lanes + SYNC + "Y[32 + tx] = T.float32(0)\n")
@@ -187,6 +243,16 @@ def test_the_table_names_the_rule() -> None:
     assert result.stdout.startswith("sound: ")
 
 
+def test_a_plan_places_what_is_used_and_of_constant_size(tmp_path: Path) -> None:
+    path = tmp_path / "dump.tir"
+    unused = 'Us = T.alloc_buffer((64,), scope="shared.dyn")\n'
+    symbolic = 'Ns = T.alloc_buffer((n,), scope="shared.dyn")\nNs[0] = As[0] + Bs[0]\n'
+    path.write_text(launched(unused + symbolic))
+    plan = plan_file(tmp_path, str(path), "dataflow")
+    assert json.loads(plan.read_text())["kernels"][0]["offsets"].keys() == {"As", "Bs", "Ns"}
+    assert verdict_of(str(path), "--plan", str(plan), exit_code=0)["sound"]
+
+
 @pytest.mark.parametrize(
     ("text", "mend"),
     [
@@ -215,6 +281,18 @@ def test_the_table_names_the_rule() -> None:
             '"scope": "shared.dyn", "offsets": {"As": 1.5}, "arena_bytes": 0}]}',
             "no number of bytes",
         ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 0, "Cs": 16384}, "arena_bytes": 49152}]}',
+            "gives no place to Bs, which kernel batched_gemm_kernel uses",
+        ),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 0, "Bs": "As", "Cs": 16384}, '
+            '"arena_bytes": 49152}]}',
+            "the offset of Bs in kernel batched_gemm_kernel is no number of bytes",
+        ),
+        ('{"schema": "smemreuse.plan/1", "kernels": []}', "plans none of the kernels"),
         ("[" * 100_000, "not JSON"),
     ],
 )

@@ -59,7 +59,7 @@ def read(text: str) -> Expr:
         ("T.Let(w + 1, where={w: bx})", "let(w, bx, w + 1)"),
         ("T.float32x4(1.0)", "float32x4(1.0)"),
         ("T.handle()", "handle()"),
-        ("T.float32", "'float32'"),
+        ("T.Cast(T.float32, bx)", "cast('float32', bx)"),
         ("None", "'None'"),
         ('metadata["tirx.StringImm"][0]', repr("metadata['tirx.StringImm']")),
         ("As.elem_offset", "0"),

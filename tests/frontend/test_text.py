@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
 from smemreuse.errors import InputError
-from smemreuse.frontend.text import parse_dump, read_dump
+from smemreuse.frontend.text import parse_dump, read_dump, split_lines
 from smemreuse.model.expr import Const, format_expr
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
@@ -22,6 +24,7 @@ from smemreuse.model.kernel import (
 )
 from smemreuse.planning import plan_kernel, sequence_of
 from smemreuse.report.labels import label, node_name
+from tests.conftest import DUMPS
 from tests.frontend.texts import (
     BUFFERS,
     LAUNCH,
@@ -767,3 +770,36 @@ def test_the_partial_tile_reuses_each_phase_for_the_next() -> None:
     }
     assert plan.arena_bytes == plan.lower_bound_bytes == 16384
     assert plan.total_bytes == 8192 * 2 + 16384 * 2
+
+
+@pytest.mark.parametrize("name", ["batched_gemm.sm_80", "while_table.sm_80"])
+def test_a_dump_that_is_cut_off_is_refused_but_where_a_statement_ends(name: str) -> None:
+    """Where the rest would have gone on behind a value that is one already, nobody can tell."""
+    source = (DUMPS / f"{name}.tir").read_text()
+    lines = split_lines(source)
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+    ends = {starts[(one.end_lineno or 1) - 1] + (one.end_col_offset or 0) for one in statements}
+    values = (" = value_1[i]", "k_1[0] = k_1[0]", "] = X", "] = C")  # of parameters or elements
+    for length in range(starts[7], len(source), 3):
+        text = source[:length].rstrip()
+        if len(text) not in ends and not text.endswith(values):
+            with pytest.raises(InputError):
+                parse_dump(text)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *("T.ptx", "As", "As.data", "As[0]", "1", "...", "x: T.let[T.int32]"),
+        *("x = T.int", "As[0] = T.Cast", "As[0] = Bs[0] + T.Ca", "As[0] = Bs", "As[0] = 1 + Bs"),
+    ],
+)
+def test_the_rest_of_a_dump_that_is_cut_off(rest: str) -> None:
+    with pytest.raises(InputError, match=r"^<dump>:8: .*; the dump is cut off$"):
+        parse_dump(launched(rest))
+
+
+@pytest.mark.parametrize("end", ["As[0] = Bs[0]", "'docstring'", "As[0] + Bs[0]", "pass"])
+def test_the_last_line_need_not_end(end: str) -> None:
+    assert parse_dump(launched(end)).kernels
