@@ -156,8 +156,10 @@ class Explainer:
                 yield Cause(_KINDS[9], 9, f"rule 9: the size of {self.names[buffer]} is not known")
         if one in found.live and two in found.live and found.live[one].overlaps(found.live[two]):
             for buffer in pair:
-                for reason in found.widened[buffer]:
-                    yield _cause(reason, f"{self.names[buffer]}: ")
+                other = found.live[two if buffer is one else one]
+                for widening in found.widened[buffer]:
+                    if widening.meets(other):
+                        yield _cause(widening.reason, f"{self.names[buffer]}: ")
             if not self._touched_together(pair):
                 yield self._live_together(found, pair)
 

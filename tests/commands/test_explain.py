@@ -54,6 +54,34 @@ def test_arms_that_run_at_once() -> None:
     assert "rule 4: left and right are in arms that threads of one block take" in result.stdout
 
 
+IN_FLIGHT = """
+for i in range(4):
+    if i > 0:
+        G[tx] = As[tx] + T.float32(1)
+    T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("float32"), As.data, tx, 1, 2), T.tvm_access_ptr(T.type_annotation("float32"), A, tx, 1, 1), 4)
+    T.ptx_commit_group()
+    Bs[tx] = G[tx + 128]
+    G[tx + 128] = Bs[tx]
+    T.ptx_wait_group(0)
+    Cs[tx] = G[tx + 128]
+    G[tx + 128] = Cs[tx]
+"""  # noqa: E501
+
+
+def test_the_rule_that_decides_is_named(tmp_path: Path) -> None:
+    """As is in flight until the wait, which Bs meets; carried around the loop, which Cs meets."""
+    body = 'G = T.decl_buffer((1024,), "float32", data=A)\n' + LAUNCH
+    body += 'tx = T.launch_thread("threadIdx.x", 128)\n'
+    for name in ("As", "Bs", "Cs"):
+        body += f'{name} = T.alloc_buffer((128,), scope="shared.dyn")\n'
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body + IN_FLIGHT))
+    pairs = json.loads(run("explain", path, "As", "--format", "json").stdout)["kernels"]
+    rules = {pair["buffers"][1]: pair["forbidden_by"] for pair in pairs}
+    assert rules == {"Bs": "rule 5: in flight", "Cs": "rule 2: loop-carried"}
+    assert not any(reason.startswith("rule 5") for reason in pairs[1]["reasons"])
+
+
 def test_a_name_that_is_not_there_lists_those_that_are() -> None:
     result = run("explain", dump("batched_gemm.sm_80"), "As", "Zs")
     assert result.exit_code == 2
