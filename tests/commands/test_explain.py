@@ -6,6 +6,8 @@ import json
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 from smemreuse.commands.common import read_subjects
 from smemreuse.judging import judge
 from smemreuse.planning import plan_kernel
@@ -52,6 +54,19 @@ def test_arms_that_run_at_once() -> None:
     result = run("explain", dump("divergent_arms.sm_80"), "left", "right")
     assert result.exit_code == 1
     assert "rule 4: left and right are in arms that threads of one block take" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["gemm.sm_90a", "flash_attention.sm_90a"])
+def test_live_ranges_are_those_of_the_plan(name: str) -> None:
+    """In kernels with mbarriers the static ranges are wider, and a plan does without them."""
+    (planned,) = (plan_kernel(one.kernel, one.scope) for one in read_subjects([dump(name)]))
+    live = {one.name: [found.begin, found.end] for one, found in planned.live.items()}
+    for pair in json.loads(run("explain", dump(name), "--format", "json").stdout)["kernels"]:
+        assert pair["live"] == {buffer: live[buffer] for buffer in pair["buffers"]}
+        for reason in pair["reasons"]:
+            if reason.startswith("live together"):
+                begin = max(begin for begin, _ in pair["live"].values())
+                assert f"from position {begin} on" in reason
 
 
 IN_FLIGHT = """
