@@ -48,12 +48,23 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Widening:
+    """Why a buffer is live longer, and the positions that this added before and behind."""
+
+    reason: Reason
+    added: tuple[LiveRange, ...]
+
+    def meets(self, other: LiveRange) -> bool:
+        return any(part.overlaps(other) for part in self.added)
+
+
+@dataclass(frozen=True)
 class Dataflow:
     """Live ranges on inner's sequence, what widened each, and conflicts beyond their overlaps."""
 
     sequence: Linearization
     live: Mapping[Buffer, LiveRange]
-    widened: Mapping[Buffer, tuple[Reason, ...]]
+    widened: Mapping[Buffer, tuple[Widening, ...]]
     concurrent: Mapping[Pair, Reason]
 
 
@@ -71,7 +82,7 @@ class _Analysis:
         self._kernel = kernel
         self._sequence = linearize(kernel, scope, inner)
         self._live = live_ranges(self._sequence.entries)
-        self._widened: dict[Buffer, list[Reason]] = {buffer: [] for buffer in self._live}
+        self._widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self._live}
         pointers = find_pointers(kernel.body)
         self._flow = ThreadFlow(kernel.body)
         self._accesses = {
@@ -91,7 +102,7 @@ class _Analysis:
             self._extend_in_flight()
             concurrent = dict(self._concurrent_pairs(self._kernel.body))
         self._extend_over_loops()
-        widened = {buffer: tuple(reasons) for buffer, reasons in self._widened.items()}
+        widened = {buffer: tuple(found) for buffer, found in self._widened.items()}
         return Dataflow(self._sequence, self._live, widened, concurrent)
 
     def _extend(self, buffer: Buffer, begin: int, end: int, reason: Reason) -> None:
@@ -99,7 +110,10 @@ class _Analysis:
         wider = LiveRange(buffer, min(live.begin, begin), max(live.end, end))
         if wider != live:
             self._live[buffer] = wider
-            self._widened[buffer].append(reason)
+            before = LiveRange(buffer, wider.begin, live.begin)
+            behind = LiveRange(buffer, live.end, wider.end)
+            added = tuple(part for part in (before, behind) if part.begin < part.end)
+            self._widened[buffer].append(Widening(reason, added))
 
     # Rule 5 -------------------------------------------------------------------------------------
 

@@ -77,8 +77,7 @@ def _explained(
         if len(wanted) == 2:
             yield subject, [explainer.pair((by_name[wanted[0]], by_name[wanted[1]]))]
         else:
-            pairs = explainer.pairs()
-            yield subject, [one for one in pairs if not wanted or wanted[0] in one.names]
+            yield subject, [*explainer.pairs(by_name[wanted[0]] if wanted else None)]
 
 
 def _missing(

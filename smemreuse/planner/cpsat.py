@@ -26,6 +26,9 @@ ALONE = 0.05
 """CP-SAT's deterministic time, a second or two, that one worker gets before the race: it mostly
 suffices, and its packing is always the same."""
 
+LARGEST = 2**62
+"""Bytes, alignments and times beyond it are none of CP-SAT's numbers, which have 64 bits."""
+
 
 def available() -> bool:
     """Whether OR-Tools is installed (`pip install 'smemreuse[solver]'`)."""
@@ -68,8 +71,8 @@ class _Model:
         self._model = model = cp_model.CpModel()
         self._items = [item for item, size in enumerate(problem.sizes) if size > 0]
         self._possible = lower <= upper and all(problem.sizes[i] <= upper for i in self._items)
-        self._minimizes = hint is not None
-        if not self._possible:
+        self._fits_solver = upper <= LARGEST and _largest(problem) <= LARGEST
+        if not self._possible or not self._fits_solver:
             return
         self._arena = model.new_int_var(lower, upper, "arena")
         self._steps = {}
@@ -85,7 +88,7 @@ class _Model:
             if hint is not None:
                 model.add_hint(steps, min(hint.offsets[item], upper - size) // alignment)
         self._keep_apart()
-        if self._minimizes:
+        if hint is not None:
             model.minimize(self._arena)
 
     def _keep_apart(self) -> None:
@@ -108,7 +111,7 @@ class _Model:
         """A placement; None if there is none, or the budget is exhausted and says so."""
         if not self._possible:
             return None
-        if len(self._items) > MAX_ITEMS:
+        if len(self._items) > MAX_ITEMS or not self._fits_solver:
             budget.exhausted = True
             return None
         solver = self._cp.CpSolver()
@@ -134,6 +137,12 @@ class _Model:
         for item, steps in self._steps.items():
             offsets[item] = solver.value(steps) * self._problem.alignments[item]
         return Placement(tuple(offsets), arena_of(self._problem, offsets))
+
+
+def _largest(problem: Problem) -> int:
+    """The largest alignment or time of a problem, without its sign."""
+    times = (abs(time) for interval in problem.intervals or () for time in interval)
+    return max((*problem.alignments, *times), default=0)
 
 
 def _left(budget: Budget) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -15,9 +15,10 @@ from smemreuse.analysis.policy import outer
 from smemreuse.judging import judge_offsets
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, Stmt, unique_names
-from smemreuse.model.sequence import LiveRange
+from smemreuse.model.sequence import LiveRange, Plan, StmtEntry
 from smemreuse.model.verdict import Verdict
 from smemreuse.planner.problem import align_up
+from smemreuse.planning import plan_kernel
 from smemreuse.report.labels import label
 
 Data = dict[str, object]
@@ -49,9 +50,11 @@ class Explanation:
 
     `causes` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
     only a trace can tell whether mbarriers order the accesses, and it did. `outer` says why the
-    rule of today's compilers keeps the two apart, empty where it does not.
+    rule of today's compilers keeps the two apart, empty where it does not. `live` are the ranges
+    in the plan that `smemreuse plan` makes, None for a buffer that is not used.
     """
 
+    buffers: Pair
     names: tuple[str, str]
     live: tuple[tuple[int, int] | None, tuple[int, int] | None]
     causes: tuple[Cause, ...]
@@ -90,6 +93,10 @@ class Explainer:
         self._touched = live_ranges(self._found.sequence.entries)
 
     @cached_property
+    def _plan(self) -> Plan:
+        return plan_kernel(self._kernel, self._scope)
+
+    @cached_property
     def _traced(self) -> Dataflow:
         return dataflow(self._kernel, self._scope, ordered_by_trace=True)
 
@@ -100,14 +107,16 @@ class Explainer:
         scopes = [({touch.buffer for touch in one.touched}, _where(one.stmt)) for one in entries]
         return dict(live_ranges(entries)), scopes
 
-    def pairs(self) -> Iterator[Explanation]:
-        """Every pair of buffers that are used, in program order."""
+    def pairs(self, of: Buffer | None = None) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, or those of one buffer, in program order."""
         used = (buffer for buffer in self._buffers if buffer in self._found.live)
-        yield from map(self.pair, combinations(used, 2))
+        for pair in combinations(used, 2):
+            if of is None or of in pair:
+                yield self.pair(pair)
 
     def pair(self, pair: Pair) -> Explanation:
         one, two = pair
-        live = self._found.live
+        live = self._plan.live
         verdict = self._sharing_verdict(pair)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
@@ -115,6 +124,7 @@ class Explainer:
             settled = tuple(cause.text for cause in causes)
             causes = ()
         return Explanation(
+            pair,
             (self.names[one], self.names[two]),
             (_positions(live.get(one)), _positions(live.get(two))),
             causes,
@@ -147,7 +157,7 @@ class Explainer:
         """What decides comes first: `forbidden_by` names that."""
         one, two = pair
         if self._touched_together(pair):
-            yield self._live_together(found, pair)
+            yield _live_together(self._plan.live, self._plan.entries, pair)
         concurrent = found.concurrent.get(frozenset(pair))
         if concurrent is not None:
             yield _cause(concurrent, f"{self.names[one]} and {self.names[two]} are ")
@@ -156,22 +166,17 @@ class Explainer:
                 yield Cause(_KINDS[9], 9, f"rule 9: the size of {self.names[buffer]} is not known")
         if one in found.live and two in found.live and found.live[one].overlaps(found.live[two]):
             for buffer in pair:
-                for reason in found.widened[buffer]:
-                    yield _cause(reason, f"{self.names[buffer]}: ")
+                other = found.live[two if buffer is one else one]
+                for widening in found.widened[buffer]:
+                    if widening.meets(other):
+                        yield _cause(widening.reason, f"{self.names[buffer]}: ")
             if not self._touched_together(pair):
-                yield self._live_together(found, pair)
+                yield _live_together(found.live, found.sequence.entries, pair, "so widened, ")
 
     def _touched_together(self, pair: Pair) -> bool:
         """Whether their accesses alone make the two live together, before any rule does."""
         touched = [self._touched[buffer] for buffer in pair if buffer in self._touched]
         return len(touched) == 2 and touched[0].overlaps(touched[1])
-
-    def _live_together(self, found: Dataflow, pair: Pair) -> Cause:
-        both = max(found.live[buffer].begin for buffer in pair)
-        entries = found.sequence.entries
-        stmt = entries[both].stmt if both < len(entries) else None
-        where = f" at {_where(stmt)}" if stmt is not None else ""
-        return Cause(LIVE_TOGETHER, None, f"live together from position {both} on{where}")
 
     def _kept_apart_by_outer(self, pair: Pair) -> str:
         live, scopes = self._outer
@@ -185,6 +190,14 @@ class Explainer:
 
 def _positions(live: LiveRange | None) -> tuple[int, int] | None:
     return None if live is None else (live.begin, live.end)
+
+
+def _live_together(
+    live: Mapping[Buffer, LiveRange], entries: Sequence[StmtEntry], pair: Pair, why: str = ""
+) -> Cause:
+    both = max(live[buffer].begin for buffer in pair)
+    text = f"{why}live together from position {both} on at {_where(entries[both].stmt)}"
+    return Cause(LIVE_TOGETHER, None, text)
 
 
 def _cause(reason: Reason, subject: str) -> Cause:

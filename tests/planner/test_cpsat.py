@@ -66,6 +66,47 @@ def test_no_time_is_no_proof() -> None:
     assert spent.exhausted
 
 
+LARGE = 2**62
+
+
+@needs_solver
+@pytest.mark.parametrize(
+    ("sizes", "intervals", "alignment"),
+    [
+        ([LARGE, 1, LARGE], [(0, 2), (0, 3), (1, 3)], 1),
+        ([2, 1, 2], [(0, 2 * LARGE), (0, 3 * LARGE), (LARGE, 3 * LARGE)], 1),
+        ([2, 1, 2], [(-3 * LARGE, -LARGE), (-3 * LARGE, 0), (-2 * LARGE, 0)], 1),
+        ([2, 1, 2], [(0, 2), (0, 3), (1, 3)], 4 * LARGE),
+    ],
+    ids=["bytes", "time", "negative time", "alignment"],
+)
+def test_what_the_solver_has_no_numbers_for_is_not_proved(
+    sizes: list[int], intervals: list[tuple[int, int]], alignment: int
+) -> None:
+    problem = Problem.from_intervals(sizes, [alignment] * 3, intervals)
+    found = first_fit(problem, range(3))
+    spent = budget()
+    assert cpsat.within(problem, found.arena - 1, spent) is None
+    assert spent.exhausted
+    assert cpsat.minimized(problem, found, budget()) == found
+
+
+@needs_solver
+@settings(max_examples=20, deadline=None)
+@given(interval_problems(), st.integers(50, 64))
+def test_large_numbers_change_no_answer(problem: Problem, shift: int) -> None:
+    """Scaled up to the limit and beyond: the same packing, or none and no proof."""
+    scaled = Problem.from_intervals(
+        [size << shift for size in problem.sizes], problem.alignments, problem.intervals or []
+    )
+    largest = first_fit(scaled, range(len(scaled.sizes)))
+    spent = budget()
+    found = cpsat.minimized(scaled, largest, spent)
+    validate(scaled, found)
+    if not spent.exhausted:
+        assert found.arena == exact.minimized(scaled, largest, budget()).arena
+
+
 def test_without_the_solver_the_own_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpsat, "available", lambda: False)
     problem = problem_of(rectangles(random.Random(1), 150))

@@ -18,6 +18,7 @@ from smemreuse.report.page.figures import memory_map
 from smemreuse.report.view import judged_plans, kernel_view
 from tests.commands.running import run
 from tests.conftest import DUMPS
+from tests.frontend.texts import launched
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -57,6 +58,16 @@ def test_every_dump_has_a_view_that_fits_together(dump_path: Path) -> None:
 def test_what_is_live_at_the_peak() -> None:
     peak = view_of(BATCHED)["policies"]["dataflow"]["peak"]
     assert peak == {"position": 7, "bytes": 32768, "buffers": ["As", "Bs"]}
+
+
+def test_short_loops_of_a_long_kernel_have_no_room_for_their_text(tmp_path: Path) -> None:
+    loops = "for i in range(2):\n    As[0] = Bs[0]\n" * 120
+    path = tmp_path / "k.tir"
+    path.write_text(launched(loops))
+    view = view_of(path)
+    bands = [bar for bar in memory_map(view, "dataflow")["data"] if "customdata" not in bar]
+    assert len(bands) == 120
+    assert {bar["text"][0] for bar in bands} == {""}
 
 
 def test_occupancy_before_and_after() -> None:

@@ -38,12 +38,8 @@ def interference_graph(subject: Subject, plan: Plan) -> nx.Graph:
             offset = plan.offsets.get(buffer)
             end = None if offset is None else offset + (buffer.size or 0)
             graph.add_node(names[buffer], bytes=buffer.size, offset=offset, end=end)
-    by_name = {names[buffer]: buffer for buffer in plan.buffers}
     for found in explainer.pairs():
-        if not all(name in graph for name in found.names):
-            continue
-        one, two = (by_name[name] for name in found.names)
-        shared = plan.shared_bytes(one, two)
+        shared = plan.shared_bytes(*found.buffers)
         if shared:
             edge = {"kind": SHARED, "label": f"share {shared:,} bytes", "bytes": shared}
             if not found.may_share:

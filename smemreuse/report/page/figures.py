@@ -170,13 +170,15 @@ def _bands(figure: Any, view: View) -> None:
         text = shorten(band["text"], 60, placeholder=" ...") + line
         width = band["end"] - band["begin"]
         room = _WIDTH * width / max(1, len(view["steps"])) / _CHARACTER
-        shown = text if len(text) <= room else shorten(text, int(room), placeholder="...")
+        shown = text if len(text) <= room else ""
+        if not shown and room >= _LEGIBLE:
+            shown = shorten(text, int(room), placeholder="...")
         figure.add_bar(
             x=[(band["begin"] + band["end"]) / 2],
             width=[width],
             y=[-0.9],
             base=[-band["depth"]],
-            text=[escape(shown) if room >= _LEGIBLE else ""],
+            text=[escape(shown)],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
