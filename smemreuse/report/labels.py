@@ -45,6 +45,11 @@ def label(stmt: Stmt) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 3] + "..."
 
 
+def entry_label(stmt: Stmt, is_end: bool) -> str:
+    """One line for an entry of the linear sequence."""
+    return f"end {label(stmt)}" if is_end else label(stmt)
+
+
 def _text(stmt: Stmt) -> str:
     if isinstance(stmt, For):
         return f"for {stmt.var.name} in {stmt.kind}({_bounds(stmt)})"

@@ -17,7 +17,7 @@ from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.report.data import Subject
 from smemreuse.report.explain import Explanation
-from smemreuse.report.labels import label, node_name
+from smemreuse.report.labels import entry_label
 from smemreuse.report.verdicts import verdict_text
 
 _PIPED_WIDTH = 160
@@ -151,10 +151,9 @@ def analyze_table(
         kills[live.kill].append(names[buffer])
     depth = 0
     for position, entry in enumerate(sequence.entries):
-        depth -= entry.scope_pair_offset < 0
-        text = "  " * depth + (
-            f"end {node_name(entry.stmt)}" if entry.scope_pair_offset < 0 else label(entry.stmt)
-        )
+        is_end = entry.scope_pair_offset < 0
+        depth -= is_end
+        text = "  " * depth + entry_label(entry.stmt, is_end)
         depth += entry.scope_pair_offset > 0
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))

@@ -88,8 +88,8 @@ def test_the_listing() -> None:
         ["0", "4", "launch_thread('blockIdx.x', 4)", "", "", "", "5"],
         ["1", "2", "for i in serial(4)", "", "", "", "8"],
         ["2", "0", "As[i] = Bs[i]", "Bs As", "Bs As", "Bs As", "9"],
-        ["3", "-2", "end For", "", "", "", "8"],
-        ["4", "-4", "end AttrStmt", "", "", "", "5"],
+        ["3", "-2", "end for i in serial(4)", "", "", "", "8"],
+        ["4", "-4", "end launch_thread('blockIdx.x', 4)", "", "", "", "5"],
     ]
 
 
