@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -133,3 +134,10 @@ def test_without_dot_the_text_works_and_pictures_say_what_to_install(
         assert result.stderr.count("\n") == 1
         assert "apt-get install graphviz" in result.stderr
         assert not (tmp_path / "out").exists()
+
+
+def test_a_statement_cut_short_still_names_its_buffers() -> None:
+    text = run("graph", BATCHED, "--format", "dot").stdout
+    copies = [*re.findall(r"(?:ptx_ldmatrix|ptx_cp_async)\([^<]*", text)]
+    assert len(copies) == 8
+    assert all("..." in copy and re.search("[AB]s", copy) for copy in copies)
