@@ -15,7 +15,7 @@ from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import Buffer, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.report.data import Subject
+from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.explain import Explanation
 from smemreuse.report.labels import entry_label
 from smemreuse.report.verdicts import verdict_text
@@ -74,9 +74,8 @@ def _size_cells(plan: Plan) -> tuple[str, str, str, str]:
     arena = f"{plan.arena_bytes:,}"
     if plan.arena_expr is not None:
         arena = f"{format_expr(plan.arena_expr)}"
-    bound = plan.lower_bound_bytes
-    gap = f"{plan.arena_bytes / bound:.3f}" if bound else "-"
-    return (arena, f"{bound:,}", gap, "yes" if plan.optimal else "no")
+    smallest = "yes" if plan.optimal else "no"
+    return (arena, f"{plan.lower_bound_bytes:,}", gap_text(plan), smallest)
 
 
 def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:

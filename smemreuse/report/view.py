@@ -21,7 +21,7 @@ from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
-from smemreuse.report.data import Data, Subject, buffers_data, heading, placement_data
+from smemreuse.report.data import Data, Subject, buffers_data, gap_text, heading, placement_data
 from smemreuse.report.explain import Explainer, Explanation
 from smemreuse.report.labels import entry_label, label
 from smemreuse.report.timeline import Band, Mark, Range, Timeline
@@ -126,6 +126,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupanc
     symbolic = plan.symbolic_offsets.items()
     return {
         **placement_data(plan),
+        "gap": gap_text(plan),
         **verdict_data(verdict),
         "notes": list(plan.notes),
         **({} if plan.arena_expr is not None else occupancy.of(plan.arena_rounded)),
