@@ -71,11 +71,8 @@ def _kernel_name(subject: Subject) -> str:
 
 
 def _size_cells(plan: Plan) -> tuple[str, str, str, str]:
-    arena = f"{plan.arena_bytes:,}"
-    if plan.arena_expr is not None:
-        arena = f"{format_expr(plan.arena_expr)}"
     smallest = "yes" if plan.optimal else "no"
-    return (arena, f"{plan.lower_bound_bytes:,}", gap_text(plan), smallest)
+    return (plan.arena_text, f"{plan.lower_bound_bytes:,}", gap_text(plan), smallest)
 
 
 def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:

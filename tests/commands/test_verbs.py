@@ -154,7 +154,7 @@ def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr == (
-        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32768 bytes\n"
+        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32,768 bytes\n"
     )
     (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
     assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]
