@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import RenderableType
 
+from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, printable
 from smemreuse.frontend.text import read_dump
 from smemreuse.model.architectures import architecture
@@ -82,7 +83,8 @@ def read_subjects(files: Iterable[str]) -> list[Subject]:
 
 
 def emit_json(schema: str, kernels: list[Data]) -> None:
-    click.echo(json_text(schema, kernels), nl=False)
+    with written_to_stdout():
+        click.echo(json_text(schema, kernels), nl=False)
 
 
 def json_text(schema: str, kernels: list[Data], **more: object) -> str:
@@ -98,7 +100,8 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
     for a file that exists or cannot be written.
     """
     if output is None or output == "-":
-        click.echo(data, nl=False)
+        with written_to_stdout():
+            click.echo(data, nl=False)
         return
     try:
         with Path(output).open("wb" if force else "xb") as stream:
@@ -133,7 +136,8 @@ def _unwritable(output: str, why: str) -> InputError:
 def emit_tables(tables: Iterable[RenderableType]) -> None:
     out = console()
     for table in tables:
-        out.print(table)
+        with written_to_stdout():
+            out.print(table)
 
 
 def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:

@@ -23,10 +23,16 @@ from smemreuse.report.verdicts import verdict_text
 _PIPED_WIDTH = 160
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich would end the program with exit code 1, which is that of a finding."""
+        raise
+
+
 def console() -> Console:
     """Standard output; wide and without colour when piped, `NO_COLOR` respected."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
+    out = _Console(highlight=False)
+    return out if out.is_terminal else _Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
 
 
 def new_table(out: Console, title: str, *columns: tuple[str, str]) -> Table:

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from smemreuse import __version__
-from tests.commands.running import SMEMREUSE, VERBS, run, run_json, run_process
+from tests.commands.running import (
+    SMEMREUSE,
+    VERBS,
+    assert_one_line_error,
+    run,
+    run_json,
+    run_process,
+    run_without_reader,
+)
 from tests.conftest import DUMPS
 from tests.frontend.texts import LAUNCH, dump, launched
 
@@ -253,6 +261,38 @@ def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_without_a_reader_the_exit_code_is_still_0(verb: str) -> None:
+    done = run_without_reader(*VERBS[verb](str(BATCHED)))
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert "Broken pipe" not in done.stderr
+
+
+def test_without_a_reader_a_finding_is_still_one(tmp_path: Path) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", merged)
+    for output_format in ("table", "json"):
+        done = run_without_reader(
+            *("check", "--barriers", "present", "--format", output_format, merged)
+        )
+        assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_full_disk_is_one_line(verb: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SMEMREUSE, *VERBS[verb](str(BATCHED))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert_one_line_error(done.returncode, "", done.stderr)
+    assert "standard output: cannot be written: No space left on device" in done.stderr
 
 
 def test_a_packer_that_knows_no_conflicts_gives_way_and_says_so() -> None:
