@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -211,12 +212,24 @@ def test_apply_into_a_folder_that_is_missing(tmp_path: Path, force: list[str]) -
     assert result.stderr == f"smemreuse: {out}: cannot be written: No such file or directory\n"
 
 
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_apply_onto_a_folder(tmp_path: Path, force: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("force", "words"), [([], "is a directory"), (["--force"], "Is a directory")]
+)
+def test_apply_onto_a_folder(tmp_path: Path, force: list[str], words: str) -> None:
     result = run("apply", BATCHED, "-o", tmp_path, *force)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"smemreuse: {tmp_path}: ")
-    assert result.stderr.count("\n") == 1
+    assert result.stderr == f"smemreuse: {tmp_path}: cannot be written: {words}\n"
+
+
+def test_a_device_is_no_file_to_be_overwritten(tmp_path: Path) -> None:
+    for verb in ("apply", "graph", "report"):
+        assert run(verb, BATCHED, "-o", "/dev/null").exit_code == 0
+    named_pipe = tmp_path / "pipe"
+    os.mkfifo(named_pipe)
+    reader = os.open(named_pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run("graph", BATCHED, "--format", "dot", "-o", named_pipe).exit_code == 0
+    assert os.read(reader, 7) == b"digraph"
+    os.close(reader)
 
 
 def test_apply_keeps_line_ends(tmp_path: Path) -> None:
