@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import RenderableType
 
+from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, printable
 from smemreuse.frontend.text import read_dump
 from smemreuse.model.architectures import architecture
@@ -81,8 +82,19 @@ def read_subjects(files: Iterable[str]) -> list[Subject]:
     return found
 
 
+def of_kernel(found: Sequence[Subject], name: str | None, file: str) -> list[Subject]:
+    """Those of the kernel of that name; all for None. Raises `InputError` if there is no such."""
+    chosen = [one for one in found if name in (None, one.kernel.name)]
+    if name is not None and not chosen:
+        there = ", ".join(dict.fromkeys(one.kernel.name for one in found))
+        choices = f"those in the file: {there}" if there else "the file has no device kernel"
+        raise InputError(f"there is no kernel {name}; {choices}", file=file)
+    return chosen
+
+
 def emit_json(schema: str, kernels: list[Data]) -> None:
-    click.echo(json_text(schema, kernels), nl=False)
+    with written_to_stdout():
+        click.echo(json_text(schema, kernels), nl=False)
 
 
 def json_text(schema: str, kernels: list[Data], **more: object) -> str:
@@ -98,13 +110,15 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
     for a file that exists or cannot be written.
     """
     if output is None or output == "-":
-        click.echo(data, nl=False)
+        with written_to_stdout():
+            click.echo(data, nl=False)
         return
+    path = Path(output)
     try:
-        with Path(output).open("wb" if force else "xb") as stream:
+        with path.open("wb" if force or _keeps_nothing(path) else "xb") as stream:
             stream.write(data)
     except FileExistsError:
-        raise _exists(output) from None
+        raise _taken(path) from None
     except OSError as error:
         raise _unwritable(output, error.strerror or str(error)) from None
 
@@ -114,16 +128,21 @@ def check_output(output: str | None, force: bool) -> None:
     if output is None or output == "-":
         return
     path = Path(output)
-    if path.is_dir():
-        raise _unwritable(output, "is a directory")
-    if path.exists() and not force:
-        raise _exists(output)
+    if path.is_dir() or (path.exists() and not force and not _keeps_nothing(path)):
+        raise _taken(path)
     if not path.parent.is_dir():
         raise _unwritable(output, f"there is no folder {path.parent}")
 
 
-def _exists(output: str) -> InputError:
-    return InputError("exists already; --force overwrites it", file=output)
+def _keeps_nothing(path: Path) -> bool:
+    """Whether there is nothing to overwrite, as in `/dev/null` or a named pipe."""
+    return path.is_char_device() or path.is_fifo()
+
+
+def _taken(path: Path) -> InputError:
+    if path.is_dir():
+        return _unwritable(str(path), "is a directory")
+    return InputError("exists already; --force overwrites it", file=path)
 
 
 def _unwritable(output: str, why: str) -> InputError:
@@ -133,7 +152,8 @@ def _unwritable(output: str, why: str) -> InputError:
 def emit_tables(tables: Iterable[RenderableType]) -> None:
     out = console()
     for table in tables:
-        out.print(table)
+        with written_to_stdout():
+            out.print(table)
 
 
 def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
+    of_kernel,
     read_subjects,
 )
 from smemreuse.errors import InputError
@@ -45,7 +46,7 @@ def explain(
         raise InputError(
             f"{buffers[0]} always shares its bytes with itself; give two buffers", file=file
         )
-    found = [one for one in read_subjects([file]) if kernel_name in (None, one.kernel.name)]
+    found = of_kernel(read_subjects([file]), kernel_name, file)
     note_if_empty(found, [file])
     explained = list(_explained(found, buffers))
     if buffers and not explained:
@@ -83,16 +84,20 @@ def _explained(
 def _missing(
     file: str, wanted: Sequence[str], found: Sequence[Subject], kernel_name: str | None
 ) -> InputError:
-    there = [
-        name
-        for subject in found
-        for name in unique_names(subject.kernel.allocations(subject.scope)).values()
-    ]
-    choices = f"there are {', '.join(there)}" if there else "there are no shared buffers"
-    where = f"kernel {kernel_name}" if kernel_name else "one scope of a kernel"
-    what = " and ".join(wanted)
-    are = "are not both" if len(wanted) == 2 else "is not"
-    return InputError(f"{what} {are} in {where}; {choices}", file=file)
+    """Names the buffers that are not there, or says that the two are not in one place."""
+    allocated = (subject.kernel.allocations(subject.scope) for subject in found)
+    there = dict.fromkeys(name for each in allocated for name in unique_names(each).values())
+    if not there:
+        choices = "there are no shared buffers"
+    else:
+        choices = f"the shared buffers are {', '.join(there)}"
+    where = f" in kernel {kernel_name}" if kernel_name else ""
+    absent = [name for name in wanted if name not in there]
+    if absent:
+        what = f"there is no buffer {' and no buffer '.join(absent)}{where}"
+    else:
+        what = f"{' and '.join(wanted)} are not in the same kernel and scope"
+    return InputError(f"{what}; {choices}", file=file)
 
 
 def _overview(subject: Subject, pairs: list[Explanation]) -> Iterator[RenderableType]:

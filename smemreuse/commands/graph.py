@@ -8,6 +8,7 @@ import click
 
 from smemreuse.commands.common import (
     force_option,
+    of_kernel,
     policy_option,
     read_subjects,
     write_output,
@@ -51,13 +52,10 @@ def graph(
     """Draw a kernel's shared buffers with Graphviz."""
     if output_format == "png" and output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
-    found = [one for one in read_subjects([file]) if one.kernel.allocations(one.scope)]
-    chosen = [one for one in found if kernel_name in (None, one.kernel.name)]
+    found = of_kernel(read_subjects([file]), kernel_name, file)
+    chosen = [one for one in found if one.kernel.allocations(one.scope)]
     if not chosen:
-        there = ", ".join(dict.fromkeys(one.kernel.name for one in found)) or "none"
-        wanted = f"kernel {kernel_name}" if kernel_name else "a kernel"
-        raise InputError(
-            f"there is not {wanted} with shared buffers; those that have some: {there}", file=file
-        )
+        which = f"kernel {kernel_name} has no" if kernel_name else "no kernel has"
+        raise InputError(f"{which} shared buffers", file=file)
     drawn = draw(kind, chosen, policy)
     write_output(output, render(drawn, output_format, kind, policy), force)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -10,12 +11,19 @@ from rich.console import Console
 
 from smemreuse.commands.common import force_option, write_output
 from smemreuse.commands.table import Table, read_table, table_text
+from smemreuse.errors import InputError
 from smemreuse.planner import Placement, Problem, validate
 from smemreuse.planner.best import smallest
 from smemreuse.planner.exact import Budget
 
 SECONDS = 10.0
 NODES = 10**9
+
+
+def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # below no bound and above none
+        raise InputError("--seconds is nan; give a number")
+    return value
 
 
 @click.command()
@@ -25,6 +33,7 @@ NODES = 10**9
 @force_option
 @click.option(
     "--seconds",
+    callback=_checked_seconds,
     type=click.FloatRange(min=0),
     default=SECONDS,
     show_default=True,

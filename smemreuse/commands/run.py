@@ -21,6 +21,7 @@ from smemreuse.commands.common import (
     runtime_objective_option,
     write_output,
 )
+from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError
 from smemreuse.report.page import report_page
 from smemreuse.report.progress import track
@@ -93,7 +94,8 @@ def run(
         exit_code = execute(script, args)
     kernels = [run_kernel(lowered) for lowered in track(session.kernels, "explaining")]
     if json_file is None:
-        _print_summary(kernels)
+        with written_to_stdout():
+            _print_summary(kernels)
     else:
         entries = [run_entry(script, kernel) for kernel in kernels]
         more = {"script": script, "args": [*args], "exit_code": exit_code}

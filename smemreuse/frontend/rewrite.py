@@ -24,7 +24,7 @@ from smemreuse.frontend.places import Places
 from smemreuse.frontend.script import write_script
 from smemreuse.frontend.statements import FunctionText
 from smemreuse.frontend.text import Dump, DumpFunction
-from smemreuse.model.expr import Const, Expr, format_expr
+from smemreuse.model.expr import Const, Expr
 from smemreuse.model.kernel import THREAD_EXTENT, Attr, Buffer, Kernel, walk_statements
 from smemreuse.model.sequence import Plan
 
@@ -63,10 +63,9 @@ def merge_text(dump: Dump, planner: Planner) -> MergedText:
                     added = editor.add_barriers(function.text, kernel, plan)
                 except PlanError as error:
                     raise error.located(line=plan.buffers[0].line) from None
-                size = _arena_size(plan)
                 summary.append(
                     f"{function.name}: {len(plan.buffers)} {scope} buffers of "
-                    f"{plan.total_bytes:,} bytes in an arena of {format_expr(size)} bytes"
+                    f"{plan.total_bytes:,} bytes in an arena of {plan.arena_text} bytes"
                     + (f", {added} barrier{'s' * (added > 1)} put in" if added else "")
                 )
     return MergedText(editor.result(), tuple(summary))

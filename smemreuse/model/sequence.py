@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import combinations
 
-from smemreuse.model.expr import Const, Expr
+from smemreuse.model.expr import Const, Expr, format_expr
 from smemreuse.model.kernel import Buffer, Stmt
 
 
@@ -106,6 +106,11 @@ class Plan:
     def arena_rounded(self) -> int:
         """The arena as it is allocated: a whole number of 16-byte words."""
         return -(-self.arena_bytes // 16) * 16
+
+    @property
+    def arena_text(self) -> str:
+        """The whole size for people to read: bytes, or the expression where it is symbolic."""
+        return f"{self.arena_bytes:,}" if self.arena_expr is None else format_expr(self.arena_expr)
 
     def offset_of(self, buffer: Buffer) -> Expr:
         """Where a buffer lies; one that nothing touches gets 0, where it disturbs nobody."""

@@ -71,6 +71,14 @@ def placement_data(plan: Plan) -> Data:
     return data
 
 
+def gap_text(plan: Plan) -> str:
+    """The arena over the lower bound, rounded up: 1.000 is exactly that; `-` without a bound."""
+    if not plan.lower_bound_bytes:
+        return "-"
+    thousandths = -(-1000 * plan.arena_bytes // plan.lower_bound_bytes)
+    return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
+
+
 def compare_entry(subject: Subject, plans: Sequence[Plan]) -> Data:
     """One kernel of `smemreuse.compare/1`: the same buffers under several policies."""
     names = unique_names(tuple(plans[0].buffers))

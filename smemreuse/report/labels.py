@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from smemreuse.model.expr import Const, Expr, format_expr, format_index
+import re
+from collections.abc import Collection
+
+from smemreuse.model.expr import Const, Expr, Load, Pointer, format_expr, format_index, walk
 from smemreuse.model.kernel import (
+    SHARED_SCOPES,
     THREAD_EXTENT,
     Allocate,
     Assert,
@@ -16,9 +20,11 @@ from smemreuse.model.kernel import (
     Stmt,
     Store,
     While,
+    expressions_of,
 )
 
 MAX_LABEL = 160
+_ELLIPSIS = "..."
 
 _NODE_NAMES: dict[type, str] = {
     Allocate: "AllocBuffer",
@@ -39,10 +45,46 @@ def node_name(stmt: Stmt) -> str:
     return _NODE_NAMES[type(stmt)]
 
 
-def label(stmt: Stmt) -> str:
-    """The statement, or a scope's header, as Python-like text of at most `MAX_LABEL` characters."""
-    text = _text(stmt)
-    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 3] + "..."
+def label(stmt: Stmt, width: int | None = None) -> str:
+    """The statement, or a scope's header, as Python-like text, cut to `width` characters.
+
+    That is `MAX_LABEL` by default. Shared buffers that are cut off are named behind the cut.
+    """
+    return shortened(_text(stmt), width or MAX_LABEL, _shared_buffers(stmt))
+
+
+def entry_label(stmt: Stmt, is_end: bool, width: int | None = None) -> str:
+    """One line for an entry of the linear sequence, cut as `label` cuts."""
+    return f"end {label(stmt, width)}" if is_end else label(stmt, width)
+
+
+def shortened(text: str, width: int, names: Collection[str]) -> str:
+    """`text` cut to `width` characters; those of `names` that are cut off come behind the cut."""
+    if len(text) <= width:
+        return text
+    kept = max(0, width - len(_with_names(names)))  # at least
+    cut = _with_names([name for name in names if not _is_named(name, text[:kept])])
+    if len(cut) > width // 2:
+        cut = _ELLIPSIS
+    return text[: width - len(cut)] + cut
+
+
+def _with_names(names: Collection[str]) -> str:
+    return f"{_ELLIPSIS} {', '.join(names)}" if names else _ELLIPSIS
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether a buffer is in the text, itself or as the view `As_1` that TVM makes of `As`."""
+    return re.search(rf"\b{re.escape(name)}(_\d+)?\b", text) is not None
+
+
+def _shared_buffers(stmt: Stmt) -> list[str]:
+    """The allocations in shared memory that a statement names, in order."""
+    named = [stmt.buffer] if isinstance(stmt, Store) else []
+    for expr in expressions_of(stmt):
+        named += [one.buffer for one in walk(expr) if isinstance(one, (Load, Pointer))]
+    storages = (one.storage for one in named if one.scope in SHARED_SCOPES)
+    return list(dict.fromkeys(one.name for one in storages))
 
 
 def _text(stmt: Stmt) -> str:

@@ -15,18 +15,24 @@ from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import Buffer, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.report.data import Subject
+from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.explain import Explanation
-from smemreuse.report.labels import label, node_name
+from smemreuse.report.labels import entry_label
 from smemreuse.report.verdicts import verdict_text
 
 _PIPED_WIDTH = 160
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich would end the program with exit code 1, which is that of a finding."""
+        raise
+
+
 def console() -> Console:
     """Standard output; wide and without colour when piped, `NO_COLOR` respected."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
+    out = _Console(highlight=False)
+    return out if out.is_terminal else _Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
 
 
 def new_table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
@@ -71,12 +77,8 @@ def _kernel_name(subject: Subject) -> str:
 
 
 def _size_cells(plan: Plan) -> tuple[str, str, str, str]:
-    arena = f"{plan.arena_bytes:,}"
-    if plan.arena_expr is not None:
-        arena = f"{format_expr(plan.arena_expr)}"
-    bound = plan.lower_bound_bytes
-    gap = f"{plan.arena_bytes / bound:.3f}" if bound else "-"
-    return (arena, f"{bound:,}", gap, "yes" if plan.optimal else "no")
+    smallest = "yes" if plan.optimal else "no"
+    return (plan.arena_text, f"{plan.lower_bound_bytes:,}", gap_text(plan), smallest)
 
 
 def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
@@ -151,10 +153,9 @@ def analyze_table(
         kills[live.kill].append(names[buffer])
     depth = 0
     for position, entry in enumerate(sequence.entries):
-        depth -= entry.scope_pair_offset < 0
-        text = "  " * depth + (
-            f"end {node_name(entry.stmt)}" if entry.scope_pair_offset < 0 else label(entry.stmt)
-        )
+        is_end = entry.scope_pair_offset < 0
+        depth -= is_end
+        text = "  " * depth + entry_label(entry.stmt, is_end)
         depth += entry.scope_pair_offset > 0
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))

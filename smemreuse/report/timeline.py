@@ -26,7 +26,6 @@ from smemreuse.model.kernel import (
     walk_statements,
 )
 from smemreuse.model.sequence import Access, LiveRange, Plan, StmtEntry
-from smemreuse.report.labels import label
 
 Range = tuple[int, int]
 """Positions on the axis, half-open."""
@@ -145,8 +144,3 @@ def _accesses(entry: StmtEntry) -> dict[Buffer, Access]:
         before = found.get(touch.buffer, touch.access)
         found[touch.buffer] = touch.access if before is touch.access else Access.READ_WRITE
     return found
-
-
-def step_text(step: Step) -> str:
-    """One line for an entry."""
-    return f"end {label(step.stmt)}" if step.is_end else label(step.stmt)

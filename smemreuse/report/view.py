@@ -21,10 +21,10 @@ from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
-from smemreuse.report.data import Data, Subject, buffers_data, heading, placement_data
+from smemreuse.report.data import Data, Subject, buffers_data, gap_text, heading, placement_data
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.labels import label
-from smemreuse.report.timeline import Band, Mark, Range, Timeline, step_text
+from smemreuse.report.labels import entry_label, label
+from smemreuse.report.timeline import Band, Mark, Range, Timeline
 from smemreuse.report.verdicts import verdict_data
 
 Judged = tuple[Plan, Verdict]
@@ -66,7 +66,7 @@ def kernel_view(
         "beside_the_arena": fixed_bytes(subject.kernel, subject.scope),
         "steps": [
             {
-                "text": step_text(step),
+                "text": entry_label(step.stmt, step.is_end),
                 "depth": step.depth,
                 "line": step.stmt.line,
                 "touches": {
@@ -126,6 +126,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupanc
     symbolic = plan.symbolic_offsets.items()
     return {
         **placement_data(plan),
+        "gap": gap_text(plan),
         **verdict_data(verdict),
         "notes": list(plan.notes),
         **({} if plan.arena_expr is not None else occupancy.of(plan.arena_rounded)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,6 +48,18 @@ def run_json(*args: str | Path) -> Any:
 def run_process(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """The installed `smemreuse` program."""
     return subprocess.run([SMEMREUSE, *args], capture_output=True, text=True, **options)
+
+
+def run_without_reader(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The installed program, writing to a pipe whose reader has gone away."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return subprocess.run(
+            [SMEMREUSE, *args], stdout=writer, stderr=subprocess.PIPE, text=True, **options
+        )
+    finally:
+        os.close(writer)
 
 
 def assert_one_line_error(code: int, stdout: str, stderr: str) -> None:

@@ -12,7 +12,7 @@ from smemreuse.commands.common import read_subjects
 from smemreuse.judging import judge
 from smemreuse.planning import plan_kernel
 from smemreuse.report.explain import Explainer
-from tests.commands.running import run
+from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 from tests.frontend.texts import LAUNCH
 from tests.frontend.texts import dump as dump_text
@@ -100,7 +100,21 @@ def test_the_rule_that_decides_is_named(tmp_path: Path) -> None:
 def test_a_name_that_is_not_there_lists_those_that_are() -> None:
     result = run("explain", dump("batched_gemm.sm_80"), "As", "Zs")
     assert result.exit_code == 2
-    assert "there are As, Bs, Cs" in result.stderr
+    assert "there is no buffer Zs; the shared buffers are As, Bs, Cs\n" in result.stderr
+    both = run("explain", dump("batched_gemm.sm_80"), "Xs", "Zs").stderr
+    assert "there is no buffer Xs and no buffer Zs; " in both
+
+
+def test_names_of_several_kernels_are_listed_once() -> None:
+    error = run("explain", dump("two_kernels.sm_80"), "Zs").stderr
+    assert error.endswith("the shared buffers are table, one, other\n")
+    apart = run("explain", dump("two_kernels.sm_80"), "one", "other").stderr
+    assert "one and other are not in the same kernel and scope; " in apart
+    (kernel, *_) = (each.kernel.name for each in read_subjects([dump("two_kernels.sm_80")]))
+    within = run("explain", dump("two_kernels.sm_80"), "Zs", "--kernel", kernel).stderr
+    assert (
+        f"there is no buffer Zs in kernel {kernel}; the shared buffers are table, one\n" in within
+    )
 
 
 def test_one_buffer_twice() -> None:
@@ -112,8 +126,12 @@ def test_one_buffer_twice() -> None:
 def test_kernels_are_told_apart() -> None:
     both = run("explain", dump("two_kernels.sm_80"), "table", "one", "--format", "json")
     assert len(json.loads(both.stdout)["kernels"]) == 1
-    none = run("explain", dump("two_kernels.sm_80"), "table", "one", "--kernel", "nobody")
-    assert none.exit_code == 2
+    names = [each.kernel.name for each in read_subjects([dump("two_kernels.sm_80")])]
+    for buffers in ((), ("table", "one")):
+        none = run("explain", dump("two_kernels.sm_80"), *buffers, "--kernel", "nobody")
+        assert_one_line_error(none.exit_code, none.stdout, none.stderr)
+        choices = f"those in the file: {', '.join(names)}\n"
+        assert none.stderr.endswith(f": there is no kernel nobody; {choices}")
 
 
 def test_every_pair_and_what_outer_makes_of_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
 from smemreuse.report.graphs.interference import CONFLICT, SHARED
-from tests.commands.running import run
+from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
 
@@ -92,7 +93,21 @@ def test_one_kernel_of_several() -> None:
     one = run("graph", TWO_KERNELS, "--format", "dot", "--kernel", name).stdout
     assert one.count("subgraph cluster_") == 1
     missing = run("graph", TWO_KERNELS, "--format", "dot", "--kernel", "nobody")
-    assert (missing.exit_code, name in missing.stderr) == (2, True)
+    assert_one_line_error(missing.exit_code, missing.stdout, missing.stderr)
+    assert f"there is no kernel nobody; those in the file: {name}" in missing.stderr
+
+
+def test_no_kernel_with_shared_buffers(tmp_path: Path) -> None:
+    path = tmp_path / "none.tir"
+    path.write_text(dump(LAUNCH + "T.evaluate(0)\n"))
+    for options, words in (
+        ((), "no kernel has shared buffers\n"),
+        (("--kernel", "main"), "kernel main has no shared buffers\n"),
+        (("--kernel", "nobody"), "there is no kernel nobody; those in the file: main\n"),
+    ):
+        result = run("graph", path, "--format", "dot", *options)
+        assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+        assert result.stderr.endswith(f": {words}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,3 +148,10 @@ def test_without_dot_the_text_works_and_pictures_say_what_to_install(
         assert result.stderr.count("\n") == 1
         assert "apt-get install graphviz" in result.stderr
         assert not (tmp_path / "out").exists()
+
+
+def test_a_statement_cut_short_still_names_its_buffers() -> None:
+    text = run("graph", BATCHED, "--format", "dot").stdout
+    copies = [*re.findall(r"(?:ptx_ldmatrix|ptx_cp_async)\([^<]*", text)]
+    assert len(copies) == 8
+    assert all("..." in copy and re.search("[AB]s", copy) for copy in copies)

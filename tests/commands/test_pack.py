@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import run
+from tests.commands.running import assert_one_line_error, run
 
 # Three ranges that are all live at once in pairs; a fourth fits beneath.
 ROWS = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
@@ -78,6 +78,14 @@ def test_what_is_not_proved_is_said(tmp_path: Path) -> None:
     tight = run("pack", path, "--seconds", "0", "--capacity", bound)
     assert tight.exit_code == 1
     assert f"does not fit into {bound} bytes (not proved)" in tight.stderr
+
+
+def test_seconds_are_a_number_and_may_be_without_end(tmp_path: Path) -> None:
+    path = table(tmp_path, ROWS)
+    refused = run("pack", path, "--seconds", "nan")
+    assert_one_line_error(refused.exit_code, refused.stdout, refused.stderr)
+    assert "--seconds is nan; give a number" in refused.stderr
+    assert "proved smallest" in run("pack", path, "--seconds", "inf").stderr
 
 
 def test_an_output_file_is_not_overwritten(tmp_path: Path) -> None:

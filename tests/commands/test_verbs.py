@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from smemreuse import __version__
-from tests.commands.running import SMEMREUSE, VERBS, run, run_json, run_process
+from tests.commands.running import (
+    SMEMREUSE,
+    VERBS,
+    assert_one_line_error,
+    run,
+    run_json,
+    run_process,
+    run_without_reader,
+)
 from tests.conftest import DUMPS
 from tests.frontend.texts import LAUNCH, dump, launched
 
@@ -154,7 +163,7 @@ def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr == (
-        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32768 bytes\n"
+        "batched_gemm_kernel: 3 shared.dyn buffers of 65,536 bytes in an arena of 32,768 bytes\n"
     )
     (kernel,) = run_json("compare", "--format", "json", out)["kernels"]
     assert [buffer["name"] for buffer in kernel["buffers"]] == ["buf_dyn_shmem"]
@@ -203,12 +212,24 @@ def test_apply_into_a_folder_that_is_missing(tmp_path: Path, force: list[str]) -
     assert result.stderr == f"smemreuse: {out}: cannot be written: No such file or directory\n"
 
 
-@pytest.mark.parametrize("force", [[], ["--force"]])
-def test_apply_onto_a_folder(tmp_path: Path, force: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("force", "words"), [([], "is a directory"), (["--force"], "Is a directory")]
+)
+def test_apply_onto_a_folder(tmp_path: Path, force: list[str], words: str) -> None:
     result = run("apply", BATCHED, "-o", tmp_path, *force)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"smemreuse: {tmp_path}: ")
-    assert result.stderr.count("\n") == 1
+    assert result.stderr == f"smemreuse: {tmp_path}: cannot be written: {words}\n"
+
+
+def test_a_device_is_no_file_to_be_overwritten(tmp_path: Path) -> None:
+    for verb in ("apply", "graph", "report"):
+        assert run(verb, BATCHED, "-o", "/dev/null").exit_code == 0
+    named_pipe = tmp_path / "pipe"
+    os.mkfifo(named_pipe)
+    reader = os.open(named_pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run("graph", BATCHED, "--format", "dot", "-o", named_pipe).exit_code == 0
+    assert os.read(reader, 7) == b"digraph"
+    os.close(reader)
 
 
 def test_apply_keeps_line_ends(tmp_path: Path) -> None:
@@ -253,6 +274,38 @@ def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_without_a_reader_the_exit_code_is_still_0(verb: str) -> None:
+    done = run_without_reader(*VERBS[verb](str(BATCHED)))
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert "Broken pipe" not in done.stderr
+
+
+def test_without_a_reader_a_finding_is_still_one(tmp_path: Path) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", merged)
+    for output_format in ("table", "json"):
+        done = run_without_reader(
+            *("check", "--barriers", "present", "--format", output_format, merged)
+        )
+        assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_full_disk_is_one_line(verb: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SMEMREUSE, *VERBS[verb](str(BATCHED))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert_one_line_error(done.returncode, "", done.stderr)
+    assert "standard output: cannot be written: No space left on device" in done.stderr
 
 
 def test_a_packer_that_knows_no_conflicts_gives_way_and_says_so() -> None:

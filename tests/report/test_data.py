@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from smemreuse.frontend.text import parse_dump, read_dump
 from smemreuse.planner import PACKERS
@@ -11,6 +14,7 @@ from smemreuse.report.data import (
     Subject,
     analyze_entry,
     compare_entry,
+    gap_text,
     kept_apart,
     plan_entry,
     subjects,
@@ -118,6 +122,22 @@ def test_analyze() -> None:
 def scope_row(stmt: str, label: str, offset: int, touched: list[str], at: int) -> dict[str, object]:
     row = {"stmt": stmt, "label": label, "scope_pair_offset": offset, "touched": touched}
     return {**row, "line": at}
+
+
+@pytest.mark.parametrize(
+    ("arena", "bound", "text"),
+    [
+        (33_536, 33_536, "1.000"),
+        (33_552, 33_536, "1.001"),
+        (2**62 + 1, 2**62, "1.001"),
+        (3, 2, "1.500"),
+        (4000, 1, "4,000.000"),
+        (0, 0, "-"),
+    ],
+)
+def test_a_gap_is_1_only_where_it_is_exactly_that(arena: int, bound: int, text: str) -> None:
+    plan = plan_kernel(subject().kernel, "shared.dyn", policy="outer")
+    assert gap_text(replace(plan, arena_bytes=arena, lower_bound_bytes=bound)) == text
 
 
 def test_plan() -> None:

@@ -76,6 +76,14 @@ def test_a_long_label_is_cut() -> None:
     assert labels[0].endswith("...")
 
 
+def test_what_a_cut_hides_is_named_behind_it() -> None:
+    load = "Bs[" + " + ".join(["bx"] * 60) + "]"
+    kernel = kernel_of(launched(f"As[0] = {load} + As[1] + Bs[0]\nBs[{load}] = As[1]\n"))
+    seen, hidden = (label(stmt, 40) for stmt in _stores(kernel.body))
+    assert seen == "As[0] = Bs[bx + bx + bx + bx + bx + b..."
+    assert hidden == "Bs[Bs[bx + bx + bx + bx + bx + bx ... As"
+
+
 def _stores(block: tuple[Stmt, ...]) -> list[Stmt]:
     return [stmt for stmt in walk_statements(block) if node_name(stmt) == "BufferStore"]
 
@@ -88,8 +96,8 @@ def test_the_listing() -> None:
         ["0", "4", "launch_thread('blockIdx.x', 4)", "", "", "", "5"],
         ["1", "2", "for i in serial(4)", "", "", "", "8"],
         ["2", "0", "As[i] = Bs[i]", "Bs As", "Bs As", "Bs As", "9"],
-        ["3", "-2", "end For", "", "", "", "8"],
-        ["4", "-4", "end AttrStmt", "", "", "", "5"],
+        ["3", "-2", "end for i in serial(4)", "", "", "", "8"],
+        ["4", "-4", "end launch_thread('blockIdx.x', 4)", "", "", "", "5"],
     ]
 
 

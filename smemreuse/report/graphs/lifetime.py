@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
-from textwrap import shorten
 
 import graphviz
 
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Access, Plan
 from smemreuse.report.data import Subject
-from smemreuse.report.labels import label
+from smemreuse.report.labels import entry_label, label
 from smemreuse.report.palette import tint
-from smemreuse.report.timeline import Band, Mark, Range, Step, Timeline, step_text
+from smemreuse.report.timeline import Band, Mark, Range, Step, Timeline
 
 _WIDTH = 70
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "rw"}
@@ -89,9 +88,9 @@ class _Table:
             return self._mark_cells(row)
         step = row.step
         indent = "&nbsp;" * (2 * step.depth)
-        text = f"{indent}{escape(shorten(step_text(step), _WIDTH, placeholder=' ...'))}"
+        shown = entry_label(step.stmt, step.is_end, _WIDTH)
         line = f" <I>line {step.stmt.line}</I>" if step.stmt.line and not step.is_end else ""
-        return f'<TD ALIGN="LEFT">{text}{line}</TD>' + "".join(
+        return f'<TD ALIGN="LEFT">{indent}{escape(shown)}{line}</TD>' + "".join(
             self._buffer_cell(number, buffer, step) for number, buffer in enumerate(self._ranges)
         )
 
@@ -112,7 +111,7 @@ class _Table:
         """A line across; its statement on it."""
         assert row.mark is not None
         fill = _MARK_FILLS[row.mark.kind]
-        text = escape(shorten(label(row.mark.stmt), _WIDTH, placeholder=" ..."))
+        text = escape(label(row.mark.stmt, _WIDTH))
         line = f" line {row.mark.stmt.line}" if row.mark.stmt.line else ""
         return (
             f'<TD COLSPAN="{1 + len(self._ranges)}" ALIGN="LEFT" BGCOLOR="{fill}" CELLPADDING="0">'

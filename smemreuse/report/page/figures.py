@@ -9,6 +9,7 @@ from typing import Any
 
 from plotly.subplots import make_subplots
 
+from smemreuse.report.labels import shortened
 from smemreuse.report.palette import tint
 
 View = Mapping[str, Any]
@@ -119,7 +120,7 @@ def _hover(view: View, one: View) -> str:
 def _statement(steps: Sequence[View], position: int) -> str:
     step = steps[position]
     line = f" (line {step['line']})" if step["line"] else ""
-    return escape(shorten(step["text"], 60, placeholder=" ...")) + line
+    return escape(shortened(step["text"], 60, step["touches"])) + line
 
 
 def _levels(figure: Any, view: View, plan: View, top: int) -> None:

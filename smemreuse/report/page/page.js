@@ -82,9 +82,8 @@ class Kernel {
       row(["side by side", before.bytes, share(before.bytes), "", "", "", "", residents(before)], "td", numeric),
       ...this.policies.map((name) => {
         const plan = view.policies[name];
-        const gap = plan.lower_bound_bytes ? (plan.arena_bytes / plan.lower_bound_bytes).toFixed(3) : "";
         const made = row([
-          name, plan.arena ?? plan.arena_bytes, share(plan.arena_bytes), plan.lower_bound_bytes, gap,
+          name, plan.arena ?? plan.arena_bytes, share(plan.arena_bytes), plan.lower_bound_bytes, plan.gap,
           plan.optimal ? "yes" : "no", plan.verdict, residents(plan),
         ], "td", numeric);
         if (name === this.policy) made.className = "chosen";
