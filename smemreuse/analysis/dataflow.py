@@ -83,10 +83,10 @@ class _Analysis:
         self._sequence = linearize(kernel, scope, inner)
         self._live = live_ranges(self._sequence.entries)
         self._widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self._live}
-        pointers = find_pointers(kernel.body)
+        self._pointers = find_pointers(kernel.body)
         self._flow = ThreadFlow(kernel.body)
         self._accesses = {
-            stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(kernel.body)
+            stmt: tuple(accesses_of(stmt, self._pointers)) for stmt in walk_statements(kernel.body)
         }
         self._locality = Locality(kernel.body, self._accesses, self._flow)
         self._proved: dict[tuple[Stmt, Buffer], bool] = {}
@@ -101,6 +101,7 @@ class _Analysis:
         if not ordered_by_trace:
             self._extend_in_flight()
             concurrent = dict(self._concurrent_pairs(self._kernel.body))
+        self._extend_kept()
         self._extend_over_loops()
         widened = {buffer: tuple(found) for buffer, found in self._widened.items()}
         return Dataflow(self._sequence, self._live, widened, concurrent)
@@ -114,6 +115,15 @@ class _Analysis:
             behind = LiveRange(buffer, live.end, wider.end)
             added = tuple(part for part in (before, behind) if part.begin < part.end)
             self._widened[buffer].append(Widening(reason, added))
+
+    # Rule 1 -------------------------------------------------------------------------------------
+
+    def _extend_kept(self) -> None:
+        """A buffer whose address is kept in memory may be accessed at any time."""
+        reason = Reason(1, "its address is kept in memory, where nobody follows it")
+        for buffer in self._pointers.kept:
+            if buffer in self._live:
+                self._extend(buffer, 0, len(self._sequence.entries), reason)
 
     # Rule 5 -------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.model.foreign import FOREIGN, returns_address
 from smemreuse.model.kernel import Bind, Block, Buffer, Store, expressions_of, walk_statements
 from smemreuse.model.sequence import Access, Touch
 
@@ -36,11 +37,18 @@ def find_aliases(body: Block) -> Aliases:
     aliases: dict[Var, tuple[Buffer, ...]] = {}
     for stmt in walk_statements(body):
         if isinstance(stmt, Bind):
-            found = _addressed(stmt.value, aliases, through_calls=stmt.may_be_address)
+            through_calls = stmt.may_be_address or _calls_for_address(stmt.value)
+            found = _addressed(stmt.value, aliases, through_calls=through_calls)
             buffers = tuple(dict.fromkeys(found))
             if buffers:
                 aliases[stmt.var] = buffers
     return aliases
+
+
+def _calls_for_address(value: Expr) -> bool:
+    """Whether a function is called whose result, of a type that is no handle, may be an address."""
+    calls = (node for node in walk(value) if isinstance(node, Call) and node.op in FOREIGN)
+    return any(map(returns_address, calls))
 
 
 def _addressed(value: Expr, aliases: Aliases, *, through_calls: bool) -> Iterator[Buffer]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
+from smemreuse.model.foreign import FOREIGN, is_over_at_return
 from smemreuse.model.kernel import (
     Bind,
     Block,
@@ -119,7 +120,7 @@ def _reads(expr: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
         )
     elif isinstance(expr, Call):
         yield from _call(expr, addresses)
-    elif isinstance(expr, Pointer) or (isinstance(expr, Var) and expr in addresses.exact):
+    elif isinstance(expr, (Pointer, Var)):
         yield from _escaped(expr, addresses)
 
 
@@ -156,13 +157,23 @@ def _element_access(
 def _call(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
     if call.op in _NO_ACCESS:
         return
+    yield from _by_operands(call, addresses)
+    if call.op not in _WITHOUT_POINTERS:
+        # Whoever finds a pointer that was kept in memory may use it (rule 1).
+        engine = _engine(call)
+        for buffer in addresses.kept:
+            yield MemoryAccess(buffer, Access.READ_WRITE, WHOLE, certain=False, engine=engine)
+
+
+def _by_operands(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
+    """What a call accesses of what it is handed."""
     known = _KNOWN.get(call.op)
     if known is not None:
         found = known(call, addresses)
         if found is not None:
             yield from found
             return
-    engine = _engine(call.op)
+    engine = _engine(call)
     if engine is not Engine.THREAD:
         # Of a form that is not known, but no less in flight.
         for access in _by_arguments(call, addresses):
@@ -395,7 +406,6 @@ _ASYNCHRONOUS = {
 # Of Apache TVM's own names for instructions, `ptx.cp`, `cuda.wgmma.encode_matrix_descriptor`, these
 # are over when the thread goes on. Any other may start something that nothing here waits for.
 _SYNCHRONOUS = (
-    "cuda.func_call",
     "cuda.printf",
     "ptx.ld",
     "ptx.ldmatrix",
@@ -404,10 +414,13 @@ _SYNCHRONOUS = (
 )
 
 
-def _engine(op: str) -> Engine:
+def _engine(call: Call) -> Engine:
     """What carries out an intrinsic whose operands are not understood (rule 5)."""
+    op = call.op
     if op in _ASYNCHRONOUS:
         return _ASYNCHRONOUS[op]
+    if op in FOREIGN:
+        return Engine.THREAD if is_over_at_return(call) else Engine.UNKNOWN_ASYNC
     is_instruction = "." in op and not op.startswith("call_")
     return Engine.UNKNOWN_ASYNC if is_instruction and op not in _SYNCHRONOUS else Engine.THREAD
 
@@ -428,6 +441,26 @@ RETURNING_OPS = frozenset({"thread_return", "ret", "return"})
 
 LEAVING_OPS = RETURNING_OPS | {"break_loop", "loop_break", "continue_loop"}
 """Calls behind which a thread does not go on with the statement that would come next."""
+
+# Calls that follow no pointer: they compute, order, or count.
+_WITHOUT_POINTERS = frozenset(
+    {
+        *_ARITHMETIC,
+        *ADDRESS_OPS,
+        *WAITS,
+        *LEAVING_OPS,
+        WAIT_PARITY,
+        *("if_then_else", "select", "let", "likely", "shuffle", "tuple", "type_annotation"),
+        *("tvm_storage_sync", "sync_warp", "sync_grid", "named_barrier_arrive"),
+        *("ptx_commit_group", "tma_store_arrive", "warpgroup_arrive", "warpgroup_commit_batch"),
+        *("ptx_init_barrier_thread_count", "ptx_fence_barrier_init", "fence_proxy_async"),
+        *("ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx", "mbarrier_expect_tx"),
+        *("set_max_nreg", "no_set_max_nreg", "tl_shuffle_elect", "tvm_warp_shuffle"),
+        *("exp", "exp2", "exp10", "log", "log2", "log10", "sqrt", "rsqrt", "tanh", "sigmoid"),
+        *("abs", "fabs", "floor", "ceil", "round", "trunc", "pow", "fma", "isnan", "isinf"),
+        *("sin", "cos", "erf", "popcount", "clz"),
+    }
+)
 
 
 def leaves(stmt: Stmt) -> bool:

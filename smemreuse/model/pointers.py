@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, walk
-from smemreuse.model.kernel import Bind, Block, Buffer, element_bits, walk_statements
+from smemreuse.model.foreign import ADDRESS_TYPES, FOREIGN, returns_address
+from smemreuse.model.kernel import (
+    SHARED_SCOPES,
+    Bind,
+    Block,
+    Buffer,
+    For,
+    Stmt,
+    Store,
+    element_bits,
+    expressions_of,
+    walk_statements,
+)
 
 # Pointers made of a pointer: no access by themselves.
 ADDRESS_OPS = frozenset({"tvm_access_ptr", "address_of", "handle_add_byte_offset", "reinterpret"})
+
+# Types too narrow for an address, or that nobody computes one in.
+_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
+# Apache TVM's loads and atomics: they give back what was in memory, never where.
+_GIVES_CONTENTS = ("ptx.ld", "ptx.atom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +43,13 @@ class Pointers:
     """Variables that hold addresses: `exact` ones in one place, `possible` ones in any of several.
 
     A `possible` variable is bound to something made of addresses that is not understood, such as a
-    choice between two pointers, or what a function returns that was handed one.
+    choice between two pointers, or what a function returns that was handed one. Allocations are
+    `kept` whose addresses were stored in memory: nobody follows them there (rule 1).
     """
 
     exact: Mapping[Var, Address] = field(default_factory=dict)
     possible: Mapping[Var, tuple[Buffer, ...]] = field(default_factory=dict)
+    kept: Collection[Buffer] = ()
 
     def of_variable(self, var: Var) -> tuple[Buffer, ...]:
         """The allocations that a variable may point into."""
@@ -47,29 +67,74 @@ def find_pointers(body: Block) -> Pointers:
     """Every variable of a kernel that holds an address inside an allocation, or may."""
     exact: dict[Var, Address] = {}
     possible: dict[Var, tuple[Buffer, ...]] = {}
-    found = Pointers(exact, possible)
-    for stmt in walk_statements(body):
-        if isinstance(stmt, Bind):
-            address = address_of(stmt.value, found)
-            if address is not None:
-                exact[stmt.var] = address
-            else:
-                mentioned = tuple(dict.fromkeys(_mentioned(stmt.value, found)))
-                if mentioned:
-                    possible[stmt.var] = mentioned
-    return found
+    kept: dict[Buffer, None] = {}
+    found = Pointers(exact, possible, kept.keys())
+    while True:
+        before = len(kept)
+        for stmt in walk_statements(body):
+            kept.update(dict.fromkeys(_kept_by(stmt, found)))
+            if isinstance(stmt, (Bind, For)):
+                value = stmt.value if isinstance(stmt, Bind) else stmt.begin
+                address = address_of(value, found) if isinstance(stmt, Bind) else None
+                mentioned = dict.fromkeys(_mentioned(value, found))
+                if address is not None:
+                    exact[stmt.var] = address
+                elif mentioned:
+                    possible[stmt.var] = tuple(mentioned)
+        if len(kept) == before:
+            return found
+
+
+def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
+    """The allocations whose addresses a statement puts into memory, or may."""
+    if isinstance(stmt, Store):
+        yield from _mentioned(stmt.value, pointers)
+    for expr in expressions_of(stmt):
+        for node in walk(expr):
+            if isinstance(node, Call) and node.op in FOREIGN:
+                yield from _kept_by_function(node, pointers)
+
+
+def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
+    """A function may store a pointer where another one leads to, if there is room for one."""
+    room = (
+        node.buffer.scope not in SHARED_SCOPES and node.buffer.dtype in ADDRESS_TYPES
+        for arg in call.args
+        if not isinstance(arg, Load)
+        for node in walk(arg)
+        if isinstance(node, (Pointer, Load))
+    )
+    if any(room):
+        for arg in call.args:
+            yield from _mentioned(arg, pointers)
 
 
 def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
-    """The allocations whose addresses go into a value, whatever is done with them."""
-    for node in walk(value):
-        if isinstance(node, Pointer):
-            yield from pointers.of_buffer(node.buffer)
-        elif isinstance(node, Var):
-            yield from pointers.of_variable(node)
-        elif isinstance(node, Call) and node.op == "address_of":
-            if isinstance(node.args[0], Load):
-                yield from pointers.of_buffer(node.args[0].buffer)
+    """The allocations whose addresses, not whose contents, may be in a value."""
+    if isinstance(value, Pointer):
+        yield from pointers.of_buffer(value.buffer)
+    elif isinstance(value, Var):
+        yield from pointers.of_variable(value)
+    elif isinstance(value, Load):
+        if not _NO_ADDRESS.match(value.buffer.dtype):
+            yield from pointers.kept
+    elif isinstance(value, Call) and _carries_address(value):
+        for operand in value.args:
+            if value.op == "address_of" and isinstance(operand, Load):
+                yield from pointers.of_buffer(operand.buffer)
+            else:
+                yield from _mentioned(operand, pointers)
+        if value.op in FOREIGN:
+            yield from pointers.kept
+
+
+def _carries_address(call: Call) -> bool:
+    """Whether the address in an operand may be in the result."""
+    if call.op in FOREIGN:
+        return returns_address(call)
+    if call.op == "cast" and isinstance(call.args[0], Const):
+        return not _NO_ADDRESS.match(str(call.args[0].value))
+    return not call.op.startswith(_GIVES_CONTENTS)
 
 
 def address_of(expr: Expr, addresses: Pointers) -> Address | None:

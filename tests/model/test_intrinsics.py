@@ -119,7 +119,8 @@ T.call_extern("int32", "f", p)
         ("T.ptx.cp.async_.cg(T.address_of(As[tx * 4]), X, 16)", Engine.UNKNOWN_ASYNC),
         ("T.cuda.wgmma.encode_matrix_descriptor(d, As.data, 1, 2, 3)", Engine.UNKNOWN_ASYNC),
         ("T.ptx.ldmatrix(As.data, r, 0)", Engine.THREAD),
-        ('T.cuda.func_call("f", As.data, source_code="")', Engine.THREAD),
+        ('T.cuda.func_call("f", As.data, source_code="")', Engine.UNKNOWN_ASYNC),
+        ('T.cuda.func_call("f", As.data, source_code="void f(int*) {}")', Engine.THREAD),
     ],
 )
 def test_an_instruction_of_apache_tvm_may_go_on_behind_its_call(call: str, engine: Engine) -> None:

@@ -18,6 +18,7 @@ from smemreuse.model.kernel import (
     Bind,
     Buffer,
     Declare,
+    Evaluate,
     For,
     If,
     Kernel,
@@ -33,6 +34,7 @@ from tests.soundness.kernels import (
     INPUT,
     SCOPE,
     TX,
+    Operand,
     call,
     copy_async,
     evaluate,
@@ -432,6 +434,99 @@ def test_a_pointer_that_data_choose_touches_both() -> None:
     offsets = {A: 0, B: 0, other: 128}
     plan = replace(plan_kernel(kernel, SCOPE), offsets=offsets, arena_bytes=256)
     assert judge(kernel, plan).verdict != SOUND
+
+
+CELL = Buffer("p", "uint64", (Const(1),), "local")
+_AT_A = call("reinterpret", Const("uint64"), Pointer(A))
+_FOUND = Bind(_pointer_var, call("reinterpret", Const("handle"), load(CELL, 0)))
+_PLAIN = Const("__device__ int f(void* at) { return *(int*)at; }")
+
+
+def _function(name: str, *args: Operand, text: Const = _PLAIN, returns: str = "int32") -> Call:
+    return call("cuda.func_call", Const(name), *args, text, Const(returns))
+
+
+def _function_at(address: Operand) -> Stmt:
+    return output(_function("f", call("add", address, call("mul", TX, 4))))
+
+
+FOLLOWED_BY_NOBODY: dict[str, tuple[Stmt, ...]] = {
+    "an address in a local": (store(CELL, 0, _AT_A), *SCRATCH, _function_at(load(CELL, 0))),
+    "one that a function gave back": (
+        store(CELL, 0, _function("f", Pointer(A), returns="uint64")),
+        *SCRATCH,
+        _function_at(load(CELL, 0)),
+    ),
+    "one that a function stored": (
+        evaluate("call_extern", Const("void"), Const("__set"), Pointer(CELL), Pointer(A)),
+        *SCRATCH,
+        _function_at(load(CELL, 0)),
+    ),
+    "an address in a variable, then in a local": (
+        Bind(V, _function("f", Pointer(A), returns="uint64"), may_be_address=False),
+        store(CELL, 0, call("add", V, 16)),
+        *SCRATCH,
+        _function_at(load(CELL, 0)),
+    ),
+    "a view of what a local holds": (
+        store(CELL, 0, _AT_A),
+        _FOUND,
+        Declare(_view),
+        *SCRATCH,
+        output(load(_view, TX)),
+    ),
+    "an address stored behind its use, in a loop": (
+        loop(K, 2, _function_at(load(CELL, 0)), *SCRATCH, store(CELL, 0, _AT_A)),
+    ),
+    "arithmetic on what a function gave back": (
+        Bind(V, _function("f", Pointer(A), returns="uint32"), may_be_address=False),
+        *SCRATCH,
+        _function_at(V),
+    ),
+}
+
+
+def _of_block(*body: Stmt) -> Kernel:
+    """With a barrier of all threads between the statements, as Apache TVM has them already."""
+    barrier = evaluate("tvm_storage_sync", Const("shared"))
+    apart = [one for stmt in body for one in (stmt, barrier)]
+    return replace(build(*apart, buffers=(A, B, CELL)), dialect="tvm")
+
+
+@pytest.mark.parametrize("name", FOLLOWED_BY_NOBODY)
+def test_an_address_kept_in_memory_keeps_its_buffer(name: str) -> None:
+    """Rule 1: A is read through it when B has long been written."""
+    kernel = _of_block(FILL, *FOLLOWED_BY_NOBODY[name])
+    plan = plan_kernel(kernel, SCOPE)
+    assert plan.shared_bytes(A, B) == 0
+    together = replace(plan, offsets={A: 0, B: 0}, arena_bytes=128)
+    assert judge(kernel, together).verdict != SOUND
+
+
+_BULK = """__device__ int f(void* at) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" :: "l"(0), "l"(at));
+}"""
+
+
+@pytest.mark.parametrize(
+    ("used", "is_over"),
+    [
+        (_function("f", Pointer(A)), True),
+        (_function("f", Pointer(A), text=Const(_BULK)), False),
+        (_function("g", Pointer(A)), False),
+        (call("call_extern", Const("int32"), Const("f"), Pointer(A)), False),
+        (call("call_extern", Const("int32"), Const("atomicAdd"), Pointer(A), 1), True),
+        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, 64>"), Pointer(A)), True),
+        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, -1>"), Pointer(A)), False),
+    ],
+)
+def test_a_function_that_is_not_read_may_go_on_behind_its_call(used: Call, is_over: bool) -> None:
+    """Rule 5: a bulk store reads A until another function waits for it."""
+    kernel = _of_block(FILL, Evaluate(used), *SCRATCH)
+    plan = plan_kernel(kernel, SCOPE)
+    assert bool(plan.shared_bytes(A, B)) == is_over
+    together = replace(plan, offsets={A: 0, B: 0}, arena_bytes=128)
+    assert (judge(kernel, together).verdict == SOUND) == is_over
 
 
 def test_an_arm_that_nobody_takes_does_not_crash() -> None:
