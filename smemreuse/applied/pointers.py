@@ -6,10 +6,10 @@ pointer becomes an allocation again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.bounds import upper_bound, variable_ranges
+from smemreuse.analysis.bounds import bounds, upper_bound, variable_ranges
 from smemreuse.applied.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.applied.separator import Separator
 from smemreuse.model.expr import Const, Var
@@ -27,13 +27,12 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     The size of a buffer is what its views declare or its accesses may reach within the arena; all
     of the arena behind its offset where that is not known.
     """
-    arenas = arenas_of(kernel, scope)
+    arenas = {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
     pointers: dict[Var, tuple[Buffer, int]] = {}
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Bind):
-            place = address_of(stmt.value, Pointers())
-            if place is not None and place.buffer in arenas and isinstance(place.offset, Const):
-                pointers[stmt.var] = (place.buffer, int(place.offset.value))
+    for var, buffer, offset in _places(kernel, arenas):
+        if offset is None:
+            return None
+        pointers[var] = (buffer, offset)
     if not pointers:
         return None
     declared = _declared(kernel, pointers)
@@ -50,6 +49,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         )
         for var in pointers
     }
+    by_view = not all(held in arenas_of(kernel, scope) for held, _ in pointers.values())
     arena = max(arenas[buffer] for buffer, _ in pointers.values())
     body = Separator(buffers).block(kernel.body)
     offsets = {buffers[var]: offset for var, (_, offset) in pointers.items()}
@@ -58,7 +58,39 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         for var, (held, offset) in pointers.items()
         if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
     )
-    return AppliedLayout(replace(kernel, body=body), offsets, arena, beyond=beyond)
+    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view, beyond)
+
+
+def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:
+    """An arena with a view of which nobody knows where in it it begins."""
+    arenas = {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
+    unplaced = (buffer for _, buffer, offset in _places(kernel, arenas) if offset is None)
+    return next(unplaced, None)
+
+
+def _typed_arena(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The only allocation of a scope, whatever its type, if several views begin in it."""
+    found = {one: one.size for one in kernel.allocations(scope) if one.size is not None}
+    views = {var for var, _, _ in _places(kernel, found)} & _storages(kernel)
+    return found if len(found) == 1 and len(views) > 1 else {}
+
+
+def _storages(kernel: Kernel) -> set[Buffer | Var]:
+    declared = (stmt.buffer for stmt in walk_statements(kernel.body) if isinstance(stmt, Declare))
+    return {view.storage for view in declared}
+
+
+def _places(kernel: Kernel, arenas: Collection[Buffer]) -> Iterator[tuple[Var, Buffer, int | None]]:
+    """The variables that point into an arena, and at which byte; None of a view that moves."""
+    storages = _storages(kernel)
+    for stmt in walk_statements(kernel.body):
+        place = address_of(stmt.value, Pointers()) if isinstance(stmt, Bind) else None
+        if isinstance(stmt, Bind) and place is not None and place.buffer in arenas:
+            found = bounds(place.offset, {})
+            if found is not None and found[0] == found[1]:
+                yield stmt.var, place.buffer, found[0]
+            elif stmt.var in storages:
+                yield stmt.var, place.buffer, None
 
 
 def _may_leave(reach: int, room: int) -> bool:

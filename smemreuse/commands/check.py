@@ -10,6 +10,7 @@ import click
 from rich.text import Text
 
 from smemreuse.analysis.alignment import alignments
+from smemreuse.analysis.barriers import SYNCHRONIZES_LATER
 from smemreuse.applied import applied_layout, inseparable_arena
 from smemreuse.checker import check_plan
 from smemreuse.commands.common import (
@@ -73,7 +74,7 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
 def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[Audit]:
     kernel, scope = subject.kernel, subject.scope
     names = unique_names(kernel.allocations(scope))
-    by_view = False
+    by_view, merged = False, False
     beyond: tuple[str, ...] = ()
     if plans is not None:
         planned = plans.layout_for(subject, names)
@@ -91,9 +92,9 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
         else:
             kernel, offsets, arena = applied.kernel, dict(applied.offsets), applied.arena
             names = unique_names(kernel.allocations(scope))
-            by_view, beyond = applied.by_view, applied.beyond
+            by_view, beyond, merged = applied.by_view, applied.beyond, True
             source = "merged in the file"
-    later = barriers == "later" or (barriers == "auto" and not _has_barriers(kernel, scope))
+    later = barriers == "later" or (barriers == "auto" and _comes_later(kernel, scope, merged))
     align = alignments(kernel, scope)
     if by_view:
         align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
@@ -122,11 +123,18 @@ def _of_views(verdict: Verdict) -> Verdict:
 def _inseparable(subject: Subject, arena: Buffer) -> Audit:
     """Nothing is known of a merge whose buffers cannot be told apart."""
     reason = (
-        f"{arena.name} has several buffers in it whose offsets are in the indices, and those do "
-        "not tell them apart: check the dump from before the merge, with --plan"
+        f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
+        "apart: check the dump from before the merge, with --plan"
     )
     verdict = Verdict(UNPROVED, uncovered=(reason,))
     return Audit(subject, "merged in the file", {}, arena.size or 0, verdict)
+
+
+def _comes_later(kernel: Kernel, scope: str, merged: bool) -> bool:
+    """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
+    if merged and kernel.dialect not in SYNCHRONIZES_LATER:
+        return False
+    return not _has_barriers(kernel, scope)
 
 
 def _has_barriers(kernel: Kernel, scope: str) -> bool:

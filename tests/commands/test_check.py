@@ -238,6 +238,39 @@ def test_views_that_indices_do_not_tell_apart(tmp_path: Path, body: str) -> None
     assert "check the dump from before the merge" in found["uncovered"][0]
 
 
+TWO_POINTERS = """\
+bx = T.launch_thread("blockIdx.x", 4)
+arena = T.alloc_buffer(({size},), "{dtype}", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+p: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[0]))
+q: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[{at}]))
+X = T.decl_buffer((32,), data=p, scope="shared.dyn")
+Y = T.decl_buffer((32,), data=q, scope="shared.dyn")
+X[tx] = T.float32(1)
+Y[tx] = T.float32(2)
+T.tvm_storage_sync("shared.dyn")
+x: T.let[T.float32] = X[31 - tx]
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "dtype", "verdict"),
+    [
+        ("128", "uint8", "sound"),
+        ("0 + 0", "uint8", "unsound"),
+        ("bx * 16", "uint8", "unproved"),
+        ("32", "float32", "sound"),
+        ("0", "float32", "unproved"),  # a buffer can have two views
+    ],
+)
+def test_pointers_tell_the_places(tmp_path: Path, at: str, dtype: str, verdict: str) -> None:
+    path = tmp_path / "merged.tir"
+    size = 1024 if dtype == "uint8" else 256
+    path.write_text(dumped(TWO_POINTERS.format(at=at, dtype=dtype, size=size)))
+    found = verdict_of(str(path), exit_code=int(verdict == "unsound"))
+    assert (found["plan"], found["verdict"]) == ("merged in the file", verdict)
+
+
 def test_the_table_names_the_rule() -> None:
     result = run("check", BATCHED)
     assert result.stdout.startswith("sound: ")

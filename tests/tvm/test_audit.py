@@ -40,3 +40,15 @@ def test_the_verdict_on_tvm_s_merge_is_what_the_gpu_said(name: str, tmp_path: Pa
         assert verdicts == {"unproved"}
     else:
         assert verdicts == ({"sound"} if ran_right()[name] else {"unsound"})
+
+
+def test_a_barrier_that_is_missing_does_not_come_later(tmp_path: Path) -> None:
+    """`ThreadSync` has run before the merge."""
+    fixture = FIXTURES["dynamic_phases"]
+    _, after = capture(fixture.make(**fixture.configs["small"]), fixture.pass_configs)
+    dump = tmp_path / "merged.tir"
+    lines = [line for line in after.script().splitlines() if "tvm_storage_sync" not in line]
+    dump.write_text("\n".join(lines))
+    (audit,) = json.loads(run("check", "--format", "json", dump).stdout)["kernels"]
+    assert audit["verdict"] == "unsound"
+    assert {violation["rule"] for violation in audit["violations"]} == {6}
