@@ -23,7 +23,7 @@ from smemreuse.report.tables import compare_table, console
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.timeline import Timeline
 from smemreuse.report.verdicts import verdict_data
-from smemreuse.report.view import judged_plans
+from smemreuse.report.view import judged_plans, side_by_side
 
 MOST_MAPS = 4
 """Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
@@ -50,7 +50,8 @@ def compare(
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
         out = console()
-        emit_tables([compare_table(out, rows)])
+        sized = [(each, side_by_side(each).arena_bytes, judged) for each, judged in rows]
+        emit_tables([compare_table(out, sized)])
         drawn = [(subject, judged) for subject, judged in rows if judged[0][0].offsets]
         for subject, judged in drawn if len(rows) <= MOST_MAPS else []:
             timeline = Timeline(subject.kernel, subject.scope)

@@ -18,12 +18,14 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.errors import InputError
+from smemreuse.judging import judge
 from smemreuse.model.kernel import unique_names
 from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
-from smemreuse.report.explain import Explainer, Explanation
+from smemreuse.report.explain import NOT_PROVED, Explainer, Explanation
 from smemreuse.report.tables import console, explain_table
 from smemreuse.report.verdicts import findings, verdict_data
+from smemreuse.report.view import side_by_side
 
 
 @click.command()
@@ -36,9 +38,9 @@ def explain(
 ) -> None:
     """Say why buffers may share bytes, or which rule and which statements forbid it.
 
-    Of A and B everything is told, and the exit code is 1 if they must not share. Without B, A is
-    held against every other buffer; without both, every pair is listed, with what keeps it apart
-    under the compilers' own rule (`outer`): why nothing is reused.
+    Of A and B everything is told, and the exit code is 1 if they must not share, or are not proved
+    to. Without B, A is held against every other buffer; without both, every pair is listed, with
+    what keeps it apart under the compilers' own rule (`outer`): why nothing is reused.
     """
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)
@@ -58,7 +60,7 @@ def explain(
             line for each, pairs in explained for one in pairs for line in _lines(each, one)
         )
     else:
-        emit_tables(line for each, pairs in explained for line in _overview(each, pairs))
+        emit_tables(line for each, pairs in explained for line in _overview(each, pairs, buffers))
     if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
@@ -100,24 +102,27 @@ def _missing(
     return InputError(f"{what}; {choices}", file=file)
 
 
-def _overview(subject: Subject, pairs: list[Explanation]) -> Iterator[RenderableType]:
+def _overview(
+    subject: Subject, pairs: list[Explanation], wanted: Sequence[str]
+) -> Iterator[RenderableType]:
     """What each rule makes of a kernel, and every pair."""
-    plans = [
-        plan_kernel(subject.kernel, subject.scope, policy=one) for one in ("outer", "dataflow")
-    ]
-    for plan in plans:
-        used = sum(buffer.size or 0 for buffer in plan.offsets)
-        reused = used - plan.arena_bytes
-        what = f"{reused:,} bytes are reused" if reused > 0 else "nothing is reused"
+    apart = side_by_side(subject)
+    for policy in ("outer", "dataflow"):
+        plan = plan_kernel(subject.kernel, subject.scope, policy=policy)
+        reused = f"{plan.reused_bytes:,} bytes are" if plan.sharing_pairs() else "nothing is"
         symbolic = ", those of symbolic size apart" if plan.symbolic_offsets else ""
         yield Text(
-            f"{subject.kernel.name} ({subject.scope}), policy {plan.policy}: "
-            f"{plan.arena_bytes:,} of {used:,} bytes{symbolic}; {what}"
+            f"{subject.kernel.name} ({subject.scope}), policy {policy}: {plan.arena_bytes:,} of "
+            f"{apart.arena_bytes:,} bytes{symbolic}; {reused} reused; "
+            f"verdict: {judge(subject.kernel, plan).verdict}"
         )
     if pairs:
         yield explain_table(console(), pairs)
-    else:
-        yield Text("fewer than two buffers are used")
+        return
+    names = unique_names(tuple(apart.buffers))
+    used = {names[buffer] for buffer in apart.live}
+    unused = [name for name in wanted if name not in used]
+    yield Text(f"{unused[0]} is not used" if unused else "fewer than two buffers are used")
 
 
 def _entry(subject: Subject, found: Explanation) -> dict[str, object]:
@@ -128,6 +133,7 @@ def _entry(subject: Subject, found: Explanation) -> dict[str, object]:
         "buffers": list(found.names),
         "live": dict(zip(found.names, found.live, strict=True)),
         "may_share": found.may_share,
+        "sharing": found.sharing,
         "reasons": list(found.reasons),
         "forbidden_by": found.forbidden_by,
         "settled": list(found.settled),
@@ -138,10 +144,8 @@ def _entry(subject: Subject, found: Explanation) -> dict[str, object]:
 
 def _lines(subject: Subject, found: Explanation) -> Iterator[Text]:
     one, two = found.names
-    may = "may share bytes" if found.may_share else "must not share bytes"
-    if not found.may_share and found.verdict.sound:
-        may = "could not be proved to share bytes soundly, although the byte trace finds no fault"
-    yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {may}")
+    share = f"are {found.words}" if found.sharing == NOT_PROVED else found.words
+    yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
     for name, live in zip(found.names, found.live, strict=True):
         yield Text(f"  {name} is live in [{live[0]}, {live[1]})" if live else f"  {name} is unused")
     for reason in found.reasons:

@@ -79,10 +79,11 @@ class Plan:
 
     `offsets` and `arena_bytes` are bytes; buffers of symbolic size come behind the constant part,
     each at an expression, and `arena_expr` is then the whole size (None when it is `arena_bytes`).
-    Buffers that nothing touches have no offset. `lower_bound_bytes` is the peak live of the
-    constant-sized buffers, below which no plan under this policy can go. `concurrent` are pairs
-    that must not share though their ranges do not overlap (rule 4). `entries` is the linear
-    sequence whose positions the live ranges count.
+    Buffers that nothing touches have no offset. `concurrent` are pairs that must not share though
+    their ranges do not overlap (rule 4). `lower_bound_bytes` is the heaviest set of constant-sized
+    buffers of which no two may share, below which no plan under this policy can go: without
+    `concurrent` pairs, their peak live. `entries` is the linear sequence whose positions the live
+    ranges count.
     """
 
     scope: str
@@ -136,6 +137,18 @@ class Plan:
         pairs = combinations((buffer for buffer in self.buffers if buffer in self.live), 2)
         found = ((one, two, self.shared_bytes(one, two)) for one, two in pairs)
         return [(one, two, count) for one, two, count in found if count]
+
+    @property
+    def reused_bytes(self) -> int:
+        """Bytes of the arena that more than one buffer takes."""
+        total = end = 0
+        pairs = self.sharing_pairs()
+        for begin, count in sorted(
+            (max(self.offsets[one], self.offsets[two]), count) for one, two, count in pairs
+        ):
+            total += max(0, begin + count - max(begin, end))
+            end = max(end, begin + count)
+        return total
 
     @property
     def optimal(self) -> bool:

@@ -16,13 +16,18 @@ from smemreuse.judging import judge_offsets
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.model.sequence import LiveRange, Plan, StmtEntry
-from smemreuse.model.verdict import Verdict
+from smemreuse.model.verdict import UNSOUND, Verdict
 from smemreuse.planner.problem import align_up
 from smemreuse.planning import plan_kernel
 from smemreuse.report.labels import label
 
 Data = dict[str, object]
 Pair = tuple[Buffer, Buffer]
+
+MAY, MUST_NOT, NOT_PROVED = "may", "must not", "not proved"
+"""What is known of two buffers' sharing."""
+
+_WORDS = {MAY: "may share", MUST_NOT: "must not share", NOT_PROVED: "not proved to share"}
 
 LIVE_TOGETHER = "live together"
 _KINDS = {
@@ -67,12 +72,36 @@ class Explanation:
         return tuple(cause.text for cause in self.causes)
 
     @property
+    def sharing(self) -> str:
+        """`MAY`, `MUST_NOT` where that is certain, or else `NOT_PROVED`."""
+        if not self.causes and self.verdict.sound:
+            return MAY
+        is_certain = self.verdict.verdict == UNSOUND or self._leaves_no_doubt
+        return MUST_NOT if is_certain else NOT_PROVED
+
+    @property
+    def _leaves_no_doubt(self) -> bool:
+        """Whether a cause is certain by itself, where most rules only say what may be.
+
+        No barrier can stand there, which the checker takes for granted; or both are in use at once.
+        Arms that run concurrently are in no order, so in them the order of the text says nothing.
+        """
+        rules = {cause.rule for cause in self.causes}
+        at_once = bool(self.causes) and self.causes[0].kind == LIVE_TOGETHER
+        return 6 in rules or (at_once and 4 not in rules and not self.verdict.sound)
+
+    @property
+    def words(self) -> str:
+        """`sharing` for people: `may share`, `must not share` or `not proved to share`."""
+        return _WORDS[self.sharing]
+
+    @property
     def may_share(self) -> bool:
-        return not self.causes and self.verdict.sound
+        return self.sharing == MAY
 
     @property
     def forbidden_by(self) -> str:
-        """The rule and its short name, such as `rule 2: loop-carried`; empty if they may share."""
+        """The deciding rule's short name, as in `rule 2: loop-carried`; empty if they may share."""
         if self.may_share:
             return ""
         if not self.causes:

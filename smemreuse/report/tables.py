@@ -45,9 +45,12 @@ def new_table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
 
 
 def compare_table(
-    out: Console, rows: Sequence[tuple[Subject, Sequence[tuple[Plan, Verdict]]]]
+    out: Console, rows: Sequence[tuple[Subject, int, Sequence[tuple[Plan, Verdict]]]]
 ) -> Table:
-    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict."""
+    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict.
+
+    Each kernel comes with the bytes that its buffers take side by side.
+    """
     table = new_table(
         out,
         "Shared memory of each block, in bytes",
@@ -61,9 +64,9 @@ def compare_table(
         ("smallest", "left"),
         ("verdict", "left"),
     )
-    for subject, judged in rows:
+    for subject, side_by_side, judged in rows:
         name = f"{Path(subject.file).name}\n{subject.kernel.name}"
-        heading = (name, subject.scope, f"{judged[0][0].total_bytes:,}")
+        heading = (name, subject.scope, f"{side_by_side:,}")
         for plan, verdict in judged:
             cells = map(Text, (*heading, plan.policy, *_size_cells(plan)))
             table.add_row(*cells, verdict_text(verdict))
@@ -109,17 +112,17 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
 
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
-    """A row for each pair: whether the two may share, and what forbids it, or forbids it today."""
+    """A row for each pair: whether the two may share, and why not, or why not today."""
     table = new_table(
         out,
         "",
         ("buffers", "left"),
-        ("may share", "left"),
-        ("what forbids it", "left"),
+        ("sharing", "left"),
+        ("what speaks against it", "left"),
         ("why `outer` keeps them apart", "left"),
     )
     for found in pairs:
-        may = Text("yes", style="green") if found.may_share else Text("no", style="yellow")
+        may = Text(found.words, style="green" if found.may_share else "yellow")
         why = found.causes[0].text if found.causes else found.forbidden_by
         outer = found.outer if found.may_share else ""
         table.add_row(Text(" and ".join(found.names)), may, Text(why), Text(outer))

@@ -46,6 +46,11 @@ def judged_plans(
     return {policy: (plan, judge(subject.kernel, plan)) for policy, plan in plans.items()}
 
 
+def side_by_side(subject: Subject) -> Plan:
+    """The plan that shares nothing, of the buffers that are used."""
+    return plan_kernel(subject.kernel, subject.scope, policy="outer", objective="none")
+
+
 def kernel_view(
     subject: Subject, plans: Mapping[str, Judged], arch: Architecture | None = None
 ) -> Data:
@@ -58,7 +63,7 @@ def kernel_view(
     timeline = Timeline(subject.kernel, subject.scope)
     occupancy = _Occupancy(subject, arch)
     some_plan, _ = next(iter(plans.values()))
-    side_by_side = plan_kernel(subject.kernel, subject.scope, objective="none").arena_rounded
+    apart = side_by_side(subject)
     return {
         **heading(subject),
         "arch": {"name": arch.name, "per_block": arch.per_block, "per_sm": arch.per_sm},
@@ -78,7 +83,7 @@ def kernel_view(
         "bands": [_band(band) for band in timeline.bands],
         "marks": [_mark(mark) for mark in timeline.marks],
         "buffers": buffers_data(subject, some_plan),
-        "side_by_side": {"bytes": side_by_side, **occupancy.of(side_by_side)},
+        "side_by_side": {"bytes": apart.arena_bytes, **occupancy.of(apart.arena_rounded)},
         "policies": {
             name: _plan(plan, verdict, timeline, occupancy)
             for name, (plan, verdict) in plans.items()
@@ -174,6 +179,7 @@ def _pair(found: Explanation) -> Data:
     return {
         "buffers": list(found.names),
         "may_share": found.may_share,
+        "words": found.words,
         "forbidden_by": found.forbidden_by,
         "reasons": list(found.reasons),
         "settled": list(found.settled),

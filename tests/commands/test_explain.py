@@ -13,8 +13,8 @@ from smemreuse.judging import judge
 from smemreuse.planning import plan_kernel
 from smemreuse.report.explain import Explainer
 from tests.commands.running import assert_one_line_error, run
-from tests.conftest import DUMPS
-from tests.frontend.texts import LAUNCH
+from tests.conftest import DUMPS, ROOT
+from tests.frontend.texts import BUFFERS, LAUNCH
 from tests.frontend.texts import dump as dump_text
 
 
@@ -142,7 +142,73 @@ def test_every_pair_and_what_outer_makes_of_it() -> None:
     assert "policy dataflow: 32,768 of 65,536 bytes; 32,768 bytes are reused" in result.stdout
     assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
     rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
-    assert [row[2].strip() for row in rows] == ["no", "yes"]
+    assert [row[2].strip() for row in rows] == ["must not share", "may share"]
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "sharing"),
+    [
+        ("batched_gemm.sm_80", ("As", "Cs"), "may"),
+        ("while_table.sm_80", ("scratch", "table"), "must not"),  # the byte trace has a witness
+        ("pointer_escape.sm_80", ("table", "scratch"), "must not"),  # both are in use at once
+        ("while_phases.sm_80", ("first", "second"), "must not"),  # no barrier can be put there
+        ("data_dependent_refill.sm_80", ("table", "scratch"), "not proved"),
+        ("divergent_by_variable.sm_80", ("left", "right"), "not proved"),
+        ("gemm_three_groups.sm_90a", ("A0", "C1"), "not proved"),  # in arms, so in any order
+    ],
+)
+def test_what_is_not_proved_is_not_called_forbidden(
+    name: str, pair: tuple[str, str], sharing: str
+) -> None:
+    result = run("explain", dump(name), *pair, "--format", "json")
+    (found,) = json.loads(result.stdout)["kernels"]
+    assert found["sharing"] == sharing
+    assert found["may_share"] is (sharing == "may")
+    text = run("explain", dump(name), *pair).stdout
+    share = "are not proved to share" if sharing == "not proved" else f"{sharing} share"
+    assert f"{pair[0]} and {pair[1]} {share} bytes" in text
+
+
+def test_an_unproved_plan_is_called_so() -> None:
+    text = run("explain", ROOT / "fixtures" / "legacy" / "stream_k_2024.tir").stdout
+    assert "bytes are reused; verdict: unproved" in text
+    assert text.count("not proved to share") == 5
+    assert text.count("must not share") == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "outer", "dataflow"),
+    [
+        ("", "36 of 36 bytes; nothing is reused", "20 of 36 bytes; 4 bytes are reused"),
+        ("Cs[0] = 1.0\n", "52 of 52 bytes; nothing", "20 of 52 bytes; 4 bytes are reused"),
+    ],
+)
+def test_gaps_for_alignment_are_no_reuse(
+    tmp_path: Path, more: str, outer: str, dataflow: str
+) -> None:
+    """Each buffer begins a word of 16 bytes, so four bytes take more than four."""
+    body = 'G = T.decl_buffer((1024,), "float32", data=A)\n'
+    for name, size in (("As", 1), ("Bs", 1), ("Ws", 1), ("Cs", 4)):
+        body += f'{name} = T.alloc_buffer(({size},), scope="shared.dyn")\n'
+    body += LAUNCH + "Ws[0] = G[0]\nAs[0] = G[0]\nG[0] = As[0]\n"
+    body += "Bs[0] = G[1]\nG[1] = Bs[0] + Ws[0]\n"
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body + more))
+    text = run("explain", path).stdout
+    assert f"policy outer: {outer}" in text
+    assert f"policy dataflow: {dataflow}" in text
+    side_by_side = outer.split()[2]
+    row = next(line for line in run("compare", path).stdout.splitlines() if "| outer" in line)
+    assert row.split("|")[3].strip() == side_by_side
+
+
+def test_a_buffer_that_is_not_used_is_called_so(tmp_path: Path) -> None:
+    body = LAUNCH + 'Us = T.alloc_buffer((4,), scope="shared.dyn")\n'
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body + BUFFERS + "As[0] = 0.0\nBs[0] = 0.0\n"))
+    assert "Us is not used" in run("explain", path, "Us").stdout
+    path.write_text(dump_text(body + "Us[0] = 0.0\n"))
+    assert "fewer than two buffers are used" in run("explain", path, "Us").stdout
 
 
 def test_one_buffer_against_the_others() -> None:

@@ -13,7 +13,7 @@ from smemreuse.commands.common import read_subjects
 from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
-from smemreuse.report.graphs.interference import CONFLICT, SHARED
+from smemreuse.report.graphs.interference import CONFLICT, SHARED, UNPROVED
 from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
@@ -65,7 +65,14 @@ def test_interference_names_the_rule_and_the_shared_bytes() -> None:
 def test_the_rule_that_forbids_it(name: str, pair: tuple[str, str], words: str) -> None:
     found = subject(DUMPS / f"{name}.tir")
     graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
-    assert graph.edges[pair]["label"] == words
+    assert graph.edges[pair] == {"kind": CONFLICT, "label": words}
+
+
+def test_what_is_not_proved_has_an_edge_of_its_own() -> None:
+    found = subject(DUMPS / "data_dependent_refill.sm_80.tir")
+    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
+    edge = {"kind": UNPROVED, "label": "rule 2: loop-carried"}
+    assert graph.edges["table", "scratch"] == edge
 
 
 def test_the_scope_tree_has_the_offsets_and_touches_of_the_policy() -> None:

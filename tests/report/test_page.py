@@ -70,6 +70,15 @@ def test_short_loops_of_a_long_kernel_have_no_room_for_their_text(tmp_path: Path
     assert {bar["text"][0] for bar in bands} == {""}
 
 
+def test_peak_live_may_be_less_than_the_lower_bound() -> None:
+    """Two arms that run concurrently: in program order one buffer lives after the other."""
+    view = view_of(DUMPS / "divergent_arms.sm_80.tir")
+    figure = memory_map(view, "dataflow")
+    texts = [one["text"] for one in figure["layout"]["annotations"]]
+    assert view["policies"]["dataflow"]["lower_bound_bytes"] == 8192
+    assert texts == ["arena 8,192", "peak live 4,096"]
+
+
 def test_occupancy_before_and_after() -> None:
     view = view_of(BATCHED)
     assert view["side_by_side"] == {"bytes": 65536, "blocks": 2, "fits": True}

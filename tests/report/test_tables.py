@@ -122,7 +122,7 @@ def test_the_comparison() -> None:
         (plan_kernel(found.kernel, "shared.dyn", policy=policy), Verdict(verdict))
         for policy, verdict in (("outer", SOUND), ("inner", UNSOUND))
     ]
-    rows = text(compare_table(out(), [(found, judged)]))
+    rows = text(compare_table(out(), [(found, 512, judged)]))
     assert rows[1:] == [
         ["k.tir", "shared.dyn", "512", "outer", "512", "512", "1.000", "yes", "sound"],
         ["main", *[""] * 8],
@@ -133,7 +133,7 @@ def test_the_comparison() -> None:
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     found = subject(dump(LAUNCH))
     plan = plan_kernel(found.kernel, "shared.dyn", policy="outer")
-    rows = text(compare_table(out(), [(found, [(plan, Verdict(SOUND))])]))
+    rows = text(compare_table(out(), [(found, 0, [(plan, Verdict(SOUND))])]))
     assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "sound"]
 
 

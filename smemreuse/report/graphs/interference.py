@@ -1,4 +1,4 @@
-"""Which buffers must not share bytes, and by which rule."""
+"""Which buffers must not share bytes, or are not proved to, and by which rule."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import networkx as nx
 
 from smemreuse.model.sequence import Plan
 from smemreuse.report.data import Subject
-from smemreuse.report.explain import Explainer
+from smemreuse.report.explain import MUST_NOT, Explainer
 from smemreuse.report.palette import tint
 
-CONFLICT, SHARED, FREE = "conflict", "shared", "free"
-"""An edge's `kind`: the two must not share; they do in the plan; they may, and do not."""
+CONFLICT, UNPROVED, SHARED, FREE = "conflict", "unproved", "shared", "free"
+"""An edge's `kind`: the two must not share; it is not proved that they may; they do in the plan;
+they may, and do not."""
 
 _LARGEST, _SMALLEST = 2.2, 0.9  # diameters in inches
 _STYLES = {
     CONFLICT: {"style": "solid", "color": "#444444"},
+    UNPROVED: {"style": "dashed", "color": "#444444"},
     SHARED: {"style": "bold", "color": "#009E73", "fontcolor": "#00694D"},
     FREE: {"style": "dotted", "color": "#777777", "fontcolor": "#555555"},
 }
@@ -45,9 +47,10 @@ def interference_graph(subject: Subject, plan: Plan) -> nx.Graph:
             if not found.may_share:
                 edge["label"] = f"{edge['label']}; {found.forbidden_by}"
         elif found.may_share:
-            edge = {"kind": FREE, "label": "may share"}
+            edge = {"kind": FREE, "label": found.words}
         else:
-            edge = {"kind": CONFLICT, "label": found.forbidden_by}
+            kind = CONFLICT if found.sharing == MUST_NOT else UNPROVED
+            edge = {"kind": kind, "label": found.forbidden_by}
         graph.add_edge(*found.names, **edge)
     sharing = nx.Graph((one, two) for one, two, kind in graph.edges(data="kind") if kind == SHARED)
     sharing.add_nodes_from(graph)

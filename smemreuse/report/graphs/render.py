@@ -24,8 +24,9 @@ _CAPTIONS: Final = {
     "kill mark both ends, r and w what a statement reads and writes. Bands at the left are loops "
     "(blue) and branches (orange); dark lines are barriers and waits.",
     "interference": "The area of a circle goes by the buffer's bytes. Solid edges join buffers "
-    "that must not share bytes, with the rule that forbids it; bold green ones share bytes in this "
-    "plan; circles joined by those have one colour. Dotted ones may share, and do not.",
+    "that must not share bytes, with the rule that forbids it; dashed ones are not proved to "
+    "share. Bold green ones share bytes in this plan; circles joined by those have one colour. "
+    "Dotted ones may share, and do not.",
     "scopes": "Scopes and the statements in them that touch shared memory, as policy {policy} "
     "records it. Numbers are positions in the linear sequence; an offset leads from a scope to its "
     "end.",

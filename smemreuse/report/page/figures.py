@@ -151,7 +151,7 @@ def _peak(figure: Any, plan: View) -> None:
     figure.add_annotation(
         x=peak["position"] + 0.5,
         y=max((one["offset"] + one["bytes"] for one in live), default=0),
-        text=f"peak {peak['bytes']:,}",
+        text=f"peak live {peak['bytes']:,}",
         ax=40,
         ay=-32,
         arrowcolor=_LINE,

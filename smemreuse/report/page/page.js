@@ -206,7 +206,7 @@ class Kernel {
       const does = shared.has(other) ? `; shares ${number(shared.get(other))} bytes under ${this.policy}` : "";
       const term = element("dt", `${other}: `);
       term.append(
-        element("span", pair.may_share ? "✓ may share" : `✗ must not share, ${pair.forbidden_by}`, {
+        element("span", pair.may_share ? `✓ ${pair.words}` : `✗ ${pair.words}, ${pair.forbidden_by}`, {
           class: pair.may_share ? "yes" : "no",
         }),
         does,
