@@ -14,6 +14,7 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
+    note_unused,
     read_subjects,
 )
 from smemreuse.errors import InputError
@@ -47,6 +48,7 @@ def explain(
         )
     found = [one for one in read_subjects([file]) if kernel_name in (None, one.kernel.name)]
     note_if_empty(found, [file])
+    note_unused(found)
     explained = list(_explained(found, buffers))
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)
