@@ -18,6 +18,7 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
+    note_unused,
     read_subjects,
 )
 from smemreuse.commands.planfile import PlanFile, read_plan_file
@@ -58,6 +59,7 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
     """Say whether a plan is sound, or name the rule, the buffers and a witness."""
     found = read_subjects([file])
     note_if_empty(found, [file])
+    note_unused(found)
     plans = read_plan_file(plan_file) if plan_file is not None else None
     if plans is not None:
         plans.require_kernels(found)

@@ -14,8 +14,9 @@ from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, printable
 from smemreuse.frontend.text import read_dump
 from smemreuse.model.architectures import architecture
+from smemreuse.model.kernel import unique_names
 from smemreuse.planner import PACKERS
-from smemreuse.planning import OBJECTIVES, POLICY_NAMES
+from smemreuse.planning import OBJECTIVES, POLICY_NAMES, sequence_of
 from smemreuse.report.data import Data, Subject, subjects
 from smemreuse.report.tables import console
 
@@ -160,3 +161,18 @@ def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:
     """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
     if not found:
         click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
+
+
+def note_unused(found: Iterable[Subject]) -> None:
+    """Names each kernel's buffers that nothing touches: the dump may be cut off before that."""
+    unused: dict[tuple[str, str], list[str]] = {}
+    for subject in found:
+        kernel, scope = subject.kernel, subject.scope
+        used = sequence_of(kernel, scope, "inner")[1]
+        names = unique_names(kernel.allocations(scope))
+        idle = [name for buffer, name in names.items() if buffer not in used]
+        if idle:
+            unused.setdefault((subject.file, kernel.name), []).extend(idle)
+    for (file, kernel_name), idle in unused.items():
+        what = f"{kernel_name} allocates {', '.join(idle)}, which nothing touches"
+        click.echo(f"{printable(file)}: {what}; is the dump complete?", err=True)

@@ -11,6 +11,7 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
+    note_unused,
     objective_option,
     packer_option,
     read_subjects,
@@ -45,6 +46,7 @@ def compare(
     """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound."""
     found = read_subjects(files)
     note_if_empty(found, files)
+    note_unused(found)
     rows = [(each, [*judged_plans(each, packer, objective, arch).values()]) for each in found]
     if output_format == "json":
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])

@@ -15,6 +15,7 @@ from smemreuse.commands.common import (
     format_option,
     note_if_empty,
     of_kernel,
+    note_unused,
     read_subjects,
 )
 from smemreuse.errors import InputError
@@ -50,6 +51,7 @@ def explain(
         )
     found = of_kernel(read_subjects([file]), kernel_name, file)
     note_if_empty(found, [file])
+    note_unused(found)
     explained = list(_explained(found, buffers))
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)

@@ -11,6 +11,7 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
+    note_unused,
     objective_option,
     packer_option,
     policy_option,
@@ -42,6 +43,7 @@ def plan(
     """Plan the merged allocation: where each buffer lies."""
     found = read_subjects([file])
     note_if_empty(found, [file])
+    note_unused(found)
     options = checked_options(policy, packer, objective)
     plans = [
         (subject, plan_kernel(subject.kernel, subject.scope, **options, arch=arch))

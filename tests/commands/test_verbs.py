@@ -316,3 +316,16 @@ def test_a_packer_that_knows_no_conflicts_gives_way_and_says_so() -> None:
     assert any(
         "packed by `best`, since packer 'tilelang' fails" in note for note in kernel["notes"]
     )
+
+
+@pytest.mark.parametrize("verb", ["plan", "compare", "check", "explain"])
+def test_what_is_allocated_and_never_touched_is_named(verb: str, tmp_path: Path) -> None:
+    """Once for each kernel, whatever scopes it has; the answer itself stays as it is."""
+    path = tmp_path / "cut.tir"
+    static = 'Cs = T.alloc_buffer((64,), scope="shared")\n'
+    path.write_text(launched(static + "As[0] = T.float32(0)"))
+    warning = f"{path}: main allocates Cs, Bs, which nothing touches; is the dump complete?\n"
+    for options in ([], ["--format", "json"]):
+        result = run(verb, str(path), *options)
+        assert result.stderr == warning
+    assert json.loads(result.stdout)["kernels"] or verb == "explain"
