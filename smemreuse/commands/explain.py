@@ -22,7 +22,7 @@ from smemreuse.model.kernel import unique_names
 from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.tables import console, explain_table
+from smemreuse.report.tables import console, explain_table, no_buffers
 from smemreuse.report.verdicts import findings, verdict_data
 
 
@@ -103,6 +103,9 @@ def _missing(
 
 def _overview(subject: Subject, pairs: list[Explanation]) -> Iterator[RenderableType]:
     """What each rule makes of a kernel, and every pair."""
+    if not subject.has_buffers:
+        yield no_buffers(subject)
+        return
     plans = [
         plan_kernel(subject.kernel, subject.scope, policy=one) for one in ("outer", "dataflow")
     ]
