@@ -27,9 +27,15 @@ from smemreuse.model.intrinsics import evaluated_call
 from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.report.data import Subject
+from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
 
 ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
+NOTHING_MERGED = "nothing merged"
+NOTHING_TO_AUDIT = (
+    "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
+    "behind the merge"
+)
 PERHAPS_ONE = "views disturb each other, but two of one buffer may share bytes on purpose"
 
 
@@ -90,7 +96,7 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: str) -> Iterator[
             yield _inseparable(subject, mixed)
             return
         if applied is None:
-            source, offsets, arena = "nothing merged", {}, 0
+            source, offsets, arena = NOTHING_MERGED, {}, 0
         else:
             kernel, offsets, arena = applied.kernel, dict(applied.offsets), applied.arena
             names = unique_names(kernel.allocations(scope))
@@ -167,11 +173,13 @@ def _entry(audit: Audit) -> dict[str, object]:
 
 def _lines(audit: Audit) -> Iterator[Text]:
     subject = audit.subject
+    if not subject.has_buffers:
+        yield no_buffers(subject)
+        return
+    what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
+    if audit.source == NOTHING_MERGED:
+        what = NOTHING_TO_AUDIT
     heading = verdict_text(audit.verdict)
-    heading.append(
-        f": {subject.file}: {subject.kernel.name} ({subject.scope}), {audit.source}, "
-        f"{len(audit.offsets)} buffers in {audit.arena:,} bytes",
-        style="default",
-    )
-    yield heading
+    where = f"{subject.file}: {subject.kernel.name} ({subject.scope})"
+    yield heading.append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from rich.text import Text
 
@@ -17,14 +19,14 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.model.architectures import Architecture
-from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import Verdict
 from smemreuse.report.data import Data, Subject, compare_entry
-from smemreuse.report.tables import compare_table, console
+from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.timeline import Timeline
 from smemreuse.report.verdicts import verdict_data
-from smemreuse.report.view import judged_plans, side_by_side
+from smemreuse.report.view import Judged, judged_plans, side_by_side
+
+Row = tuple[Subject, Sequence[Judged]]
 
 MOST_MAPS = 4
 """Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
@@ -51,17 +53,24 @@ def compare(
     if output_format == "json":
         emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
     elif rows:
-        out = console()
-        sized = [(each, side_by_side(each).arena_bytes, judged) for each, judged in rows]
+        _emit_tables(rows)
+
+
+def _emit_tables(rows: Sequence[Row]) -> None:
+    out = console()
+    shown = [(subject, judged) for subject, judged in rows if subject.has_buffers]
+    if shown:
+        sized = [(each, side_by_side(each).arena_bytes, judged) for each, judged in shown]
         emit_tables([compare_table(out, sized)])
-        drawn = [(subject, judged) for subject, judged in rows if judged[0][0].offsets]
-        for subject, judged in drawn if len(rows) <= MOST_MAPS else []:
+    emit_tables(no_buffers(subject) for subject, _ in rows if not subject.has_buffers)
+    for subject, judged in shown if len(shown) <= MOST_MAPS else []:
+        if judged[0][0].offsets:
             timeline = Timeline(subject.kernel, subject.scope)
             title = Text(f"{subject.kernel.name} ({subject.scope})")
             emit_tables([title, drawn_plans(out, [plan for plan, _ in judged], timeline)])
 
 
-def _entry(subject: Subject, judged: list[tuple[Plan, Verdict]]) -> Data:
+def _entry(subject: Subject, judged: Sequence[Judged]) -> Data:
     entry = compare_entry(subject, [plan for plan, _ in judged])
     policies = entry["policies"]
     assert isinstance(policies, dict)

@@ -14,8 +14,8 @@ from smemreuse.commands.common import (
     emit_tables,
     format_option,
     note_if_empty,
-    of_kernel,
     note_unused,
+    of_kernel,
     read_subjects,
 )
 from smemreuse.errors import InputError
@@ -24,7 +24,7 @@ from smemreuse.model.kernel import unique_names
 from smemreuse.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.explain import NOT_PROVED, Explainer, Explanation
-from smemreuse.report.tables import console, explain_table
+from smemreuse.report.tables import console, explain_table, no_buffers
 from smemreuse.report.verdicts import findings, verdict_data
 from smemreuse.report.view import side_by_side
 
@@ -108,6 +108,9 @@ def _overview(
     subject: Subject, pairs: list[Explanation], wanted: Sequence[str]
 ) -> Iterator[RenderableType]:
     """What each rule makes of a kernel, and every pair."""
+    if not subject.has_buffers:
+        yield no_buffers(subject)
+        return
     apart = side_by_side(subject)
     for policy in ("outer", "dataflow"):
         plan = plan_kernel(subject.kernel, subject.scope, policy=policy)

@@ -53,7 +53,7 @@ def graph(
     if output_format == "png" and output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
     found = of_kernel(read_subjects([file]), kernel_name, file)
-    chosen = [one for one in found if one.kernel.allocations(one.scope)]
+    chosen = [one for one in found if one.has_buffers]
     if not chosen:
         which = f"kernel {kernel_name} has no" if kernel_name else "no kernel has"
         raise InputError(f"{which} shared buffers", file=file)

@@ -20,7 +20,7 @@ from smemreuse.commands.common import (
 from smemreuse.model.architectures import Architecture
 from smemreuse.planning import checked_options, plan_kernel
 from smemreuse.report.data import plan_entry
-from smemreuse.report.tables import console, plan_table
+from smemreuse.report.tables import console, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
 from smemreuse.report.timeline import Timeline
 
@@ -54,6 +54,9 @@ def plan(
     else:
         out = console()
         for subject, made in plans:
+            if not subject.has_buffers:
+                emit_tables([no_buffers(subject)])
+                continue
             timeline = Timeline(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
             emit_tables([plan_table(out, subject, made), *drawn, *map(Text, made.notes)])

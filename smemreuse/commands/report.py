@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Write a self-contained page: a memory map of each kernel, with the policies to switch."""
     check_output(output, force)
-    found = [one for one in read_subjects(files) if one.kernel.allocations(one.scope)]
+    found = [one for one in read_subjects(files) if one.has_buffers]
     note_if_empty(found, files)
     views = [
         kernel_view(subject, judged_plans(subject, packer, objective, arch), arch)

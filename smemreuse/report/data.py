@@ -21,6 +21,10 @@ class Subject:
     kernel: Kernel
     scope: str
 
+    @property
+    def has_buffers(self) -> bool:
+        return bool(self.kernel.allocations(self.scope))
+
 
 def subjects(file: str, kernels: Sequence[Kernel]) -> list[Subject]:
     """An entry for each kernel and shared scope; a kernel without shared buffers has one too."""

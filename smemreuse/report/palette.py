@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 COLOURS = (
     "#0072B2",
     "#E69F00",
@@ -14,9 +16,13 @@ COLOURS = (
 )
 
 
-def colour(number: int) -> str:
+ANSI = ("cyan", "yellow", "magenta", "green", "white", "red", "blue")
+"""For terminals of 8 colours, where several of `COLOURS` would look alike."""
+
+
+def colour(number: int, palette: Sequence[str] = COLOURS) -> str:
     """The colour of the `number`th buffer or group; they come round."""
-    return COLOURS[number % len(COLOURS)]
+    return palette[number % len(palette)]
 
 
 def tint(number: int, strength: float = 0.45) -> str:

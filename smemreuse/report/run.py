@@ -99,7 +99,7 @@ def run_views(script: str, kernel: RunKernel, packer: str, objective: str) -> It
     """
     by_scope = {each.applied.plan.scope: each for each in kernel.plans}
     for subject in subjects(script, [kernel.lowered.kernel]):
-        if not subject.kernel.allocations(subject.scope):
+        if not subject.has_buffers:
             continue
         plans = judged_plans(subject, packer, objective)
         merged = by_scope.get(subject.scope)

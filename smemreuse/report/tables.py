@@ -75,6 +75,11 @@ def compare_table(
     return table
 
 
+def no_buffers(subject: Subject) -> Text:
+    """All that there is to say of a kernel without shared buffers."""
+    return Text(f"{_kernel_name(subject)} has no shared buffers")
+
+
 def _kernel_name(subject: Subject) -> str:
     return f"{subject.file}: {subject.kernel.name}"
 

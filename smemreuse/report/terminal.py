@@ -5,8 +5,11 @@ Each buffer has a letter, so that nothing hangs on colour; all characters are AS
 
 from __future__ import annotations
 
+import math
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -15,18 +18,59 @@ from rich.text import Text
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Access, Plan
 from smemreuse.report.labels import label
-from smemreuse.report.palette import colour
+from smemreuse.report.palette import ANSI, COLOURS, colour
 from smemreuse.report.timeline import Band, Range, Timeline
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."
-_ROWS = 8
+_ROWS, _MOST_ROWS = 8, 16
+"""Rows of a map, and how many there may be where that lets rows end where buffers do."""
 _BANDS = 3  # loops nested deeper are left out
 _WIDEST = 110
-_SMALLEST = 24
+_SMALLEST = 24  # columns of a map or chart; fewer where there is no room for so many
+_LOOPS = "loops"
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "*"}
 _INK = "black"
 _KEY = "[ gen   ) kill   r read   w write   * both   | barrier   : wait"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axis of bytes of a memory map; maps on one scale can be held against each other.
+
+    `exact` says that every buffer begins and ends on the edge of a row.
+    """
+
+    top: int
+    rows: int
+    exact: bool
+
+    @classmethod
+    def of(cls, plans: Sequence[Plan]) -> Scale:
+        """About `_ROWS` rows up to the largest arena, on the buffers' edges if these allow it."""
+        top = max(plan.arena_bytes for plan in plans)
+        if top == 0:
+            return cls(top, 1, exact=True)
+        unit = math.gcd(top, *(edge for plan in plans for edge in _edges(plan)))
+        pieces = top // unit
+        if pieces > _MOST_ROWS:
+            return cls(top, min(_ROWS, top), exact=False)
+        most = max(1, _ROWS // pieces)
+        return cls(top, pieces * max(n for n in range(1, most + 1) if unit % n == 0), exact=True)
+
+    @property
+    def margin(self) -> int:
+        """Characters to the left of a map: the bytes, and a space."""
+        return len(f"{self.top:,}") + 1
+
+    def __str__(self) -> str:
+        return f"a row: {'' if self.exact else 'about '}{round(self.top / self.rows):,} bytes"
+
+
+def _edges(plan: Plan) -> Iterator[int]:
+    for buffer, offset in plan.offsets.items():
+        yield offset
+        yield offset + (buffer.size or 0)
 
 
 class _Axis:
@@ -44,17 +88,17 @@ class _Axis:
         return range(self.column(begin), self.column(max(begin, end - 1)) + 1)
 
 
-def memory_map(plan: Plan, timeline: Timeline, width: int, top: int) -> Text:
+def memory_map(
+    plan: Plan, timeline: Timeline, width: int, scale: Scale, palette: Sequence[str] = COLOURS
+) -> Text:
     """Program order across and bytes upwards; a letter where the buffer's bytes are live.
 
-    `width` is in characters, `top` in bytes: maps of one `top` have one scale. Buffers of symbolic
-    size are left out.
+    `width` is in characters. Buffers of symbolic size are left out.
     """
     ranges = timeline.ranges(plan)
     letters = _letters(timeline)
-    margin = len(f"{top:,}") + 1
-    axis = _Axis(timeline.length, max(_SMALLEST, width - margin - 2))
-    rows = min(_ROWS, max(1, top))
+    top, rows, margin = scale.top, scale.rows, scale.margin
+    axis = _Axis(timeline.length, width - margin - 2)
     used = -(-plan.arena_bytes * rows // top) if top else 0  # rows that the arena reaches into
     cells = [[_FREE if row < used else " "] * axis.columns for row in range(rows)]
     for buffer, offset in plan.offsets.items():
@@ -65,7 +109,7 @@ def memory_map(plan: Plan, timeline: Timeline, width: int, top: int) -> Text:
     colours = {letter: number for number, letter in enumerate(letters.values())}
     for row in reversed(range(rows)):
         text.append(f"{top * (row + 1) // rows:>{margin - 1},} |")
-        _append(text, cells[row], colours)
+        _append(text, cells[row], colours, palette)
         text.append("|\n")
     text.append(f"{0:>{margin - 1}} +{'-' * axis.columns}+")
     return text
@@ -82,29 +126,48 @@ def _rows(begin: int, end: int, top: int, rows: int) -> range:
     return range(first, first + 1)
 
 
-def legend(plan: Plan, timeline: Timeline) -> Text:
-    """Which letter is which buffer."""
-    text = Text()
+def legend(
+    plan: Plan, timeline: Timeline, width: int, scale: Scale, palette: Sequence[str] = COLOURS
+) -> Text:
+    """Which letter is which buffer, and what a row is, in lines of `width` characters."""
+    text, used = Text(), 0
     for number, (buffer, letter) in enumerate(_letters(timeline).items()):
         if buffer in plan.offsets:
-            text.append(letter, f"{_INK} on {colour(number)}")
-            text.append(f" {timeline.names[buffer]}  ")
-    return text
+            name = f" {timeline.names[buffer]}  "
+            used = _room(text, used, len(name) - 1, width)
+            text.append(letter, f"{_INK} on {colour(number, palette)}")
+            text.append(name)
+    _room(text, used, len(str(scale)), width)
+    return text.append(str(scale))
 
 
-def lifetime_chart(ranges: Mapping[Buffer, Range], timeline: Timeline, width: int) -> Text:
+def _room(text: Text, used: int, length: int, width: int) -> int:
+    """Begins a line where there is no room for so many more characters; what is used then."""
+    if used and used + length > width:
+        text.append("\n")
+        used = 0
+    return used + length + 2
+
+
+def lifetime_chart(
+    ranges: Mapping[Buffer, Range],
+    timeline: Timeline,
+    width: int,
+    palette: Sequence[str] = COLOURS,
+) -> Text:
     """A line for each buffer from `[`, its gen, to `)`, its kill; loops, barriers and waits above.
 
     `r`, `w` and `*` are reads, writes, and both, where a column has room for one of them.
     """
     names = {buffer: timeline.names[buffer] for buffer in ranges}
-    margin = max(map(len, (*names.values(), "loops")))
-    axis = _Axis(timeline.length, max(_SMALLEST, width - margin - 3))
+    longest = max(map(len, (*names.values(), _LOOPS)))
+    margin = min(longest, max(len(_LOOPS), width - _SMALLEST - 3))
+    axis = _Axis(timeline.length, width - margin - 3)
     text = Text(no_wrap=True)
     for depth in range(_BANDS):
         bands = [one for one in timeline.bands if one.kind == "loop" and one.depth == depth]
         if bands:
-            _line(text, "loops" if depth == 0 else "", margin, _band_row(bands, axis))
+            _line(text, _LOOPS if depth == 0 else "", margin, _band_row(bands, axis))
     if timeline.marks:
         marks = [" "] * axis.columns
         for mark in timeline.marks:
@@ -113,7 +176,8 @@ def lifetime_chart(ranges: Mapping[Buffer, Range], timeline: Timeline, width: in
     for number, buffer in enumerate(timeline.names):
         if buffer in ranges:
             life = _life(buffer, ranges[buffer], timeline, axis)
-            _line(text, names[buffer], margin, life, dict.fromkeys("[=)rw*", number))
+            colours = dict.fromkeys("[=)rw*", number)
+            _line(text, names[buffer][:margin], margin, life, colours, palette)
     text.rstrip()
     return text
 
@@ -124,9 +188,10 @@ def _line(
     margin: int,
     cells: Sequence[str],
     colours: Mapping[str, int] | None = None,
+    palette: Sequence[str] = COLOURS,
 ) -> None:
     text.append(f"{name:>{margin}} |")
-    _append(text, cells, colours or {})
+    _append(text, cells, colours or {}, palette)
     text.append("|\n")
 
 
@@ -156,10 +221,12 @@ def _life(buffer: Buffer, live: Range, timeline: Timeline, axis: _Axis) -> list[
     return cells
 
 
-def _append(text: Text, cells: Sequence[str], colours: Mapping[str, int]) -> None:
+def _append(
+    text: Text, cells: Sequence[str], colours: Mapping[str, int], palette: Sequence[str]
+) -> None:
     for cell in cells:
         number = colours.get(cell)
-        text.append(cell, None if number is None else f"{_INK} on {colour(number)}")
+        text.append(cell, None if number is None else f"{_INK} on {colour(number, palette)}")
 
 
 def _letters(timeline: Timeline) -> dict[Buffer, str]:
@@ -173,11 +240,16 @@ def _width(out: Console) -> int:
     return min(out.width, _WIDEST)
 
 
+def _palette(out: Console) -> Sequence[str]:
+    return ANSI if out.color_system in ("standard", "windows") else COLOURS
+
+
 def drawn_plan(out: Console, plan: Plan, timeline: Timeline) -> RenderableType:
     """One plan: its memory map, the letters, and the lifetime chart."""
+    width, palette, scale = _width(out), _palette(out), Scale.of([plan])
     return Group(
-        memory_map(plan, timeline, _width(out), plan.arena_bytes),
-        legend(plan, timeline),
+        memory_map(plan, timeline, width, scale, palette),
+        legend(plan, timeline, width, scale, palette),
         Text(),
         drawn_lifetimes(out, timeline.ranges(plan), timeline),
     )
@@ -187,17 +259,25 @@ def drawn_lifetimes(
     out: Console, ranges: Mapping[Buffer, Range], timeline: Timeline
 ) -> RenderableType:
     """The lifetime chart, and what its characters mean."""
-    chart = lifetime_chart(ranges, timeline, _width(out))
+    chart = lifetime_chart(ranges, timeline, _width(out), _palette(out))
     return Group(chart, Text(_KEY, style="dim"), Text())
 
 
 def drawn_plans(out: Console, plans: Sequence[Plan], timeline: Timeline) -> RenderableType:
-    """The memory maps of several policies side by side, on one scale."""
+    """The memory maps of several policies on one scale, side by side where there is room."""
+    scale, palette = Scale.of(plans), _palette(out)
+    headings = [Text(f"{plan.policy}, {plan.arena_bytes:,} bytes") for plan in plans]
+    each = out.width // len(plans) - 2
+    least = scale.margin + min(timeline.length, _SMALLEST) + 2
+    beside = each >= max(least, *map(len, headings))
+    width = each if beside else _width(out)
+    maps = [memory_map(plan, timeline, width, scale, palette) for plan in plans]
+    key = legend(plans[0], timeline, _width(out), scale, palette)
+    if not beside:
+        return Group(*chain.from_iterable(zip(headings, maps, strict=True)), key, Text())
     grid = Table.grid(padding=(0, 2))
-    each = max(_SMALLEST, out.width // len(plans) - 2)
     for _ in plans:
         grid.add_column(no_wrap=True)
-    grid.add_row(*(Text(f"{plan.policy}, {plan.arena_bytes:,} bytes") for plan in plans))
-    top = max(plan.arena_bytes for plan in plans)
-    grid.add_row(*(memory_map(plan, timeline, each, top) for plan in plans))
-    return Group(grid, legend(plans[0], timeline), Text())
+    grid.add_row(*headings)
+    grid.add_row(*maps)
+    return Group(grid, key, Text())

@@ -286,6 +286,21 @@ def test_a_plan_places_what_is_used_and_of_constant_size(tmp_path: Path) -> None
     assert verdict_of(str(path), "--plan", str(plan), exit_code=0)["sound"]
 
 
+def test_a_dump_that_is_not_merged_has_nothing_to_audit(tmp_path: Path) -> None:
+    """Its verdict is true of a plan that shares nothing, and could be read as one on the kernel."""
+    text = printed("check", BATCHED)
+    assert "nothing merged in this scope, so there is nothing to audit: give --plan, or the" in text
+    assert "0 buffers" not in text
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", str(merged))
+    assert "merged in the file, 3 buffers in 32,768 bytes" in printed("check", str(merged))
+
+
+def printed(*arguments: str) -> str:
+    """Standard output on one line."""
+    return " ".join(run(*arguments).stdout.split())
+
+
 @pytest.mark.parametrize(
     ("text", "mend"),
     [

@@ -118,6 +118,22 @@ def test_a_kernel_without_shared_memory_has_an_entry(verb: str, tmp_path: Path) 
         assert kernel["buffers"] == []
 
 
+@pytest.mark.parametrize("verb", ["compare", "plan", "explain", "check"])
+def test_a_kernel_without_shared_memory_is_one_line_for_people(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "none.tir"
+    path.write_text(dump(LAUNCH + "T.evaluate(0)\n"))
+    assert run(verb, path).stdout.replace("\n", " ") == f"{path}: main has no shared buffers "
+
+
+def test_compare_tells_those_without_shared_memory_behind_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "none.tir"
+    path.write_text(dump(LAUNCH + "T.evaluate(0)\n"))
+    both = run("compare", path, BATCHED).stdout
+    assert "65,536" in both
+    assert both.count("main") == 1
+    assert "main has no shared buffers" in both
+
+
 @pytest.mark.parametrize("option", ["--help", "-h", "--version"])
 def test_help_and_version(option: str) -> None:
     result = run(option)
