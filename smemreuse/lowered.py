@@ -5,19 +5,14 @@ Knows no TVM: what is reported of a compilation is made of this.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from smemreuse.model.architectures import Architecture, target_architecture, threads_of
+from smemreuse.model.blocks import block_memory
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import PlanOptions, plan_kernel
-
-STATIC_LIMIT = 48 * 1024
-"""Bytes of statically allocated shared memory that a block can have; beyond, ptxas refuses."""
-
-DYNAMIC_SCOPE = "shared.dyn"
 
 
 @dataclass(frozen=True)
@@ -38,11 +33,12 @@ class KernelFootprint:
     """The shared memory of each block of one kernel, in bytes.
 
     `bytes_before` is what the compiler's own merge asks for and `bytes_after` what smemreuse's
-    does; both hold everything of a block, `static_bytes` among it: buffers and barriers that are
-    allocated statically. `limit` is the most that a block may have on `arch`, opting in. Blocks
-    per SM are as many as shared memory and threads allow; registers may allow fewer, and 0 does
-    not launch. What is None is not known: bytes of a symbolic size, blocks of a symbolic number of
-    `threads`, anything of an architecture that the kernel's target does not name.
+    does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
+    are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
+    a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
+    Blocks per SM are as many as shared memory and threads allow; registers may allow fewer, and 0
+    does not launch. What is None is not known: bytes of a symbolic size, blocks of a symbolic
+    number of `threads`, anything of an architecture that the kernel's target does not name.
     """
 
     name: str
@@ -54,13 +50,7 @@ class KernelFootprint:
     blocks_before: int | None
     blocks_after: int | None
     limit: int | None
-
-    @property
-    def fits(self) -> bool | None:
-        """Whether a block of the kernel, merged by smemreuse, has room; None if not known."""
-        if self.bytes_after is None or self.static_bytes is None or self.limit is None:
-            return None
-        return self.bytes_after <= self.limit and self.static_bytes <= STATIC_LIMIT
+    fits: bool | None
 
 
 @dataclass(frozen=True)
@@ -84,14 +74,8 @@ class LoweredKernel:
         arch = arch or target_architecture(self.kernel)
         threads = threads_of(self.kernel)
         scopes = [applied.plan.scope for applied in self.plans]
-        before = _taken(self.kernel, map(self.stock_plan, scopes))
-        after = _taken(self.kernel, [applied.plan for applied in self.plans])
-
-        def blocks(taken: int | None) -> int | None:
-            if arch is None or threads is None or taken is None:
-                return None
-            return arch.resident_blocks(taken, threads)
-
+        before = block_memory(self.kernel, map(self.stock_plan, scopes))
+        after = block_memory(self.kernel, [applied.plan for applied in self.plans])
         return KernelFootprint(
             name=self.kernel.name,
             arch=arch.name if arch else None,
@@ -99,40 +83,8 @@ class LoweredKernel:
             bytes_before=before.total,
             bytes_after=after.total,
             static_bytes=after.static,
-            blocks_before=blocks(before.total),
-            blocks_after=blocks(after.total),
+            blocks_before=before.blocks(arch, threads) if arch else None,
+            blocks_after=after.blocks(arch, threads) if arch else None,
             limit=arch.per_block if arch else None,
+            fits=after.fits(arch) if arch else None,
         )
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """Bytes of a block; None where a size is symbolic."""
-
-    dynamic: int | None
-    static: int | None
-
-    @property
-    def total(self) -> int | None:
-        if self.dynamic is None or self.static is None:
-            return None
-        return self.dynamic + self.static
-
-
-def _taken(kernel: Kernel, plans: Iterable[Plan]) -> _Taken:
-    """What a kernel's blocks take: the arenas of its plans, and whatever lies beside them."""
-    arenas = {plan.scope: plan for plan in plans}
-    dynamic: list[int | None] = []
-    static: list[int | None] = []
-    for scope, plan in arenas.items():
-        taken = plan.arena_rounded if plan.arena_expr is None else None
-        (dynamic if scope == DYNAMIC_SCOPE else static).append(taken)
-    for buffer in kernel.allocations():
-        if buffer.scope.startswith("shared") and buffer.scope not in arenas:
-            (dynamic if buffer.scope == DYNAMIC_SCOPE else static).append(buffer.size)
-    return _Taken(_sum(dynamic), _sum(static))
-
-
-def _sum(sizes: Iterable[int | None]) -> int | None:
-    known = [*sizes]
-    return None if None in known else sum(size or 0 for size in known)

@@ -24,6 +24,7 @@ from smemreuse.model.architectures import (
     target_architecture,
     threads_of,
 )
+from smemreuse.model.blocks import block_memory
 from smemreuse.model.expr import Call, Const, Expr
 from smemreuse.model.intrinsics import WAIT_PARITY, calls_any
 from smemreuse.model.kernel import Buffer, Kernel, unique_names
@@ -98,7 +99,6 @@ def plan_kernel(
     Raises `PlanError` for an unknown policy, packer or objective.
     """
     checked_options(policy, packer, objective)
-    arch = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
     planner = _Planner(kernel, scope, packer, objective, arch)
     if (policy, packer) == STOCK_TVM and objective != "none":
         return planner.stock()
@@ -157,8 +157,12 @@ def proposals(
 class _Planner:
     """Makes plans for one kernel and scope with one packer and objective."""
 
-    def __init__(self, kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture):
-        self._arch = arch
+    def __init__(
+        self, kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None
+    ):
+        known = arch or target_architecture(kernel)
+        self._arch = known or ARCHITECTURES[DEFAULT_ARCH]
+        self._on = f"on {self._arch.name}" + ("" if known else " (assumed)")
         self._kernel = kernel
         self._scope = scope
         self._packer = packer
@@ -227,10 +231,14 @@ class _Planner:
             return replace(tighter, policy="dataflow", notes=(TRACED,))
         return plan
 
-    def _resident_blocks(self, plan: Plan) -> int:
-        """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run."""
-        shared = plan.arena_rounded + fixed_bytes(self._kernel, self._scope)
-        return self._arch.resident_blocks(shared, threads_of(self._kernel) or WARP)
+    def _resident_blocks(self, plan: Plan) -> int | None:
+        """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run.
+
+        A number of threads that is not known is taken for the smallest, under which shared memory
+        alone sets the limit.
+        """
+        threads = threads_of(self._kernel) or WARP
+        return block_memory(self._kernel, [plan]).blocks(self._arch, threads)
 
     def for_occupancy(self, smallest: Plan) -> Plan:
         """The plan with the least sharing that keeps as many blocks on an SM as the smallest does.
@@ -238,22 +246,26 @@ class _Planner:
         Every shared pair costs barriers, and those stop the prefetch of the next tile; so bytes are
         only shared where that lets the kernel fit or adds a resident block.
         """
-        if smallest.arena_expr is not None:
-            return smallest  # nobody knows how many fit
-        arch, fixed = self._arch, fixed_bytes(self._kernel, self._scope)
         blocks = self._resident_blocks(smallest)
+        if blocks is None:
+            return smallest  # nobody knows how many fit
         if blocks == 0:
-            return replace(smallest, notes=(*smallest.notes, f"does not fit on {arch.name}"))
+            return replace(smallest, notes=(*smallest.notes, f"does not fit {self._on}"))
         constant = list(smallest.offsets)
         problem = self._problem(constant, smallest.live, smallest.concurrent, None)
         handovers = Handovers(self._kernel)
+        memory = block_memory(self._kernel, [smallest])
+        most = self._arch.largest_for(blocks)
+        room = smallest.arena_rounded + memory.growth(self._scope, most)
         placement = least_sharing(
             problem,
-            (arch.largest_for(blocks) - fixed) // ARENA_ALIGNMENT * ARENA_ALIGNMENT,
+            room // ARENA_ALIGNMENT * ARENA_ALIGNMENT,
             lambda one, other: handovers(constant[one], constant[other]),
             PACKERS["best"],  # the others know no conflicts but those of live ranges
         )
-        note = f"{blocks} blocks per SM on {arch.name}, as far as shared memory and threads go"
+        note = f"{blocks} blocks per SM {self._on}, as far as shared memory and threads go"
+        if threads_of(self._kernel) is None:
+            note = f"at most {blocks} blocks per SM {self._on}; the number of threads is not known"
         return replace(
             smallest,
             offsets=dict(zip(constant, placement.offsets, strict=True)),
@@ -346,12 +358,6 @@ class _Planner:
             why = f"packed by `best`, since packer {self._packer!r} fails here: {broken}"
             return placement, (why,)
         return placement, ()
-
-
-def fixed_bytes(kernel: Kernel, scope: str) -> int:
-    """Bytes of shared memory that a kernel takes beside the arena of one scope, as far as known."""
-    others = (one for one in kernel.allocations() if one.scope.startswith("shared"))
-    return sum(one.size or 0 for one in others if one.scope != scope)
 
 
 def _uses_mbarriers(kernel: Kernel) -> bool:

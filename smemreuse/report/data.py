@@ -64,15 +64,18 @@ def placement_data(plan: Plan) -> Data:
     offsets: Data = {names[buffer]: offset for buffer, offset in plan.offsets.items()}
     for buffer, expr in plan.symbolic_offsets.items():
         offsets[names[buffer]] = format_expr(expr)
-    data: Data = {
+    return {
         "arena_bytes": plan.arena_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
         "optimal": plan.optimal,
         "offsets": offsets,
+        **arena_data(plan),
     }
-    if plan.arena_expr is not None:
-        data["arena"] = format_expr(plan.arena_expr)
-    return data
+
+
+def arena_data(plan: Plan) -> Data:
+    """The whole arena where its size is symbolic; `arena_bytes` is then its constant part."""
+    return {} if plan.arena_expr is None else {"arena": format_expr(plan.arena_expr)}
 
 
 def gap_text(plan: Plan) -> str:

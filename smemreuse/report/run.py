@@ -114,7 +114,6 @@ def run_entry(script: str, kernel: RunKernel) -> Data:
     """One kernel of `smemreuse.run/1`."""
     return {
         **asdict(kernel.footprint),
-        "fits": kernel.footprint.fits,
         "plans": [_plan_data(script, each) for each in kernel.plans],
     }
 

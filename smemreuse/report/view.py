@@ -6,22 +6,31 @@ Whatever draws it, a page or a terminal, needs no analysis and no kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from smemreuse.judging import judge
 from smemreuse.model.architectures import (
     ARCHITECTURES,
     DEFAULT_ARCH,
-    WARP,
     Architecture,
     target_architecture,
     threads_of,
 )
+from smemreuse.model.blocks import block_memory
 from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import POLICY_NAMES, PlanOptions, fixed_bytes, plan_kernel
-from smemreuse.report.data import Data, Subject, buffers_data, gap_text, heading, placement_data
+from smemreuse.planning import POLICY_NAMES, PlanOptions, plan_kernel
+from smemreuse.report.data import (
+    Data,
+    Subject,
+    arena_data,
+    buffers_data,
+    gap_text,
+    heading,
+    placement_data,
+)
 from smemreuse.report.explain import Explainer, Explanation
 from smemreuse.report.labels import entry_label, label
 from smemreuse.report.timeline import Band, Mark, Range, Timeline
@@ -58,17 +67,24 @@ def kernel_view(
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
     and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
+    `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
+    of threads, is symbolic.
     """
-    arch = arch or target_architecture(subject.kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    known = arch or target_architecture(subject.kernel)
+    arch = known or ARCHITECTURES[DEFAULT_ARCH]
     timeline = Timeline(subject.kernel, subject.scope)
-    occupancy = _Occupancy(subject, arch)
     some_plan, _ = next(iter(plans.values()))
     apart = side_by_side(subject)
     return {
         **heading(subject),
-        "arch": {"name": arch.name, "per_block": arch.per_block, "per_sm": arch.per_sm},
+        "arch": {
+            "name": arch.name,
+            "assumed": known is None,
+            "per_block": arch.per_block,
+            "per_sm": arch.per_sm,
+        },
         "threads": threads_of(subject.kernel),
-        "beside_the_arena": fixed_bytes(subject.kernel, subject.scope),
+        "beside_the_arena": _beside(subject, apart),
         "steps": [
             {
                 "text": entry_label(step.stmt, step.is_end),
@@ -83,26 +99,29 @@ def kernel_view(
         "bands": [_band(band) for band in timeline.bands],
         "marks": [_mark(mark) for mark in timeline.marks],
         "buffers": buffers_data(subject, some_plan),
-        "side_by_side": {"bytes": apart.arena_bytes, **occupancy.of(apart.arena_rounded)},
+        "side_by_side": {
+            "bytes": apart.arena_bytes,
+            **arena_data(apart),
+            **_residents(subject, apart, arch),
+        },
         "policies": {
-            name: _plan(plan, verdict, timeline, occupancy)
+            name: {**_plan(plan, verdict, timeline), **_residents(subject, plan, arch)}
             for name, (plan, verdict) in plans.items()
         },
         "pairs": [_pair(found) for found in Explainer(subject.kernel, subject.scope).pairs()],
     }
 
 
-class _Occupancy:
-    """Blocks per SM of one kernel, by the bytes of one scope's arena."""
+def _residents(subject: Subject, plan: Plan, arch: Architecture) -> Data:
+    """Whether a kernel under one plan fits, and its blocks per SM."""
+    memory = block_memory(subject.kernel, [plan])
+    blocks = memory.blocks(arch, threads_of(subject.kernel))
+    return {"blocks": blocks, "fits": memory.fits(arch)}
 
-    def __init__(self, subject: Subject, arch: Architecture):
-        self._arch = arch
-        self._beside = fixed_bytes(subject.kernel, subject.scope)
-        self._threads = threads_of(subject.kernel) or WARP
 
-    def of(self, arena: int) -> Data:
-        blocks = self._arch.resident_blocks(arena + self._beside, self._threads)
-        return {"blocks": blocks, "fits": blocks > 0}
+def _beside(subject: Subject, plan: Plan) -> int | None:
+    """Bytes that a block takes on top of the arena of a plan, padding included."""
+    return block_memory(subject.kernel, [replace(plan, arena_bytes=0, arena_expr=None)]).total
 
 
 def _band(band: Band) -> Data:
@@ -125,7 +144,7 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupancy) -> Data:
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
     ranges = timeline.ranges(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
@@ -134,7 +153,6 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, occupancy: _Occupanc
         "gap": gap_text(plan),
         **verdict_data(verdict),
         "notes": list(plan.notes),
-        **({} if plan.arena_expr is not None else occupancy.of(plan.arena_rounded)),
         "rectangles": [
             {
                 "name": names[buffer],

@@ -20,7 +20,7 @@ from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.errors import BackendError
-from smemreuse.lowered import DYNAMIC_SCOPE
+from smemreuse.model.blocks import DYNAMIC_SCOPE
 from smemreuse.tilelang.session import current_session, pinned_session
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE

@@ -14,7 +14,8 @@ from typing import Any
 from tilelang import tvm
 
 import smemreuse
-from smemreuse.lowered import DYNAMIC_SCOPE, AppliedPlan, LoweredKernel
+from smemreuse.lowered import AppliedPlan, LoweredKernel
+from smemreuse.model.blocks import DYNAMIC_SCOPE
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict

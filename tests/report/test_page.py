@@ -18,7 +18,7 @@ from smemreuse.report.page.figures import memory_map
 from smemreuse.report.view import judged_plans, kernel_view
 from tests.commands.running import run
 from tests.conftest import DUMPS
-from tests.frontend.texts import launched
+from tests.frontend.texts import dump, launched
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -83,6 +83,40 @@ def test_occupancy_before_and_after() -> None:
     view = view_of(BATCHED)
     assert view["side_by_side"] == {"bytes": 65536, "blocks": 2, "fits": True}
     assert [view["policies"][name]["blocks"] for name in ("outer", "dataflow")] == [2, 4]
+
+
+SYMBOLIC = """\
+bx = T.launch_thread("blockIdx.x", 1)
+tx = T.launch_thread("threadIdx.x", {threads})
+X = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+Y = T.alloc_buffer(({size},), "float32", scope="shared.dyn")
+X[tx] = T.float32(0)
+Y[tx] = X[tx]
+"""
+
+
+def symbolic(folder: Path, **given: str) -> dict[str, Any]:
+    """The view of a kernel that names no GPU."""
+    path = folder / "kernel.tir"
+    path.write_text(dump(SYMBOLIC.format(**given)))
+    return view_of(path)
+
+
+def test_blocks_that_nobody_can_know_are_not_told(tmp_path: Path) -> None:
+    for given, fits in (
+        ({"threads": "n", "size": "64"}, True),
+        ({"threads": "32", "size": "n"}, None),
+    ):
+        view = symbolic(tmp_path, **given)
+        assert view["arch"]["assumed"]
+        for one in (view["side_by_side"], *view["policies"].values()):
+            assert (one["blocks"], one["fits"]) == (None, fits)
+    assert not view_of(BATCHED)["arch"]["assumed"]
+
+
+def test_what_lies_beside_the_arena_is_padded() -> None:
+    """Four mbarriers of 8 bytes each, before an array aligned to 1,024."""
+    assert view_of(DUMPS / "batched_gemm.sm_90a.tir")["beside_the_arena"] == 1_024
 
 
 def test_names_cannot_leave_their_element() -> None:
@@ -224,3 +258,16 @@ def test_dark_and_light(page: Chrome, scheme: str, is_dark: bool) -> None:
         "return getComputedStyle(document.querySelector('#kernel-0 .ytick text')).fill"
         f" === '{ink}'",
     )
+
+
+@needs_chromium
+def test_the_page_says_what_is_not_known(browser: Chrome, tmp_path: Path) -> None:
+    view = symbolic(tmp_path, threads="n", size="n")
+    path = tmp_path / "report.html"
+    path.write_text(report_page([view]), encoding="utf-8")
+    browser.get(path.as_uri())
+    until(browser, "return document.querySelectorAll('#kernel-0 .summary tr').length > 3")
+    _, *rows = part(browser, ".summary").text.splitlines()
+    assert rows
+    assert all(row.endswith("not known") for row in rows)
+    assert "On sm_90 (assumed: the kernel names no GPU)" in part(browser, ".about").text

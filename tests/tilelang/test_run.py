@@ -65,7 +65,7 @@ def test_the_commands_of_the_readme(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         (row,) = (line for line in done.stdout.splitlines() if line.startswith("| main_kernel"))
         cells = [cell.strip() for cell in row.strip("| ").split("|")]
-        assert cells[1:4] == ["sm_90", "262,208", "196,672"]
+        assert cells[1:4] == ["sm_90", "263,168", "197,632"]
         assert cells[5:] == ["0 -> 1", "sound", "Bs+Cs"]
         assert "do not share: rule 4: As and Cs are in arms" in done.stdout
 

@@ -59,8 +59,9 @@ class Kernel {
     this.part(".map").setAttribute("aria-label", `Memory map of ${title}`);
     const threads = view.threads ? `${number(view.threads)} threads` : "number of threads not known";
     const beside = view.beside_the_arena ? `; ${number(view.beside_the_arena)} bytes beside the arena` : "";
+    const assumed = view.arch.assumed ? " (assumed: the kernel names no GPU)" : "";
     this.part(".about").textContent =
-      `${view.file}: ${threads}${beside}. On ${view.arch.name} a block may have ` +
+      `${view.file}: ${threads}${beside}. On ${view.arch.name}${assumed} a block may have ` +
       `${number(view.arch.per_block)} bytes, an SM has ${number(view.arch.per_sm)}.`;
     const link = element("a", title, { href: `#kernel-${index}` });
     const item = element("li");
@@ -72,18 +73,19 @@ class Kernel {
   summarize() {
     const { view } = this;
     const table = this.part(".summary");
-    const residents = (one) => ("blocks" in one ? (one.fits ? `${one.blocks}` : "does not fit") : "not known");
-    const share = (one) => `${((100 * one) / view.arch.per_block).toFixed(1)} %`;
+    const residents = (one) => (one.fits === false ? "does not fit" : `${one.blocks ?? "not known"}`);
+    const share = (one, bytes) =>
+      one.arena === undefined ? `${((100 * bytes) / view.arch.per_block).toFixed(1)} %` : "not known";
     const numeric = [1, 2, 3, 4, 7];
     const heads = ["", "arena", "of the block's limit", "lower bound", "gap", "proved smallest", "verdict", "blocks per SM"];
     const before = view.side_by_side;
     table.replaceChildren(
       row(heads, "th", numeric),
-      row(["side by side", before.bytes, share(before.bytes), "", "", "", "", residents(before)], "td", numeric),
+      row(["side by side", before.arena ?? before.bytes, share(before, before.bytes), "", "", "", "", residents(before)], "td", numeric),
       ...this.policies.map((name) => {
         const plan = view.policies[name];
         const made = row([
-          name, plan.arena ?? plan.arena_bytes, share(plan.arena_bytes), plan.lower_bound_bytes, plan.gap,
+          name, plan.arena ?? plan.arena_bytes, share(plan, plan.arena_bytes), plan.lower_bound_bytes, plan.gap,
           plan.optimal ? "yes" : "no", plan.verdict, residents(plan),
         ], "td", numeric);
         if (name === this.policy) made.className = "chosen";
