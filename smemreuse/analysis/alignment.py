@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from smemreuse.analysis.touches import find_aliases, touches_of
 from smemreuse.errors import InputError
 from smemreuse.model.expr import Call, walk
+from smemreuse.model.foreign import names_instructions
 from smemreuse.model.kernel import (
     TVM_ALIGNMENT,
     Buffer,
@@ -44,13 +45,20 @@ _SWIZZLED_OPS = frozenset(
     }
 )
 
+# Apache TVM's names. That of a copy does not always say whether a tensor map comes with it.
+_SWIZZLED_FAMILIES = tuple(
+    f"{namespace}.{family}"
+    for namespace in ("ptx", "cuda")
+    for family in ("cp", "multimem_cp", "tma", "wgmma", "tcgen05")
+)
+
 
 def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     """Bytes of alignment for every allocation of `scope`: the strictest of all that is asked.
 
     The requirement that lowering recorded in `tl.smem_alignment_map` is exact and replaces the
     worst case assumed for operands of TMA and of MMA descriptors; element size, 16 bytes, and a
-    buffer's own `data_alignment` unless it is TVM's default, hold in any case.
+    buffer's own `data_alignment` hold in any case. TVM's default of that counts in Apache TVM.
     """
     recorded = recorded_alignments(kernel.attrs)
     swizzled = _swizzled_buffers(kernel)
@@ -58,7 +66,8 @@ def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
     for buffer in kernel.allocations(scope):
         element = _power_of_two(element_bits(buffer.dtype) // 8)
         implied = SWIZZLE_ALIGNMENT if buffer in swizzled else 1
-        required = max(_stated(buffer), _required(buffer.name, recorded, implied))
+        stated = _stated(buffer, kernel.dialect)
+        required = max(stated, _required(buffer.name, recorded, implied))
         result[buffer] = max(MIN_ALIGNMENT, element, required)
     return result
 
@@ -77,10 +86,10 @@ def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
     return {str(name): int(value) for name, value in recorded.items()}
 
 
-def _stated(buffer: Buffer) -> int:
+def _stated(buffer: Buffer, dialect: str) -> int:
     """What a buffer asks for itself; raises `InputError` for no alignment."""
     if buffer.alignment in (None, TVM_ALIGNMENT):
-        return 1
+        return TVM_ALIGNMENT if dialect == "tvm" else 1
     if buffer.alignment not in _ALIGNMENTS:
         raise InputError(
             f"buffer {buffer.name} has an alignment that is no power of two up to {MAX_ALIGNMENT}"
@@ -103,6 +112,14 @@ def _power_of_two(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
+def _may_swizzle(call: Call) -> bool:
+    return (
+        call.op in _SWIZZLED_OPS
+        or call.op.startswith(_SWIZZLED_FAMILIES)
+        or names_instructions(call)
+    )
+
+
 def _swizzled_buffers(kernel: Kernel) -> set[Buffer]:
     """Allocations that reach an intrinsic whose hardware may swizzle them."""
     aliases = find_aliases(kernel.body)
@@ -111,6 +128,6 @@ def _swizzled_buffers(kernel: Kernel) -> set[Buffer]:
         for stmt in walk_statements(kernel.body)
         for expr in expressions_of(stmt)
         for node in walk(expr)
-        if isinstance(node, Call) and node.op in _SWIZZLED_OPS
+        if isinstance(node, Call) and _may_swizzle(node)
         for touch in touches_of(node, aliases)
     }

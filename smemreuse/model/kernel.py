@@ -20,7 +20,10 @@ SHARED_SCOPES = ("shared", "shared.dyn")
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
 
 TVM_ALIGNMENT = 64
-"""Bytes: TVM's `data_alignment` of a buffer for which nobody asked for another; says nothing."""
+"""Bytes: TVM's `data_alignment` of a buffer for which nobody asked for another.
+
+Apache TVM gives it to such a buffer, merged or not; in TileLang it says nothing.
+"""
 
 _DTYPE = re.compile(
     r"([a-z]+?)(\d{1,4})?"  # int, 8

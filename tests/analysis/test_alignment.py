@@ -101,3 +101,25 @@ def test_offsets_keep_to_the_alignment() -> None:
         plan = plan_kernel(kernel, "shared.dyn", packer=packer)
         assert all(offset % plan.alignments[b] == 0 for b, offset in plan.offsets.items())
         assert plan.alignments[A] == 1024
+
+
+def test_apache_tvm_aligns_to_what_its_buffers_say() -> None:
+    """64 bytes where nobody asked for another; its own merge and unmerged arrays do the same."""
+    wider = Buffer("W", "uint8", (Const(8),), "shared.dyn", alignment=128)
+    stated = Buffer("S", "uint8", (Const(8),), "shared.dyn", alignment=64)
+    kernel = Kernel("k", (Allocate(A), Allocate(stated), Allocate(wider)), dialect="tvm")
+    assert list(alignments(kernel, "shared.dyn").values()) == [64, 64, 128]
+
+
+@pytest.mark.parametrize(
+    "op",
+    ["ptx.cp.async_.bulk.tensor", "ptx.wgmma", "cuda.wgmma.encode_matrix_descriptor", "ptx.tcgen05"],
+)
+def test_so_is_what_apache_tvm_s_instructions_may_swizzle(op: str) -> None:
+    assert align(Evaluate(Call(op, (Pointer(A),)))) == {"A": 1024, "B": 16}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("void f(void*);", 16), ('asm("x");', 1024)])
+def test_and_what_instructions_in_a_text_may(text: str, expected: int) -> None:
+    call = Call("cuda.func_call", (Const("f"), Pointer(A), Const(text)))
+    assert align(Evaluate(call))["A"] == expected

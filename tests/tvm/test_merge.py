@@ -78,7 +78,7 @@ def test_static_buffers_are_planned_apart_from_dynamic_ones() -> None:
     (applied,) = session.plans
     assert applied.plan.scope == "shared"
     assert applied.plan.arena_bytes < applied.plan.total_bytes
-    assert "__shared__ alignas(16) uchar buf_shmem_ptr[4096]" in source
+    assert "__shared__ alignas(64) uchar buf_shmem_ptr[4096]" in source
 
 
 def test_static_buffers_that_share_nothing_stay_as_they_are() -> None:
@@ -175,6 +175,17 @@ def test_a_symbolic_size_shares_nothing() -> None:
     assert "float* S = " in source
 
 
+def test_buffers_and_arena_are_aligned_as_tvm_does() -> None:
+    import smemreuse.tvm
+    from fixtures.tvm.lowering import cuda_source
+
+    with smemreuse.tvm.merge(objective="none") as session:
+        source = cuda_source(_compile(carried_module(elements=4)))
+    (applied,) = session.plans
+    assert sorted(applied.plan.offsets.values()) == [0, 64]
+    assert "extern __shared__ __align__(64) uchar buf_dyn_shmem_ptr[]" in source
+
+
 def test_unknown_policy_is_named() -> None:
     import smemreuse.tvm
 
@@ -188,7 +199,7 @@ def _compile(mod: Any) -> Any:
     return compile_module(mod, {"tirx.disable_storage_rewrite": True})
 
 
-def carried_module(annotations: dict[str, bool] | None = None) -> Any:
+def carried_module(annotations: dict[str, bool] | None = None, elements: int = 128) -> Any:
     """A table filled before the loop that reads it in every iteration, and scratch in the loop."""
     import tvm
     from tvm.script import tirx as T
@@ -197,14 +208,14 @@ def carried_module(annotations: dict[str, bool] | None = None) -> Any:
 
     @T.prim_func(s_tir=True)
     def main(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
-        tx = T.launch_thread("threadIdx.x", 128)
-        table = T.alloc_buffer((128,), "float32", scope="shared.dyn", annotations=annotations)
-        scratch = T.alloc_buffer((128,), "float32", scope="shared.dyn")
+        tx = T.launch_thread("threadIdx.x", elements)
+        table = T.alloc_buffer((elements,), "float32", scope="shared.dyn", annotations=annotations)
+        scratch = T.alloc_buffer((elements,), "float32", scope="shared.dyn")
         table[tx] = A[tx]
         for k in range(4):
-            B[tx] = B[tx] + table[(k + tx) % 128]
+            B[tx] = B[tx] + table[(k + tx) % elements]
             scratch[tx] = B[tx]
-            B[tx] = scratch[127 - tx]
+            B[tx] = scratch[elements - 1 - tx]
 
     return tvm.IRModule({"main": main})
 
