@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import tilelang
 from tilelang import tvm
 
 from fixtures.kernels import FIXTURES
+from smemreuse.frontend.text import read_dump
 from smemreuse.tilelang import FittingConfigs
 from tests.test_readme import python_of
 
@@ -21,7 +23,10 @@ def matmul(M: int, N: int, K: int, block_M: int) -> Any:
     return FIXTURES["gemm"].make(M, N, K, block_M, block_M, 64, num_stages=3, threads=128)
 
 
-def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {
         "tilelang": tilelang,
         "func": matmul.get_tir(512, 512, 512, 128),
@@ -29,11 +34,13 @@ def test_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
         "configs": [{"block_M": size} for size in (64, 128, 512)],
     }
     found = python_of("In TileLang")
-    assert len(found) == 2
+    assert len(found) == 3
     with tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}):
         for code in found:
             exec(code, names)
     kernel, arena, verdict = capsys.readouterr().out.split()[-3:]
     assert (kernel, arena, verdict) == ("gemm_kernel", "98304", "sound")
     assert isinstance(names["found"], FittingConfigs)
+    (kernel_of_dump,) = read_dump("kernel.tir").kernels
+    assert kernel_of_dump.name == "gemm_kernel"
     assert [*names["found"]] == [{"block_M": 64}, {"block_M": 128}]
