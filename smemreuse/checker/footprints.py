@@ -10,8 +10,9 @@ from smemreuse.checker.vectors import Key, identity
 from smemreuse.model.evaluate import Value
 from smemreuse.model.intrinsics import Footprint, MemoryAccess
 
-Touched = tuple[Bytes, np.ndarray]
-"""Each byte once, with the only thread that touches it, or `ANYONE`."""
+Touched = tuple[Bytes, np.ndarray, bool]
+"""Each byte once, with the only thread that touches it, or `ANYONE`; and whether there are more
+that are not the buffer's."""
 
 
 class Footprints:
@@ -37,15 +38,16 @@ def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> 
     runs = (runs + np.arange(footprint.size // unit)).ravel()
     each = ((starts // unit)[:, None] + runs).ravel()
     if len(each) == 0:
-        return each, each
+        return each, each, False
     units, by_thread = _by_place(each, np.repeat(ids, len(runs)))
     if unit > 1:
         units = (units[:, None] * unit + np.arange(unit)).ravel()
         by_thread = np.repeat(by_thread, unit)
-    if units[0] < 0 or units[-1] >= size:
+    leaves = bool(units[0] < 0 or units[-1] >= size)
+    if leaves:
         inside = (units >= 0) & (units < size)
         units, by_thread = units[inside], by_thread[inside]
-    return units, by_thread
+    return units, by_thread, leaves
 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:
@@ -54,7 +56,7 @@ def _unit(footprint: Footprint, starts: np.ndarray) -> int:
     return bits & -bits or 1
 
 
-def _by_place(each: np.ndarray, ids: np.ndarray) -> Touched:
+def _by_place(each: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each place once, with the only thread that touches it, or `ANYONE` for several."""
     base = each.min()
     each = each - base
