@@ -135,8 +135,10 @@ class _Analysis:
                 until = max(ends[wait] for wait in waits)
                 reason = Reason(5, "an asynchronous access is waited for only later", waits[-1])
                 self._extend(buffer, self._live[buffer].begin, until, reason)
-        for stmt, buffer in found.carried:
-            if buffer in self._live and stmt in self._spans:
+        carried = [(stmt, one) for stmt, one in found.carried if stmt in self._spans]
+        carried.sort(key=lambda each: self._spans[each[0]])  # outermost first, which settles it
+        for stmt, buffer in carried:
+            if buffer in self._live:
                 self._extend_over(
                     stmt, buffer, "an asynchronous access may outlast the iteration", 5
                 )

@@ -43,7 +43,10 @@ class Accesses:
         """All that an access of a statement does when threads, or only part of them, make it."""
         located = self._located(access, threads)
         certain = access.certain and located is not None and not partly
-        where, by_thread = located if located is not None else self._whole(access.buffer)
+        where, by_thread, leaves = located if located is not None else self._whole(access.buffer)
+        if leaves and certain:
+            self._findings.leaves(access.buffer, event)
+        certain = certain and not leaves
         if access.engine is Engine.WGMMA and access.descriptor is not None:
             self._state.descriptors.setdefault(access.descriptor, {})[access.buffer] = where
             return
@@ -74,7 +77,7 @@ class Accesses:
 
     def _whole(self, buffer: Buffer) -> Touched:
         size = self._layout.sizes[buffer]
-        return np.arange(size), by_anyone(size)
+        return np.arange(size), by_anyone(size), False
 
     def _check(self, touch: Touch) -> None:
         """What must have come before has, and what is read is there; a write changes that."""

@@ -79,6 +79,7 @@ def _traces(
     """Findings of one trace for each kind of block, and what could not be covered."""
     relevance = Relevance(kernel.body, set(layout.partners), find_pointers(kernel.body))
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
+    left: dict[Buffer, str] = {}
     try:
         setting = Setting(
             relevance,
@@ -94,13 +95,14 @@ def _traces(
             try:
                 trace.run(kernel.body)
             finally:
+                left = {**trace.findings.left, **left}
                 for key, finding in trace.findings.found.items():
                     if key not in findings or finding.certain:
                         findings[key] = finding
             block.settle(trace.values.decisions)
     except Uncovered as reason:
-        return list(findings.values()), (str(reason),)
-    return list(findings.values()), ()
+        return list(findings.values()), (str(reason), *left.values())
+    return list(findings.values()), tuple(left.values())
 
 
 def _thread_axes(kernel: Kernel) -> dict[str, int]:

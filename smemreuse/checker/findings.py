@@ -42,6 +42,7 @@ class Findings:
 
     def __init__(self, layout: Layout) -> None:
         self.found: dict[tuple[int, frozenset[str]], Finding] = {}
+        self.left: dict[Buffer, str] = {}
         self.forked = False  # data have decided: they may never take the way that the trace takes
         self._layout = layout
         self._events: list[Event] = []
@@ -87,6 +88,12 @@ class Findings:
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"
         witness = f"threads may be in both arms of {Event(stmt, ())}, where {names} share bytes"
         self._report(4, one, two, witness, False)
+
+    def leaves(self, buffer: Buffer, number: int) -> None:
+        """An access surely goes beyond its buffer: whose bytes it touches there is not known."""
+        if not self.forked and buffer not in self.left:
+            name, size = self._layout.names[buffer], self._layout.sizes[buffer]
+            self.left[buffer] = f"{self._tell(number)} leaves {name}, which has {size:,} bytes"
 
     def _tell(self, number: int) -> str:
         return "an earlier value" if number < 0 else str(self._events[number])

@@ -5,29 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from smemreuse.checker.layout import Bytes
-from smemreuse.checker.touch import ANYONE
+from smemreuse.checker.touch import ANYONE, by_anyone
 from smemreuse.checker.vectors import Key, identity
 from smemreuse.model.evaluate import Value
 from smemreuse.model.intrinsics import Footprint, MemoryAccess
 
-Touched = tuple[Bytes, np.ndarray]
-"""Each byte once, with the only thread that touches it, or `ANYONE`."""
+Touched = tuple[Bytes, np.ndarray, bool]
+"""Each byte once, with the only thread that touches it, or `ANYONE`; and whether an index leaves
+the buffer. A kernel that is right has none, so it is not understood: any byte may be meant."""
 
 
 class Footprints:
     """Footprints in buffers, remembered by where the access starts for which threads."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Touched | None, object]] = {}
+        self._known: dict[Key, tuple[Touched, object]] = {}
 
-    def __call__(
-        self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int
-    ) -> Touched | None:
-        """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`.
-
-        None where an index leaves the buffer: a kernel that is right has none, so it is not
-        understood where this one is.
-        """
+    def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Touched:
+        """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
         key = (id(access), identity(start), id(ids))
         entry = self._known.get(key)
         if entry is None:
@@ -36,19 +31,21 @@ class Footprints:
         return entry[0]
 
 
-def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched | None:
+def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
     starts = np.broadcast_to(np.asarray(start, dtype=np.int64), (len(ids),))
     unit = _unit(footprint, starts)
     runs = np.arange(footprint.count)[:, None] * (footprint.stride // unit)
     runs = (runs + np.arange(footprint.size // unit)).ravel()
     each = ((starts // unit)[:, None] + runs).ravel()
     if len(each) == 0:
-        return each, each
+        return each, each, False
     units, by_thread = _by_place(each, np.repeat(ids, len(runs)))
     if unit > 1:
         units = (units[:, None] * unit + np.arange(unit)).ravel()
         by_thread = np.repeat(by_thread, unit)
-    return (units, by_thread) if units[0] >= 0 and units[-1] < size else None
+    if units[0] < 0 or units[-1] >= size:
+        return np.arange(size), by_anyone(size), True
+    return units, by_thread, False
 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:
@@ -57,7 +54,7 @@ def _unit(footprint: Footprint, starts: np.ndarray) -> int:
     return bits & -bits or 1
 
 
-def _by_place(each: np.ndarray, ids: np.ndarray) -> Touched:
+def _by_place(each: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each place once, with the only thread that touches it, or `ANYONE` for several."""
     base = each.min()
     each = each - base

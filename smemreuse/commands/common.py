@@ -129,10 +129,13 @@ def check_output(output: str | None, force: bool) -> None:
     if output is None or output == "-":
         return
     path = Path(output)
-    if path.is_dir() or (path.exists() and not force and not _keeps_nothing(path)):
-        raise _taken(path)
-    if not path.parent.is_dir():
-        raise _unwritable(output, f"there is no folder {path.parent}")
+    try:
+        if path.is_dir() or (path.exists() and not force and not _keeps_nothing(path)):
+            raise _taken(path)
+        if not path.parent.is_dir():
+            raise _unwritable(output, f"there is no folder {path.parent}")
+    except OSError as error:  # a name that is too long, say
+        raise _unwritable(output, error.strerror or str(error)) from None
 
 
 def _keeps_nothing(path: Path) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -22,7 +25,9 @@ from smemreuse.commands.common import (
     write_output,
 )
 from smemreuse.commands.stdout import written_to_stdout
-from smemreuse.errors import InputError
+from smemreuse.errors import InputError, SmemReuseError, printable
+from smemreuse.lowered import LoweredKernel
+from smemreuse.report.data import Data
 from smemreuse.report.page import report_page
 from smemreuse.report.progress import track
 from smemreuse.report.run import (
@@ -39,10 +44,8 @@ INTERRUPTED = 130
 """The exit code that shells give a program ended by SIGINT."""
 
 NOTHING_COMPILED = "no kernel was compiled: the script, in this process, came to none for CUDA"
-RELOADED = (
-    "from TileLang's cache, planned when they were compiled and not lowered again: {}; "
-    "TILELANG_DISABLE_CACHE=1 lowers them anew"
-)
+RELOADED = "from TileLang's cache, and lowered once more to tell of them: {}"
+NO_REPORT = "no report was written: there is no kernel with shared memory"
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -80,8 +83,9 @@ def run(
 
     The script runs as `python SCRIPT ARGS` would, with smemreuse in the place of TileLang's merge.
     Options of smemreuse come before SCRIPT; what follows is the script's. When it is done, by
-    whatever way, a summary of the kernels that it compiled in this process follows on standard
-    output; with `--json FILE` that is the script's alone. The exit code is the script's, or 2
+    whatever way, and its threads with it, a summary of the kernels that it compiled in this process
+    follows on standard output; with `--json FILE` that is the script's alone. What the script has
+    left to `atexit` comes behind the summary and is not in it. The exit code is the script's, or 2
     where smemreuse could not run it.
     """
     _check_script(script)
@@ -89,28 +93,70 @@ def run(
     if report_file is not None and report_file in (json_file, "-"):
         raise InputError("the report needs a file of its own", file=report_file)
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
+    from smemreuse.tilelang.estimate import lower_again
 
     with merge(policy, packer=packer, objective=objective) as session:
         exit_code = execute(script, args)
-    kernels = [run_kernel(lowered) for lowered in track(session.kernels, "explaining")]
+    reloaded = session.reloaded
+    kernels = _explained([*session.kernels, *lower_again(session)])
     if json_file is None:
         with written_to_stdout():
             _print_summary(kernels)
     else:
         entries = [run_entry(script, kernel) for kernel in kernels]
         more = {"script": script, "args": [*args], "exit_code": exit_code}
-        document = json_text("run", entries, **more, reloaded=session.reloaded)
+        document = json_text("run", entries, **more, reloaded=reloaded)
         write_output(json_file, document.encode(), force)
     if report_file is not None:
-        drawn = track(kernels, "drawing")
-        views = [view for kernel in drawn for view in run_views(script, kernel, packer, objective)]
-        page = report_page(views, f"Shared memory of the kernels of {script}")
-        write_output(report_file, page.encode(), force)
-    if session.reloaded:
-        click.echo(f"smemreuse: {RELOADED.format(', '.join(session.reloaded))}", err=True)
-    elif not session.kernels:
-        click.echo(f"smemreuse: {NOTHING_COMPILED}", err=True)
+        views = _views(script, kernels, packer, objective)
+        _write_report(report_file, script, views, force)
+    if reloaded:
+        _say(RELOADED.format(", ".join(dict.fromkeys(reloaded))))
+    elif not kernels:
+        _say(NOTHING_COMPILED)
     sys.exit(exit_code)
+
+
+def _say(line: str) -> None:
+    click.echo(f"smemreuse: {line}", err=True)
+
+
+@contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Says that something failed, where that must not cost what there is besides."""
+    try:
+        yield
+    except (SmemReuseError, RecursionError) as error:
+        _say(f"{what}: {error}")
+
+
+def _explained(lowered: Sequence[LoweredKernel]) -> list[RunKernel]:
+    """Each kernel, explained; one for which that fails, with its bytes alone."""
+    told: list[RunKernel] = []
+    for kernel in track(lowered, "explaining"):
+        name = kernel.kernel.name
+        with _saying(f"{name} is not explained"):
+            told.append(run_kernel(kernel))
+            continue
+        with _saying(f"{name} is left out"):
+            told.append(RunKernel(kernel, kernel.footprint(), ()))
+    return told
+
+
+def _views(script: str, kernels: Sequence[RunKernel], packer: str, objective: str) -> list[Data]:
+    views: list[Data] = []
+    for kernel in track(kernels, "drawing"):
+        with _saying(f"{kernel.footprint.name} is not in the report"):
+            views += run_views(script, kernel, packer, objective)
+    return views
+
+
+def _write_report(file: str, script: str, views: Sequence[Data], force: bool) -> None:
+    if not views:
+        _say(NO_REPORT)
+        return
+    page = report_page(views, f"Shared memory of the kernels of {printable(script)}")
+    write_output(file, page.encode(), force)
 
 
 def _check_script(script: str) -> None:
@@ -136,16 +182,43 @@ def execute(script: str, args: Sequence[str]) -> int:
     sys.argv = [script, *args]
     if not getattr(sys.flags, "safe_path", False):  # under `python -P`, it is no script's folder
         sys.path[0] = str(Path(script).resolve().parent)
+    known, depth = set(threading.enumerate()), sys.getrecursionlimit()
     # The script may replace `sys.stdout`; the summary is to go where it was.
     with redirect_stdout(sys.stdout):
         try:
-            _run_as_main(path)
-        except SystemExit as end:
-            return _exit_code(end.code)
-        except BaseException as error:
-            _print_uncaught(error, path)
-            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            exit_code = _outcome(path)
+            _join_threads(known)
+        except KeyboardInterrupt:
+            exit_code = INTERRUPTED
+        finally:
+            sys.setrecursionlimit(depth)
+    return exit_code
+
+
+def _outcome(path: str) -> int:
+    try:
+        _run_as_main(path)
+    except SystemExit as end:
+        return _exit_code(end.code)
+    except BaseException as error:
+        _print_uncaught(error, path)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _join_threads(known: set[threading.Thread]) -> None:
+    """Waits for the script's threads, as the interpreter does before it ends."""
+    while waiting := [one for one in set(threading.enumerate()) - known if not one.daemon]:
+        _release_pools()
+        for thread in waiting:
+            thread.join()
+
+
+def _release_pools() -> None:
+    """Lets the threads of pools end that the script left open, once their work is done."""
+    for one in gc.get_objects():
+        if issubclass(type(one), Executor):
+            one.shutdown(wait=False)
 
 
 def _run_as_main(path: str) -> None:

@@ -78,9 +78,9 @@ def fits(
     be, where the GPU comes from and the other arguments are as for `footprint`. A bar on standard
     error shows how far it is, where that is a terminal.
 
-    A configuration that cannot be lowered is in `failed` with its error, and a warning says so.
-    Raises what `footprint` does for bad arguments, and `BackendError` for a configuration that is
-    neither a dictionary nor a tuple.
+    A configuration that cannot be lowered, or of which `factory` makes no PrimFunc, is in `failed`
+    with its error, and a warning says so. Raises `BackendError` where nothing says which GPU or a
+    configuration is neither a dictionary nor a tuple, and `PlanError` for an unknown option.
     """
     every = list(configs)
     for config in every:

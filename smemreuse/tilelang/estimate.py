@@ -19,6 +19,7 @@ from smemreuse.errors import BackendError, PlanError
 from smemreuse.lowered import KernelFootprint, LoweredKernel
 from smemreuse.model.architectures import Architecture, architecture
 from smemreuse.planning import PlanOptions, checked_options
+from smemreuse.report.progress import track
 from smemreuse.tilelang.hooks import install
 from smemreuse.tilelang.session import Session, confined
 
@@ -125,14 +126,29 @@ def measure(
     session = Session(**options)
     with confined(session), place.target:
         func = _prim_func(kernel, args, kwargs)
-        own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
         jit = getattr(_jit_of(kernel), "pass_configs", None) or {}
-        config = normalize_pass_configs({**own, **jit, **pass_configs})
-        with tvm.transform.PassContext(opt_level=3, config=config):
-            lower_to_host_device_ir(func, create_backend_context(place.target))
+        _lower(session, func, place.target, {**jit, **pass_configs})
     if not session.kernels:
         raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
     return Footprint(tuple(_known(lowered, place.arch) for lowered in session.kernels))
+
+
+def lower_again(session: Session) -> list[LoweredKernel]:
+    """The kernels that came out of TileLang's cache while `session` was in force."""
+    again = Session(session.policy, session.packer, session.objective, session.unchecked)
+    for cached in track(session.cached, "lowering"):
+        target = determine_target(cached.target, return_object=True)
+        if target.kind.name == "cuda":
+            _lower(again, cached.func, target, cached.pass_configs)
+    return again.kernels
+
+
+def _lower(session: Session, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> None:
+    """Lowers a function up to where code generation begins; `pass_configs` go on top of its own."""
+    own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
+    config = normalize_pass_configs({**own, **pass_configs})
+    with confined(session), target, tvm.transform.PassContext(opt_level=3, config=config):
+        lower_to_host_device_ir(func, create_backend_context(target))
 
 
 def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:

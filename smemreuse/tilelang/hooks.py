@@ -17,7 +17,6 @@ import tilelang.transform
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
-from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.errors import BackendError
 from smemreuse.model.blocks import DYNAMIC_SCOPE
@@ -25,7 +24,6 @@ from smemreuse.tilelang.session import current_session, pinned_session
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
 
-stock_thread_sync = tilelang.transform.ThreadSync
 _installed = False
 _lock = threading.Lock()
 
@@ -43,7 +41,7 @@ def install() -> None:
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
-        tilelang.transform.ThreadSync = _thread_sync(stock_thread_sync)
+        tilelang.transform.ThreadSync = _thread_sync(tilelang.transform.ThreadSync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
         JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
@@ -97,7 +95,7 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
             return original
 
         def run(mod: Any) -> Any:
-            return session.confirm(original(mod))
+            return session.confirm(original(mod)) if _is_cuda(mod) else original(mod)
 
         return run
 
@@ -139,7 +137,7 @@ def _noting_reload(original: Callable[..., Any]) -> Callable[..., Any]:
     def from_database(cls: Any, *args: Any, **kwargs: Any) -> Any:
         kernel, session = original(cls, *args, **kwargs), current_session()
         if session is not None:
-            session.reloaded.append(get_prim_func_name(kernel.prim_func, "<unknown>"))
+            session.note_reload(kernel)
         return kernel
 
     return from_database

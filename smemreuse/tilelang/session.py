@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelang import tvm
+from tilelang.utils.language import get_prim_func_name
 
 import smemreuse
 from smemreuse.lowered import AppliedPlan, LoweredKernel
@@ -63,13 +64,29 @@ class _Lowering(threading.local):
         self.unmerged: list[LoweredKernel] = []
 
 
+@dataclass(frozen=True)
+class CachedFunction:
+    """A function whose kernels came out of TileLang's cache on disk: what lowers it once more."""
+
+    func: Any
+    target: Any
+    pass_configs: Mapping[str, Any]
+
+    def same_as(self, other: CachedFunction) -> bool:
+        return (
+            str(self.target) == str(other.target)
+            and self.pass_configs == other.pass_configs
+            and bool(tvm.ir.structural_equal(self.func, other.func))
+        )
+
+
 @dataclass
 class Session:
     """One `with merge(...)`: what it plans with, and the plans it has applied so far.
 
     `kernels` are all that were lowered, those with nothing to merge among them. A kernel that
-    comes out of TileLang's cache was not lowered again and adds no plan; `reloaded` are the names
-    of the functions that came out of the one on disk.
+    comes out of TileLang's cache was not lowered again and adds no plan; `cached` are the functions
+    that came out of the one on disk, each once, and `reloaded` their names.
     """
 
     policy: str
@@ -78,8 +95,19 @@ class Session:
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
     kernels: list[LoweredKernel] = field(default_factory=list)
-    reloaded: list[str] = field(default_factory=list)
+    cached: list[CachedFunction] = field(default_factory=list, repr=False)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
+
+    @property
+    def reloaded(self) -> list[str]:
+        """The names of the functions that came out of TileLang's cache on disk."""
+        return [get_prim_func_name(each.func, "<unknown>") for each in self.cached]
+
+    def note_reload(self, kernel: Any) -> None:
+        """Keeps what tells of a `JITKernel` that was not lowered."""
+        found = CachedFunction(kernel.prim_func, kernel.target, dict(kernel.pass_configs or {}))
+        if not any(found.same_as(known) for known in self.cached):
+            self.cached.append(found)
 
     @property
     def cache_token(self) -> str:

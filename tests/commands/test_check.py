@@ -134,6 +134,22 @@ def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
     assert all(f"{buffer} may be accessed at" in reason for reason in found["uncovered"])
 
 
+@pytest.mark.parametrize(("guard", "verdict"), [("tx < 64", "sound"), ("tx < 65", "unproved")])
+def test_an_access_that_leaves_its_buffer_is_named(
+    tmp_path: Path, guard: str, verdict: str
+) -> None:
+    """What is taken for granted of the kernel, and is not so."""
+    path = tmp_path / "dump.tir"
+    body = f'tx = T.launch_thread("threadIdx.x", 128)\nif {guard}:\n    As[tx] = T.float32(0)\n'
+    path.write_text(launched(body + "Bs[tx % 64] = T.float32(1)\n"))
+    plan = plan_file(tmp_path, str(path), "inner")
+    assert json.loads(plan.read_text())["kernels"][0]["arena_bytes"] == 256
+    found = verdict_of(str(path), "--plan", str(plan), exit_code=0)
+    assert found["verdict"] == verdict
+    leaving = ["`As[tx] = 0` (line 10) leaves As, which has 256 bytes"]
+    assert found["uncovered"] == (leaving if verdict == "unproved" else [])
+
+
 def test_an_unsound_merge_in_a_file_is_found(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
     run("apply", WHILE_TABLE, "-o", str(merged), "--policy", "inner", "--unchecked")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,9 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.errors import PlanError
+from smemreuse.frontend.text import read_dump
+from smemreuse.lowered import LoweredKernel
+from smemreuse.planning import checked_options
+from smemreuse.report.run import RunKernel
 from tests.commands.running import assert_one_line_error, run
+from tests.conftest import DUMPS
 
+module = importlib.import_module("smemreuse.commands.run")
 EXECUTE = "import sys; from smemreuse.commands.run import execute; sys.exit(execute({!r}, {!r}))"
+ENDED = (
+    "import sys; from smemreuse.commands.run import execute; limit = sys.getrecursionlimit(); "
+    "execute({!r}, {!r}); assert sys.getrecursionlimit() == limit; print('ended')"
+)
 NO_TILELANG = (
     "import sys; sys.modules['tilelang'] = None; from smemreuse.cli import main; main(sys.argv[1:])"
 )
@@ -45,6 +57,23 @@ BODIES = {
 }
 ARGS = ("--policy", "x", "--", "-h", "")
 
+LATE = "import time\ndef late():\n    time.sleep(0.2)\n    print('late')\n"
+LEAVING = {
+    "a thread": "import threading\nthreading.Thread(target=late).start()",
+    "a thread's thread": (
+        "import threading\nfirst = threading.Thread(target=late)\n"
+        "threading.Thread(target=first.start).start()"
+    ),
+    "an open pool": (
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
+        "pool.submit(print, 'early'), pool.submit(late)"
+    ),
+    "a thread, and fails": (
+        "import threading\nthreading.Thread(target=late).start()\nraise ValueError"
+    ),
+    "a low recursion limit": "import sys\nsys.setrecursionlimit(90)\nlate()",
+}
+
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 def test_a_script_runs_as_python_runs_it(body: str, tmp_path: Path) -> None:
@@ -56,6 +85,37 @@ def test_a_script_runs_as_python_runs_it(body: str, tmp_path: Path) -> None:
     assert ours.stdout == plain.stdout
     assert _without_depth(ours.stderr) == _without_depth(plain.stderr)
     assert ours.returncode == plain.returncode
+
+
+@pytest.mark.parametrize("body", LEAVING.values(), ids=LEAVING.keys())
+def test_a_script_has_ended_with_what_it_left_behind(body: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LATE + body)
+    ours = _python("-c", ENDED.format(str(script), ()))
+    assert ours.stdout.splitlines()[-2:] == ["late", "ended"]
+    assert sorted(_python(str(script)).stdout + "ended\n") == sorted(ours.stdout)
+
+
+def test_a_daemon_is_not_waited_for(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(LATE + "import threading\nthreading.Thread(target=late, daemon=True).start()")
+    assert _python("-c", ENDED.format(str(script), ())).stdout == "ended\n"
+
+
+@pytest.mark.parametrize("error", [PlanError("no plan"), RecursionError("too deep")])
+def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_lowered: LoweredKernel) -> RunKernel:
+        raise error
+
+    monkeypatch.setattr(module, "run_kernel", fail)
+    (kernel,) = read_dump(DUMPS / "batched_gemm.sm_80.tir").kernels
+    (told,) = module._explained(
+        [LoweredKernel(kernel, checked_options("outer", "tilelang", "bytes"))]
+    )
+    assert (told.plans, told.footprint.name) == ((), kernel.name)
+    assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {error}\n"
 
 
 def _without_depth(text: str) -> str:
@@ -125,6 +185,10 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_script_runs(
     error = assert_refused(tmp_path, "--json", tmp_path / "no" / "where.json", script)
     assert "there is no folder" in error
     assert "is a directory" in assert_refused(tmp_path, "--force", "--json", tmp_path, script)
+    long = tmp_path / ("x" * 300)
+    assert "cannot be written: File name too long" in assert_refused(
+        tmp_path, "--report", long, script
+    )
 
 
 def test_options_of_ours_come_first(tmp_path: Path, script: Path) -> None:

@@ -11,6 +11,10 @@ import tilelang
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.errors import PlanError
+from smemreuse.frontend.text import read_dump
+from smemreuse.lowered import LoweredKernel
+from smemreuse.planning import checked_options
+from tests.conftest import DUMPS
 from tests.tilelang.conftest import Case
 from tests.tilelang.lowering import arena_of, lower
 
@@ -153,3 +157,13 @@ def test_a_single_buffer_is_left_alone() -> None:
 
 def test_tilelang_is_the_version_the_hooks_are_for() -> None:
     assert tilelang.__version__.startswith("0.1.15")
+
+
+def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
+    """One that dies between the merge and `ThreadSync`, and then one that is not for CUDA."""
+    (kernel,) = read_dump(DUMPS / "leaf_both.sm_80.tir").kernels
+    left = LoweredKernel(kernel, checked_options("outer", "tilelang", "bytes"))
+    with smemreuse.tilelang.merge() as session:
+        session._lowering.unmerged.append(left)
+        tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
+    assert session.kernels == []

@@ -152,15 +152,31 @@ def test_two_outputs_need_two_files(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
 
 
-def test_no_kernel_and_one_from_the_cache_are_told(tmp_path: Path) -> None:
-    path = script(tmp_path)
-    assert "no kernel was compiled" in smemreuse("run", path, cwd=tmp_path).stderr
-    cache = {"TILELANG_CACHE_DIR": str(tmp_path / "cache")}
-    first = smemreuse("run", EXAMPLE, cwd=tmp_path, **cache)
-    assert "main_kernel" in first.stdout
-    again = smemreuse("run", EXAMPLE, cwd=tmp_path, **cache)
-    assert "from TileLang's cache" in again.stderr
-    assert "main" in again.stderr
-    assert "main_kernel" not in again.stdout
-    anew = smemreuse("run", EXAMPLE, cwd=tmp_path, TILELANG_DISABLE_CACHE="1", **cache)
-    assert "main_kernel" in anew.stdout
+def test_no_kernel_is_told_and_no_empty_report_written(tmp_path: Path) -> None:
+    done = smemreuse("run", "--report", "r.html", script(tmp_path), cwd=tmp_path)
+    assert "no kernel was compiled" in done.stderr
+    assert "no report was written" in done.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_kernel_from_the_cache_is_told_like_any_other(tmp_path: Path) -> None:
+    """Once, however often it is loaded. The script has no name in any encoding."""
+    path = tmp_path / os.fsdecode(b"caf\xe9.py")
+    twice = "import runpy\nfor _ in range(2):\n    runpy.run_path({!r}, run_name='__main__')\n"
+    path.write_text(twice.format(str(EXAMPLE)))
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        files = ("--force", "--json", "out.json", "--report", "r.html")
+        cache = {"TILELANG_CACHE_DIR": str(tmp_path / "cache")}
+        done = smemreuse("run", *files, *options, path, cwd=tmp_path, **cache)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    run()
+    found = document(tmp_path / "out.json")
+    assert "main_kernel" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    again = run()
+    told = "smemreuse: from TileLang's cache, and lowered once more to tell of them: main"
+    assert again.stderr.splitlines()[-1] == told
+    assert document(tmp_path / "out.json") == {**found, "reloaded": ["main"]}
+    assert "main_kernel" in (tmp_path / "r.html").read_text(encoding="utf-8")
