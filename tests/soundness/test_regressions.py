@@ -408,7 +408,7 @@ def _function_at(address: Operand) -> Stmt:
     return output(_function("f", call("add", address, call("mul", TX, 4))))
 
 
-FOLLOWED_BY_NOBODY = {
+FOLLOWED_BY_NOBODY: dict[str, tuple[Stmt, ...]] = {
     "an address in a local": (store(CELL, 0, _AT_A), *SCRATCH, _function_at(load(CELL, 0))),
     "one that a function gave back": (
         store(CELL, 0, _function("f", Pointer(A), returns="uint64")),
@@ -485,6 +485,31 @@ def test_a_function_that_is_not_read_may_go_on_behind_its_call(used: Call, is_ov
     assert bool(plan.shared_bytes(A, B)) == is_over
     together = replace(plan, offsets={A: 0, B: 0}, arena_bytes=128)
     assert (judge(kernel, together).verdict == SOUND) == is_over
+
+
+def _pool(elements: int) -> tuple[Kernel, Buffer]:
+    """A pool, a view of it that is larger, and B, which lives together with that."""
+    pool = shared("pool", elements)
+    view = Buffer("X", "int32", (Const(32),), SCOPE, pool)
+    body = (Declare(view), store(view, TX, 1), *SCRATCH, output(load(view, TX)))
+    return build(*body, buffers=(pool, B)), pool
+
+
+def test_an_allocation_without_a_size_lies_behind_all_others() -> None:
+    """Rule 9: `SMEMPool` allocates no bytes and has views of any number of them."""
+    kernel, pool = _pool(0)
+    plan = plan_kernel(kernel, SCOPE)
+    assert plan.offsets == {B: 0}
+    assert plan.symbolic_offsets == {pool: Const(128)}
+    assert plan.arena_expr is not None
+    together = replace(plan, offsets={pool: 0, B: 0}, symbolic_offsets={})
+    assert judge(kernel, together).verdict == UNSOUND
+
+
+def test_a_view_larger_than_its_allocation_proves_nothing() -> None:
+    kernel, pool = _pool(16)
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={pool: 0, B: 64}, arena_bytes=192)
+    assert judge(kernel, plan).uncovered == ("X, a view of pool, is larger than that",)
 
 
 def test_an_arm_that_nobody_takes_does_not_crash() -> None:
