@@ -130,6 +130,8 @@ def measure(
         config = normalize_pass_configs({**own, **jit, **pass_configs})
         with tvm.transform.PassContext(opt_level=3, config=config):
             lower_to_host_device_ir(func, create_backend_context(place.target))
+    for left in session.left:
+        raise PlanError(f"{left.function} is not planned: {left.reason}")
     if not session.kernels:
         raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
     return Footprint(tuple(_known(lowered, place.arch) for lowered in session.kernels))

@@ -113,7 +113,12 @@ def test_apache_tvm_aligns_to_what_its_buffers_say() -> None:
 
 @pytest.mark.parametrize(
     "op",
-    ["ptx.cp.async_.bulk.tensor", "ptx.wgmma", "cuda.wgmma.encode_matrix_descriptor", "ptx.tcgen05"],
+    [
+        "ptx.cp.async_.bulk.tensor",
+        "ptx.wgmma",
+        "cuda.wgmma.encode_matrix_descriptor",
+        "ptx.tcgen05",
+    ],
 )
 def test_so_is_what_apache_tvm_s_instructions_may_swizzle(op: str) -> None:
     assert align(Evaluate(Call(op, (Pointer(A),)))) == {"A": 1024, "B": 16}

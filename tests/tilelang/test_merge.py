@@ -153,3 +153,24 @@ def test_a_single_buffer_is_left_alone() -> None:
 
 def test_tilelang_is_the_version_the_hooks_are_for() -> None:
     assert tilelang.__version__.startswith("0.1.15")
+
+
+@pytest.mark.parametrize("where", ["proposals", "verdicts"])
+def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In planning, or when the plan is looked at again on the IR that has its barriers."""
+
+    def fail(*_: object) -> None:
+        raise OverflowError("too large")
+
+    before = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
+    monkeypatch.setattr(f"smemreuse.tilelang.session.{where}", fail)
+    with (
+        pytest.warns(RuntimeWarning, match="own merge: OverflowError: too large"),
+        smemreuse.tilelang.merge() as session,
+    ):
+        after = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
+    assert after == before
+    assert [left.reason for left in session.left] == ["OverflowError: too large"]
+    assert (session.plans, session.kernels) == ([], [])
