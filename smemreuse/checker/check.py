@@ -24,7 +24,7 @@ from smemreuse.model.kernel import (
     unique_names,
     walk_statements,
 )
-from smemreuse.model.pointers import find_pointers
+from smemreuse.model.pointers import Pointers, find_pointers, views_beyond
 from smemreuse.model.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 
 DEFAULT_BUDGET = 20_000
@@ -60,9 +60,16 @@ def check_plan(
         return Verdict(UNSOUND, static)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
+    pointers = find_pointers(kernel.body)
+    beyond = tuple(
+        f"{view.name}, a view of {names[buffer]}, is larger than that"
+        for view, buffer in views_beyond(kernel.body, pointers)
+        if buffer in offsets
+    )
     if not layout.partners:
-        return Verdict(SOUND)
-    findings, uncovered = _traces(kernel, layout, assume_barriers, budget)
+        return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
+    findings, uncovered = _traces(kernel, layout, pointers, assume_barriers, budget)
+    uncovered = (*beyond, *uncovered)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
     assumptions = (BARRIERS_FOLLOW,) if assume_barriers else ()
@@ -74,10 +81,10 @@ def check_plan(
 
 
 def _traces(
-    kernel: Kernel, layout: Layout, assume_barriers: bool, budget: int
+    kernel: Kernel, layout: Layout, pointers: Pointers, assume_barriers: bool, budget: int
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), find_pointers(kernel.body))
+    relevance = Relevance(kernel.body, set(layout.partners), pointers)
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:

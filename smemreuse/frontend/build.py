@@ -28,8 +28,21 @@ class TirBuilder:
             "floordiv": tirx.floordiv,
             "floormod": tirx.floormod,
             "ceildiv": tirx.ceildiv,
+            "div": tirx.truncdiv,
+            "mod": tirx.truncmod,
             "min": tirx.min,
             "max": tirx.max,
+            "shift_left": lambda a, b: a << b,
+            "shift_right": lambda a, b: a >> b,
+            "bitwise_and": lambda a, b: a & b,
+            "bitwise_or": lambda a, b: a | b,
+            "bitwise_xor": lambda a, b: a ^ b,
+            "lt": lambda a, b: a < b,
+            "le": lambda a, b: a <= b,
+            "gt": lambda a, b: a > b,
+            "ge": lambda a, b: a >= b,
+            "eq": tirx.EQ,
+            "ne": tirx.NE,
         }
 
     def build(self, expr: Expr) -> Any:
@@ -43,4 +56,6 @@ class TirBuilder:
         if isinstance(expr, Call) and expr.op in self._operators and len(expr.args) == 2:
             left, right = (self.build(arg) for arg in expr.args)
             return self._operators[expr.op](left, right)
+        if isinstance(expr, Call) and expr.op in ("select", "if_then_else") and len(expr.args) == 3:
+            return self._tirx.Select(*map(self.build, expr.args))
         raise BackendError(f"the size `{format_expr(expr)}` is not known where the kernel begins")

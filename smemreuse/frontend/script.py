@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smemreuse.errors import PlanError
 from smemreuse.model.expr import INFIX, Call, Const, Expr, Var, format_expr
+from smemreuse.model.kernel import UNKNOWN_SIZE
 
 # Functions of TVMScript by the model's names, as far as sizes may be made of them.
 _FUNCTIONS = {
@@ -32,4 +33,6 @@ def _renamed(expr: Expr, prefix: str) -> Expr:
     if isinstance(expr, Call) and (expr.op in _FUNCTIONS or expr.op in INFIX):
         name = f"{prefix}.{_FUNCTIONS[expr.op]}" if expr.op in _FUNCTIONS else expr.op
         return Call(name, tuple(_renamed(argument, prefix) for argument in expr.args))
+    if expr == UNKNOWN_SIZE:
+        raise PlanError("a buffer is allocated without a size; give it one")
     raise PlanError(f"the arena would have a size that reads memory: `{format_expr(expr)}`")

@@ -81,8 +81,18 @@ class Buffer:
         return self if self.data is None else root_storage(self.data)
 
     @property
+    def is_placeholder(self) -> bool:
+        """Whether it allocates nothing, so that only its views tell what it is for.
+
+        Apache TVM's `SMEMPool` is one: the kernel states elsewhere how many bytes follow it.
+        """
+        return self.data is None and self.scope in SHARED_SCOPES and Const(0) in self.shape
+
+    @property
     def size(self) -> int | None:
-        """Bytes, or None when the shape is symbolic (rule 9)."""
+        """Bytes, or None when the shape is symbolic or says nothing (rule 9)."""
+        if self.is_placeholder:
+            return None
         extents = [extent.value for extent in self.shape if isinstance(extent, Const)]
         if len(extents) != len(self.shape):
             return None
@@ -98,6 +108,8 @@ class Buffer:
         """Bytes as an expression, also where the shape is symbolic."""
         if self.size is not None:
             return Const(self.size)
+        if self.is_placeholder:
+            return UNKNOWN_SIZE
         elements: Expr = Const(1)
         for extent in self.shape:
             elements = extent if elements == Const(1) else Call("mul", (elements, extent))
@@ -106,6 +118,9 @@ class Buffer:
             return Call("mul", (elements, Const(bits // 8)))
         return Call("ceildiv", (Call("mul", (elements, Const(bits))), Const(8)))
 
+
+UNKNOWN_SIZE: Expr = Call("unknown_size", ())
+"""The bytes of an allocation that does not say how many it has."""
 
 ANYWHERE: Expr = Call("unknown_offset", ())
 """The offset of a view whose strides are not row-major: it may begin, and so be, anywhere."""

@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, walk
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
 from smemreuse.model.foreign import ADDRESS_TYPES, FOREIGN, returns_address
 from smemreuse.model.kernel import (
     SHARED_SCOPES,
     Bind,
     Block,
     Buffer,
+    Declare,
     For,
     Stmt,
     Store,
@@ -135,6 +136,19 @@ def _carries_address(call: Call) -> bool:
     if call.op == "cast" and isinstance(call.args[0], Const):
         return not _NO_ADDRESS.match(str(call.args[0].value))
     return not call.op.startswith(_GIVES_CONTENTS)
+
+
+def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buffer]]:
+    """Views that are known to end behind the allocation that they show, each with that."""
+    for stmt in walk_statements(body):
+        place = storage_address(stmt.buffer, pointers) if isinstance(stmt, Declare) else None
+        if place is not None and isinstance(stmt, Declare):
+            view, whole = stmt.buffer, place.buffer.size
+            begin, first = constant(place.offset), constant(view.elem_offset)
+            if None not in (whole, begin, first, view.size):
+                first_byte = (begin or 0) + (first or 0) * element_bits(view.dtype) // 8
+                if first_byte + (view.size or 0) > (whole or 0):
+                    yield view, place.buffer
 
 
 def address_of(expr: Expr, addresses: Pointers) -> Address | None:

@@ -19,6 +19,7 @@ except ImportError as error:
         f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
     ) from error
 
+from smemreuse.fallback import LeftToStock
 from smemreuse.lowered import AppliedPlan, LoweredKernel
 from smemreuse.planning import checked_options
 from smemreuse.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
@@ -32,6 +33,7 @@ __all__ = [
     "FailedConfig",
     "FittingConfigs",
     "Footprint",
+    "LeftToStock",
     "LoweredKernel",
     "Session",
     "SizedConfig",
@@ -62,7 +64,8 @@ def merge(
     anything. `unchecked=True` applies the policy's plan whatever the checker says, to see what it
     would do; policies `inner` and `outer` give wrong results on some kernels that way.
 
-    Raises `PlanError` for an unknown policy, packer or objective.
+    A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
+    lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.
     """
     options = checked_options(policy, packer, objective)
     install()

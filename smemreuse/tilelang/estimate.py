@@ -128,6 +128,8 @@ def measure(
         func = _prim_func(kernel, args, kwargs)
         jit = getattr(_jit_of(kernel), "pass_configs", None) or {}
         _lower(session, func, place.target, {**jit, **pass_configs})
+    for left in session.left:
+        raise PlanError(f"{left.function} is not planned: {left.reason}")
     if not session.kernels:
         raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
     return Footprint(tuple(_known(lowered, place.arch) for lowered in session.kernels))

@@ -74,7 +74,7 @@ def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
         if session is None:
             return original
         planned = session.lowering_pass(
-            disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
+            original, disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
         )
 
         def run(mod: Any) -> Any:

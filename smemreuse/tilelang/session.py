@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
 import smemreuse
+from smemreuse.fallback import LeftToStock, left_to_stock, require_sizes
 from smemreuse.lowered import AppliedPlan, LoweredKernel
 from smemreuse.model.blocks import DYNAMIC_SCOPE
 from smemreuse.model.kernel import Kernel
@@ -24,6 +25,8 @@ from smemreuse.planning import PlanOptions, acceptable, checked_options, proposa
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
+
+Pass: TypeAlias = Callable[[Any], Any]
 
 DISABLE_SYNC = "tl.disable_thread_storage_sync"
 MERGE_STATIC = "tirx.merge_static_smem"
@@ -38,6 +41,7 @@ class _Merged:
     kernels: list[Kernel]
     proposals: Iterator[list[list[Plan]]]
     stock: PlanOptions
+    stock_pass: Pass
     plans: list[list[Plan]] = field(default_factory=list)
 
     @property
@@ -54,6 +58,10 @@ class _Merged:
         """The function under the next more cautious plans."""
         self.plans = next(self.proposals)
         return apply_plans(self.func, self.visitor, self.plans)
+
+    def stock_merge(self, name: str) -> Any:
+        """The function under TileLang's own merge, with its barriers."""
+        return with_barriers(name, self.stock_pass(tvm.IRModule({name: self.func}))[name])
 
 
 class _Lowering(threading.local):
@@ -86,7 +94,9 @@ class Session:
 
     `kernels` are all that were lowered, those with nothing to merge among them. A kernel that
     comes out of TileLang's cache was not lowered again and adds no plan; `cached` are the functions
-    that came out of the one on disk, each once, and `reloaded` their names.
+    that came out of the one on disk, each once, and `reloaded` their names. `left` are those on
+    which our merge failed, with a warning, so that TileLang's own was taken; their kernels are not
+    in `kernels`.
     """
 
     policy: str
@@ -96,6 +106,7 @@ class Session:
     plans: list[AppliedPlan] = field(default_factory=list)
     kernels: list[LoweredKernel] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list, repr=False)
+    left: list[LeftToStock] = field(default_factory=list)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
@@ -115,10 +126,12 @@ class Session:
         checked = "unchecked" if self.unchecked else "checked"
         return f"smemreuse/{_code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
 
-    def lowering_pass(self, *, disable_reuse: bool, aggressive: bool = False) -> Any:
-        """The pass that takes the place of TileLang's `MergeSharedMemoryAllocations`.
+    def lowering_pass(
+        self, stock_pass: Pass, *, disable_reuse: bool, aggressive: bool = False
+    ) -> Any:
+        """The pass that takes the place of `stock_pass`, TileLang's `MergeSharedMemoryAllocations`.
 
-        Both are that pass's own options; `aggressive` tells only what it would have done.
+        Both options are that pass's own; `aggressive` tells only what it would have done.
         """
         stock = _stock_options(disable_reuse=disable_reuse, aggressive=aggressive)
 
@@ -132,7 +145,13 @@ class Session:
                 scopes.append("shared")
             for var, func in list(mod.functions.items()):
                 if isinstance(func, tvm.tirx.PrimFunc):
-                    merged = self._merge(str(var.name_hint), func, scopes, may_reuse, stock)
+                    name = str(var.name_hint)
+                    try:
+                        merged = self._merge(name, func, scopes, may_reuse, stock, stock_pass)
+                    except Exception as error:  # TileLang compiles the kernel without us
+                        self._lowering.merged.pop(name, None)
+                        self.left.append(left_to_stock(name, error))
+                        merged = stock_pass(tvm.IRModule({var: func}))[var]
                     if merged is not func:
                         mod.update_func(var, merged)
             return mod
@@ -142,7 +161,13 @@ class Session:
         )
 
     def _merge(
-        self, name: str, func: Any, scopes: Sequence[str], may_reuse: bool, stock: PlanOptions
+        self,
+        name: str,
+        func: Any,
+        scopes: Sequence[str],
+        may_reuse: bool,
+        stock: PlanOptions,
+        stock_pass: Pass,
     ) -> Any:
         """The function with the tightest plans applied that hold on the synchronized IR."""
         visitor = TirVisitor()
@@ -155,9 +180,11 @@ class Session:
         if not any(wanted):
             self._lowering.unmerged += [LoweredKernel(kernel, stock) for kernel in kernels]
             return func
+        require_sizes(kernels, wanted)
         objective = self.objective if may_reuse else "none"
         options = checked_options(self.policy, self.packer, objective)
-        merged = _Merged(func, visitor, kernels, proposals(kernels, wanted, options), stock)
+        plans = proposals(kernels, wanted, options)
+        merged = _Merged(func, visitor, kernels, plans, stock, stock_pass)
         self._lowering.merged[name] = merged
         return merged.next_merge()
 
@@ -174,22 +201,31 @@ class Session:
             merged = self._lowering.merged.pop(name, None)
             if merged is None:
                 continue
-            rejected: list[list[tuple[Plan, Verdict]]] = [[] for _ in merged.flat]
-            found = verdicts(name, func, merged.visitor, merged.plans)
-            while not self.unchecked and not all(map(acceptable, merged.flat, found)):
-                for earlier, plan, verdict in zip(rejected, merged.flat, found, strict=True):
-                    earlier.append((plan, verdict))
-                func = with_barriers(name, merged.next_merge())
-                found = verdicts(name, func, merged.visitor, merged.plans)
-            if rejected and rejected[0]:
-                mod.update_func(var, func)
-            rows = zip(merged.owners, merged.flat, found, rejected, strict=True)
-            applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
-            self.plans += applied
-            for kernel in merged.kernels:
-                own = tuple(one for one in applied if one.kernel is kernel)
-                self.kernels.append(LoweredKernel(kernel, merged.stock, own))
+            try:
+                confirmed = self._confirmed(name, func, merged)
+            except Exception as error:  # TileLang compiles the kernel without us
+                self.left.append(left_to_stock(name, error))
+                confirmed = merged.stock_merge(name)
+            if confirmed is not func:
+                mod.update_func(var, confirmed)
         return mod
+
+    def _confirmed(self, name: str, func: Any, merged: _Merged) -> Any:
+        """A function whose plans hold with its barriers: as it is, or merged anew."""
+        rejected: list[list[tuple[Plan, Verdict]]] = [[] for _ in merged.flat]
+        found = verdicts(name, func, merged.visitor, merged.plans)
+        while not self.unchecked and not all(map(acceptable, merged.flat, found)):
+            for earlier, plan, verdict in zip(rejected, merged.flat, found, strict=True):
+                earlier.append((plan, verdict))
+            func = with_barriers(name, merged.next_merge())
+            found = verdicts(name, func, merged.visitor, merged.plans)
+        rows = zip(merged.owners, merged.flat, found, rejected, strict=True)
+        applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
+        self.plans += applied
+        for kernel in merged.kernels:
+            own = tuple(one for one in applied if one.kernel is kernel)
+            self.kernels.append(LoweredKernel(kernel, merged.stock, own))
+        return func
 
 
 def _stock_options(*, disable_reuse: bool, aggressive: bool) -> PlanOptions:

@@ -20,6 +20,7 @@ except ImportError as error:
         "environment without TileLang, which brings a TVM of its own"
     ) from error
 
+from smemreuse.fallback import LeftToStock
 from smemreuse.planning import checked_options
 from smemreuse.tvm.hooks import PIPELINE, activated, register
 from smemreuse.tvm.session import AppliedPlan, Session
@@ -28,6 +29,7 @@ from smemreuse.tvm.visitor import read_function, read_module
 __all__ = [
     "PIPELINE",
     "AppliedPlan",
+    "LeftToStock",
     "MergeSharedMemoryAllocations",
     "Session",
     "merge",
@@ -61,7 +63,8 @@ def merge(
     """Plans shared memory with smemreuse in what this thread compiles with TVM's pipelines.
 
     The yielded session lists the plans. `unchecked=True` applies the policy's plan whatever the
-    checker says, to see what it would do. Raises `PlanError` as the pass does.
+    checker says, to see what it would do. A function that smemreuse fails on is merged by TVM's own
+    pass, with a warning; the session lists it in `left`. Raises `PlanError` as the pass does.
     """
     options = checked_options(policy, packer, objective)
     with activated(Session(**options, unchecked=unchecked)) as session:

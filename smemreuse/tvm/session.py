@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 
 from smemreuse.analysis.barriers import barriers_needed
+from smemreuse.fallback import LeftToStock, left_to_stock, require_sizes
 from smemreuse.judging import judge_with_barriers
 from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.model.sequence import Plan
@@ -35,29 +36,30 @@ class AppliedPlan:
 
 @dataclass
 class Session:
-    """How shared memory is planned, and the plans applied so far."""
+    """How shared memory is planned, and the plans applied so far.
+
+    `left` are the functions that TVM's own pass has merged instead: those with volatile buffers,
+    and, with a warning, those on which ours failed.
+    """
 
     policy: str = "dataflow"
     packer: str = "best"
     objective: str = "occupancy"
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
+    left: list[LeftToStock] = field(default_factory=list)
 
     def lowering_pass(self) -> Any:
-        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`.
-
-        Functions with volatile buffers are left to TVM's own pass: a view into the arena would not
-        carry that on, and TVM puts it into each access.
-        """
+        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`."""
 
         def transform(mod: Any, ctx: Any) -> Any:
             for var, func in list(mod.functions.items()):
                 if not isinstance(func, tvm.tirx.PrimFunc):
                     continue
-                if has_volatile_buffers(func):
+                merged = self._merged_or_left(str(var.name_hint), func)
+                if isinstance(merged, LeftToStock):
+                    self.left.append(merged)
                     merged = _stock_pass()(tvm.IRModule({var: func}))[var]
-                else:
-                    merged = self._merge(str(var.name_hint), func)
                 if merged is not func:
                     mod.update_func(var, merged)
             return mod
@@ -66,6 +68,18 @@ class Session:
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
 
+    def _merged_or_left(self, name: str, func: Any) -> Any:
+        """The function merged, or `LeftToStock`.
+
+        A view into the arena does not carry `volatile` on, which TVM puts into each access.
+        """
+        if has_volatile_buffers(func):
+            return LeftToStock(name, "it has volatile buffers")
+        try:
+            return self._merge(name, func)
+        except Exception as error:  # whatever it is, TVM compiles the kernel without us
+            return left_to_stock(name, error)
+
     def _merge(self, name: str, func: Any) -> Any:
         """The function under the tightest plans that hold on the merged IR (rule 6)."""
         visitor = TvmVisitor()
@@ -73,6 +87,7 @@ class Session:
         wanted = [_scopes(kernel) for kernel in kernels]
         if not any(wanted):
             return func
+        require_sizes(kernels, wanted)
         rejected: dict[tuple[int, str], list[tuple[Plan, Verdict]]] = {}
         options = checked_options(self.policy, self.packer, self.objective)
         for proposed in proposals(kernels, wanted, options):

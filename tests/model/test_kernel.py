@@ -7,6 +7,7 @@ import pytest
 from smemreuse.errors import InputError
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, format_expr, walk
 from smemreuse.model.kernel import (
+    UNKNOWN_SIZE,
     Allocate,
     Assert,
     Attr,
@@ -71,7 +72,6 @@ def test_an_unknown_element_type_is_refused(dtype: str) -> None:
     ("dtype", "shape", "size"),
     [
         ("float16", (), 2),
-        ("float16", (0,), 0),
         ("float16", (3, 5), 30),
         ("float4_e2m1fn", (7,), 4),
         ("int4", (1, 1), 1),
@@ -82,6 +82,13 @@ def test_an_unknown_element_type_is_refused(dtype: str) -> None:
 def test_the_size_counts_whole_bytes(dtype: str, shape: tuple[int, ...], size: int) -> None:
     assert buffer("As", dtype, *shape).size == size
     assert buffer("As", dtype, *shape).size_expr == Const(size)
+
+
+def test_an_allocation_of_nothing_does_not_say_how_much_it_is_for() -> None:
+    """Its views tell, or nobody does (rule 9); a view of no elements has no bytes."""
+    pool = buffer("pool", "uint8", 0)
+    assert (pool.size, pool.size_expr) == (None, UNKNOWN_SIZE)
+    assert Buffer("v", "float16", (Const(0),), "shared", pool).size == 0
 
 
 def test_a_buffer_beyond_what_an_address_can_name_is_refused() -> None:

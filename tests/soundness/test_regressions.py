@@ -529,6 +529,31 @@ def test_a_function_that_is_not_read_may_go_on_behind_its_call(used: Call, is_ov
     assert (judge(kernel, together).verdict == SOUND) == is_over
 
 
+def _pool(elements: int) -> tuple[Kernel, Buffer]:
+    """A pool, a view of it that is larger, and B, which lives together with that."""
+    pool = shared("pool", elements)
+    view = Buffer("X", "int32", (Const(32),), SCOPE, pool)
+    body = (Declare(view), store(view, TX, 1), *SCRATCH, output(load(view, TX)))
+    return build(*body, buffers=(pool, B)), pool
+
+
+def test_an_allocation_without_a_size_lies_behind_all_others() -> None:
+    """Rule 9: `SMEMPool` allocates no bytes and has views of any number of them."""
+    kernel, pool = _pool(0)
+    plan = plan_kernel(kernel, SCOPE)
+    assert plan.offsets == {B: 0}
+    assert plan.symbolic_offsets == {pool: Const(128)}
+    assert plan.arena_expr is not None
+    together = replace(plan, offsets={pool: 0, B: 0}, symbolic_offsets={})
+    assert judge(kernel, together).verdict == UNSOUND
+
+
+def test_a_view_larger_than_its_allocation_proves_nothing() -> None:
+    kernel, pool = _pool(16)
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={pool: 0, B: 64}, arena_bytes=192)
+    assert judge(kernel, plan).uncovered == ("X, a view of pool, is larger than that",)
+
+
 def test_an_arm_that_nobody_takes_does_not_crash() -> None:
     dead = If(call("lt", TX, 16), (USE,))
     kernel = _kernel(FILL, If(call("lt", TX, 32), (USE,), (dead, USE)), *SCRATCH)

@@ -167,3 +167,24 @@ def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
         session._lowering.unmerged.append(left)
         tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
     assert session.kernels == []
+
+
+@pytest.mark.parametrize("where", ["proposals", "verdicts"])
+def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In planning, or when the plan is looked at again on the IR that has its barriers."""
+
+    def fail(*_: object) -> None:
+        raise OverflowError("too large")
+
+    before = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
+    monkeypatch.setattr(f"smemreuse.tilelang.session.{where}", fail)
+    with (
+        pytest.warns(RuntimeWarning, match="own merge: OverflowError: too large"),
+        smemreuse.tilelang.merge() as session,
+    ):
+        after = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
+    assert after == before
+    assert [left.reason for left in session.left] == ["OverflowError: too large"]
+    assert (session.plans, session.kernels) == ([], [])

@@ -159,16 +159,51 @@ def test_volatile_buffers_are_left_to_the_stock_pass() -> None:
     with smemreuse.tvm.merge() as session:
         source = cuda_source(_compile(mod))
     assert session.plans == []
+    assert [left.reason for left in session.left] == ["it has volatile buffers"]
     assert source == cuda_source(_compile(mod))
     assert "volatile float*" in source
 
 
-def test_a_symbolic_size_shares_nothing() -> None:
+def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import smemreuse.tvm
+    from fixtures.tvm.lowering import cuda_source
+
+    def fail(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("smemreuse.tvm.session.proposals", fail)
+    with (
+        pytest.warns(RuntimeWarning, match="leaves main to the compiler's own merge: Recursion"),
+        smemreuse.tvm.merge() as session,
+    ):
+        source = cuda_source(_compile(carried_module()))
+    assert [left.function for left in session.left] == ["main"]
+    assert source == cuda_source(_compile(carried_module()))
+
+
+@pytest.mark.parametrize("elements", [0, 64])
+def test_views_larger_than_what_they_show_are_left_to_the_stock_pass(elements: int) -> None:
+    """An `SMEMPool` allocates nothing: it lies behind everything there, and its views follow."""
+    import smemreuse.tvm
+    from fixtures.tvm.lowering import cuda_source
+
+    mod = pool_module(elements)
+    with pytest.warns(RuntimeWarning, match="pool"), smemreuse.tvm.merge() as session:
+        source = cuda_source(_compile(mod))
+    assert session.plans == []
+    assert [left.function for left in session.left] == ["main"]
+    assert source == cuda_source(_compile(mod))
+
+
+@pytest.mark.parametrize("is_power", [False, True])
+def test_a_symbolic_size_shares_nothing(is_power: bool) -> None:
     import smemreuse.tvm
     from fixtures.tvm.lowering import cuda_source
 
     with smemreuse.tvm.merge() as session:
-        source = cuda_source(_compile(symbolic_module()))
+        source = cuda_source(_compile(symbolic_module(is_power)))
     (applied,) = session.plans
     assert len(applied.plan.symbolic_offsets) == 1
     assert applied.verdict.sound
@@ -220,7 +255,26 @@ def carried_module(annotations: dict[str, bool] | None = None, elements: int = 1
     return tvm.IRModule({"main": main})
 
 
-def symbolic_module() -> Any:
+def pool_module(elements: int) -> Any:
+    """X is a view of a pool that has fewer bytes, and lives together with Y."""
+    import tvm
+    from tvm.script import tirx as T
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 128)
+        pool = T.alloc_buffer((elements,), "uint8", scope="shared.dyn")
+        X = T.decl_buffer((128,), "float32", data=pool.data, scope="shared.dyn")
+        Y = T.alloc_buffer((128,), "float32", scope="shared.dyn")
+        X[tx] = A[tx]
+        Y[tx] = A[127 - tx]
+        B[tx] = X[127 - tx] + Y[127 - tx]
+
+    return tvm.IRModule({"main": main})
+
+
+def symbolic_module(is_power: bool) -> Any:
+    """A buffer of n elements, or of 2^n."""
     import tvm
     from tvm.script import tirx as T
 
@@ -230,7 +284,7 @@ def symbolic_module() -> Any:
         A = T.match_buffer(a, (n,), "float32")
         tx = T.launch_thread("threadIdx.x", 128)
         X = T.alloc_buffer((128,), "float32", scope="shared.dyn")
-        S = T.alloc_buffer((n,), "float32", scope="shared.dyn")
+        S = T.alloc_buffer((T.shift_left(1, n) if is_power else n,), scope="shared.dyn")
         X[tx] = A[tx]
         B[tx] = X[127 - tx]
         S[tx] = B[tx]
