@@ -19,7 +19,7 @@ from smemreuse.model.blocks import DYNAMIC_SCOPE
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import PlanOptions, acceptable, checked_options, proposals
+from smemreuse.planning import PlanOptions, acceptable, checked_options, proposals, settled
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -129,7 +129,8 @@ class Session:
             return func
         objective = self.objective if may_reuse else "none"
         options = checked_options(self.policy, self.packer, objective)
-        merged = _Merged(func, visitor, kernels, proposals(kernels, wanted, options), stock)
+        proposed = proposals(kernels, wanted, options, stock)
+        merged = _Merged(func, visitor, kernels, proposed, stock)
         self._lowering.merged[name] = merged
         return merged.next_merge()
 
@@ -155,7 +156,8 @@ class Session:
                 found = verdicts(name, func, merged.visitor, merged.plans)
             if rejected and rejected[0]:
                 mod.update_func(var, func)
-            rows = zip(merged.owners, merged.flat, found, rejected, strict=True)
+            plans = map(settled, merged.flat, found)
+            rows = zip(merged.owners, plans, found, rejected, strict=True)
             applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
             self.plans += applied
             for kernel in merged.kernels:
