@@ -115,43 +115,107 @@ def checked_options(policy: str, packer: str, objective: str) -> PlanOptions:
 
 
 def acceptable(plan: Plan, verdict: Verdict) -> bool:
-    """Whether a plan may be applied: it is proved, or keeps the compiler's sharing (`KEPT`)."""
+    """Whether a plan may be applied: it is proved, keeps the compiler's sharing (`KEPT`), or shares
+    nothing, which is the kernel as it was."""
     if any(note.startswith(FAILS) for note in plan.notes):
         return False  # it may leave out a buffer that is used
     if verdict.verdict == UNPROVED:
-        return KEPT in plan.notes or plan.objective == "none"
+        return KEPT in plan.notes or not plan.sharing_pairs()
     return verdict.sound
 
 
-def attempts(policy: str, packer: str, objective: str) -> Iterator[Attempt]:
-    """Arguments of `plan_kernel` to try until a plan is acceptable: the wanted ones, then more
-    and more cautious ones; the last shares nothing and always holds."""
+def settled(plan: Plan, verdict: Verdict) -> Plan:
+    """An acceptable plan as it is reported: without `KEPT` where it was proved after all."""
+    if verdict.sound and KEPT in plan.notes:
+        return replace(plan, notes=tuple(note for note in plan.notes if note != KEPT))
+    return plan
+
+
+def stock_options(kernel: Kernel) -> PlanOptions:
+    """Arguments of `plan_kernel` that give the plan of the default merge of a kernel's compiler."""
+    packer = "tvm" if kernel.dialect == "tvm" else "tilelang"
+    return {"policy": "outer", "packer": packer, "objective": "bytes"}
+
+
+def attempts(options: PlanOptions, stock: PlanOptions) -> Iterator[Attempt]:
+    """Arguments of `plan_kernel` to try: the wanted ones, more cautious ones, those of the smallest
+    arenas, the compiler's own layout; the last shares nothing and always holds."""
+    policy, packer, objective = options["policy"], options["packer"], options["objective"]
     if objective != "none":
-        for each in dict.fromkeys((policy, "dataflow", "outer")):
-            yield {"policy": each, "packer": packer, "objective": objective}
-            if each == "dataflow":
-                yield {"policy": each, "packer": packer, "objective": objective, "cautious": True}
+        for aim in dict.fromkeys((objective, "bytes")):
+            for each in dict.fromkeys((policy, "dataflow", "outer")):
+                yield {"policy": each, "packer": packer, "objective": aim}
+                if each == "dataflow":
+                    yield {"policy": each, "packer": packer, "objective": aim, "cautious": True}
+        yield {"policy": stock["policy"], "packer": stock["packer"], "objective": "bytes"}
     yield {"policy": policy, "packer": packer, "objective": "none"}
 
 
 def proposals(
-    kernels: Sequence[Kernel], scopes: Sequence[Sequence[str]], options: PlanOptions
+    kernels: Sequence[Kernel],
+    scopes: Sequence[Sequence[str]],
+    options: PlanOptions,
+    stock: PlanOptions,
+    arch: Architecture | None = None,
 ) -> Iterator[list[list[Plan]]]:
-    """A plan for each scope of each kernel, under one of `attempts` after the other.
+    """A plan for each scope of each kernel: the wanted ones, then those of the other `attempts`.
 
-    What was proposed before is not proposed again, except that the last, without sharing, comes
-    in any case.
+    Those come with the most blocks on an SM first, or for objective `bytes` with the fewest bytes,
+    so that no kernel loses to a rejected plan more than can be helped. What was proposed before on
+    the same terms is not proposed again, except that the last, without sharing, comes in any case.
     """
-    before: list[list[Mapping[Buffer, int]]] = []
-    for attempt in attempts(**options):
-        plans = [
-            [plan_kernel(kernel, scope, **attempt) for scope in wanted]
+
+    def planned(attempt: Attempt) -> list[list[Plan]]:
+        return [
+            [_proposed(kernel, scope, attempt, arch) for scope in wanted]
             for kernel, wanted in zip(kernels, scopes, strict=True)
         ]
-        layouts = [plan.offsets for launch in plans for plan in launch]
-        if layouts not in before or attempt["objective"] == "none":
-            before.append(layouts)
+
+    def cost(plans: Sequence[Sequence[Plan]]) -> tuple[int, int]:
+        if options["objective"] == "bytes":
+            return 0, sum(plan.arena_bytes for launch in plans for plan in launch)
+        pairs = zip(kernels, plans, strict=True)
+        blocks = [_resident_blocks(kernel, launch, arch) or 0 for kernel, launch in pairs]
+        return -min(blocks), -sum(blocks)
+
+    first, *others = attempts(options, stock)
+    wanted = planned(first)
+    yield wanted
+    before = [_terms(wanted)]
+    rest = sorted(map(planned, others), key=cost)
+    for plans in rest:
+        terms = _terms(plans)
+        if terms not in before or plans is rest[-1]:
+            before.append(terms)
             yield plans
+
+
+def _proposed(kernel: Kernel, scope: str, attempt: Attempt, arch: Architecture | None) -> Plan:
+    """The plan of one attempt; TileLang's own layout is `KEPT` where mbarriers may be to blame."""
+    plan = plan_kernel(kernel, scope, **attempt, arch=arch)
+    made = PlanOptions(policy=plan.policy, packer=plan.packer, objective=plan.objective)
+    # Apache TVM's own merge is wrong in too many kernels to be kept on trust.
+    is_stock = kernel.dialect != "tvm" and made == stock_options(kernel)
+    if is_stock and _uses_mbarriers(kernel) and plan.sharing_pairs():
+        return replace(plan, notes=(*plan.notes, KEPT))
+    return plan
+
+
+def _terms(plans: Sequence[Sequence[Plan]]) -> list[tuple[Mapping[Buffer, int], bool]]:
+    """Layouts, and whether they may be applied unproved."""
+    return [(plan.offsets, KEPT in plan.notes) for launch in plans for plan in launch]
+
+
+def _resident_blocks(
+    kernel: Kernel, plans: Iterable[Plan], arch: Architecture | None
+) -> int | None:
+    """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run.
+
+    A number of threads that is not known is taken for the smallest, under which shared memory
+    alone sets the limit.
+    """
+    arch = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    return block_memory(kernel, plans).blocks(arch, threads_of(kernel) or WARP)
 
 
 class _Planner:
@@ -222,7 +286,7 @@ class _Planner:
         if plan.arena_bytes > floor:
             traced = self._from(dataflow(self._kernel, self._scope, ordered_by_trace=True))
             plan = self._if_proved(traced, plan)
-        if self._objective == "bytes" or self._resident_blocks(plan) == 0:
+        if self._objective == "bytes" or _resident_blocks(self._kernel, [plan], self._arch) == 0:
             plan = self._if_proved(self.attributed("inner"), plan)
         return plan
 
@@ -231,22 +295,13 @@ class _Planner:
             return replace(tighter, policy="dataflow", notes=(TRACED,))
         return plan
 
-    def _resident_blocks(self, plan: Plan) -> int | None:
-        """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run.
-
-        A number of threads that is not known is taken for the smallest, under which shared memory
-        alone sets the limit.
-        """
-        threads = threads_of(self._kernel) or WARP
-        return block_memory(self._kernel, [plan]).blocks(self._arch, threads)
-
     def for_occupancy(self, smallest: Plan) -> Plan:
         """The plan with the least sharing that keeps as many blocks on an SM as the smallest does.
 
         Every shared pair costs barriers, and those stop the prefetch of the next tile; so bytes are
         only shared where that lets the kernel fit or adds a resident block.
         """
-        blocks = self._resident_blocks(smallest)
+        blocks = _resident_blocks(self._kernel, [smallest], self._arch)
         if blocks is None:
             return smallest  # nobody knows how many fit
         if blocks == 0:

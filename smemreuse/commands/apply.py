@@ -19,7 +19,7 @@ from smemreuse.judging import judge
 from smemreuse.model.architectures import Architecture
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
-from smemreuse.planning import acceptable, attempts, plan_kernel
+from smemreuse.planning import PlanOptions, acceptable, proposals, stock_options
 from smemreuse.report.verdicts import first_finding
 
 
@@ -44,10 +44,11 @@ def apply(
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
 
+    options = PlanOptions(policy=policy, packer=packer, objective=objective)
+
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the next more cautious one that may."""
-        for wanted in attempts(policy, packer, objective):
-            plan = plan_kernel(kernel, scope, **wanted, arch=arch)
+        for ((plan,),) in proposals([kernel], [[scope]], options, stock_options(kernel), arch):
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break

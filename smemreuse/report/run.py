@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.judging import judge
 from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
@@ -62,8 +61,8 @@ def run_kernel(lowered: LoweredKernel) -> RunKernel:
     """Explains the plans of one kernel."""
     plans = []
     for applied in lowered.plans:
-        stock = lowered.stock_plan(applied.plan.scope)
-        verdict = judge(lowered.kernel, stock)
+        scope = applied.plan.scope
+        stock, verdict = lowered.stock_plan(scope), lowered.stock_verdict(scope)
         plans.append(RunPlan(applied, sharing_of(applied), stock, verdict))
     return RunKernel(lowered, lowered.footprint(), tuple(plans))
 
@@ -204,21 +203,34 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
             yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")
         if len(sharing.refused) > MAX_REFUSED:
             yield Text(f"{where}: ... and {len(sharing.refused) - MAX_REFUSED} more pairs refused")
-        for line in _unneeded(applied.plan, sharing.unneeded):
+        for line in _unneeded(applied, sharing.unneeded):
             yield Text(f"{where}: {line}")
 
 
-def _unneeded(plan: Plan, found: Sequence[Explanation]) -> Iterator[str]:
+def _unneeded(applied: AppliedPlan, found: Sequence[Explanation]) -> Iterator[str]:
     """Why pairs do not share that could: those with a cause in common on one line."""
     by_cause: dict[str, list[str]] = {}
     for one in found:
-        by_cause.setdefault(_why_unneeded(plan, one), []).append("+".join(one.names))
+        by_cause.setdefault(_why_unneeded(applied, one), []).append("+".join(one.names))
     for cause, pairs in by_cause.items():
         more = f" and {len(pairs) - MAX_REFUSED} more" if len(pairs) > MAX_REFUSED else ""
         yield f"{', '.join(pairs[:MAX_REFUSED])}{more} could share; {cause}"
 
 
-def _why_unneeded(plan: Plan, found: Explanation) -> str:
+def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
+    """The objective is to blame only for what was planned with nothing else in the way."""
+    plan = applied.plan
+    if applied.rejected:
+        return "the tighter plan was not proved"
+    if plan.objective == "none":
+        return "nothing is reused: it is switched off"
+    adds = " that adds a resident block" if plan.objective == "occupancy" else ""
+    if plan.policy == "outer" and found.outer:
+        return "policy outer keeps them apart"
+    if plan.policy != "dataflow":
+        return f"policy {plan.policy} found no place{adds}"
+    if plan.packer != "best":
+        return f"packer {plan.packer} found no place{adds}"
     if plan.objective == "occupancy" and found.settled and TRACED not in plan.notes:
         return (
             "the kernel's concurrent arms would have to wait for each other, which objective "
@@ -227,5 +239,4 @@ def _why_unneeded(plan: Plan, found: Explanation) -> str:
     return {
         "occupancy": "sharing them adds no resident block",
         "bytes": "the arena is no smaller with them",
-        "none": "nothing is reused: it is switched off, or no tighter plan could be proved",
     }[plan.objective]

@@ -14,7 +14,13 @@ from smemreuse.judging import judge_with_barriers
 from smemreuse.model.kernel import SHARED_SCOPES, Kernel, Stmt
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import acceptable, checked_options, proposals
+from smemreuse.planning import (
+    acceptable,
+    checked_options,
+    proposals,
+    settled,
+    stock_options,
+)
 from smemreuse.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.tvm.visitor import TvmVisitor
 
@@ -90,7 +96,7 @@ class Session:
         require_sizes(kernels, wanted)
         rejected: dict[tuple[int, str], list[tuple[Plan, Verdict]]] = {}
         options = checked_options(self.policy, self.packer, self.objective)
-        for proposed in proposals(kernels, wanted, options):
+        for proposed in proposals(kernels, wanted, options, stock_options(kernels[0])):
             plans = [[plan for plan in launch if _is_worthwhile(plan)] for launch in proposed]
             barriers = [_barriers(*pair) for pair in zip(kernels, plans, strict=True)]
             merged = apply_plans(func, visitor, plans, set().union(*barriers))
@@ -105,7 +111,8 @@ class Session:
         for number, plan, verdict in zip(launches, flat, verdicts, strict=True):
             earlier = tuple(rejected.get((number, plan.scope), ()))
             added = len(barriers[number])
-            self.plans.append(AppliedPlan(kernels[number], plan, verdict, added, earlier))
+            applied = settled(plan, verdict)
+            self.plans.append(AppliedPlan(kernels[number], applied, verdict, added, earlier))
         return merged if flat else func
 
 

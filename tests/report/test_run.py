@@ -17,6 +17,7 @@ from smemreuse.model.architectures import ARCHITECTURES
 from smemreuse.model.blocks import STATIC_LIMIT
 from smemreuse.model.expr import Const
 from smemreuse.model.kernel import Attr, Kernel, walk_statements
+from smemreuse.model.verdict import Verdict
 from smemreuse.planning import checked_options, plan_kernel
 from smemreuse.report.run import MAX_REFUSED, run_entry, run_kernel, run_lines, run_table
 from tests.conftest import DUMPS
@@ -216,6 +217,37 @@ def test_what_could_share_and_does_not_is_told_with_its_cause() -> None:
     assert not [line for line in lines(of_dump(name, "bytes")) if "could share" in line]
     (plain,) = (one for one in lines(of_dump("block_branches.sm_80")) if "could share" in one)
     assert plain.endswith("sharing them adds no resident block")
+
+
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        ({"policy": "outer"}, "policy outer keeps them apart"),
+        ({"policy": "outer", "objective": "bytes"}, "policy outer keeps them apart"),
+        ({"packer": "tilelang", "objective": "bytes"}, "packer tilelang found no place"),
+        ({"packer": "tilelang"}, "packer tilelang found no place that adds a resident block"),
+        ({"objective": "none"}, "nothing is reused: it is switched off"),
+    ],
+)
+def test_the_objective_is_not_blamed_for_other_choices(options: dict[str, str], cause: str) -> None:
+    kernel = of_dump("batched_gemm.sm_90a")
+    (applied,) = kernel.plans
+    offsets = {one: number * 2**20 for number, one in enumerate(applied.plan.offsets)}
+    made: Any = {"objective": "occupancy", **options, "offsets": offsets}
+    apart = replace(applied.plan, **made)
+    each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, plan=apart),))
+    told = [one for one in lines(each) if "could share" in one]
+    assert told
+    assert all(one.endswith(f"could share; {cause}") for one in told)
+
+
+def test_after_a_rejection_that_is_the_cause() -> None:
+    kernel = of_dump("batched_gemm.sm_90a")
+    (applied,) = kernel.plans
+    rejected = ((applied.plan, Verdict("unproved", uncovered=("?",))),)
+    each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, rejected=rejected),))
+    (told,) = (one for one in lines(each) if "could share" in one)
+    assert told.endswith("could share; the tighter plan was not proved")
 
 
 def test_table_shows_what_is_known() -> None:
