@@ -16,9 +16,9 @@ from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNSOUND, Verdict
 from smemreuse.planning import TRACED
+from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.tables import new_table
 from smemreuse.report.verdicts import first_finding, verdict_data, verdict_text
 from smemreuse.report.view import judged_plans, kernel_view
 
@@ -155,17 +155,17 @@ def _reasons(found: Explanation) -> list[str]:
 
 def run_table(out: Console, kernels: Sequence[RunKernel]) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
-    table = new_table(
+    table = FittingTable(
         out,
         "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
-        ("kernel", "left"),
-        ("arch", "left"),
-        ("before", "right"),
-        ("after", "right"),
-        ("limit", "right"),
-        ("blocks per SM", "right"),
-        ("verdict", "left"),
-        ("sharing bytes", "left"),
+        ("kernel", TEXT),
+        ("arch", WORD),
+        ("before", NUMBER),
+        ("after", NUMBER),
+        ("limit", NUMBER),
+        ("blocks per SM", NUMBER),
+        ("verdict", WORD),
+        ("sharing bytes", TEXT),
     )
     for kernel in kernels:
         took = kernel.footprint
