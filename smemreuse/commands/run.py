@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -34,11 +35,15 @@ from smemreuse.report.run import (
     run_views,
 )
 from smemreuse.report.tables import console
+from smemreuse.report.titles import numbered
 
 INTERRUPTED = 130
 """The exit code that shells give a program ended by SIGINT."""
 
-NOTHING_COMPILED = "no kernel was compiled: the script, in this process, came to none for CUDA"
+NOTHING_COMPILED = (
+    "no kernel was compiled for CUDA in the script's own process; those of child processes are not "
+    "seen"
+)
 RELOADED = (
     "from TileLang's cache, planned when they were compiled and not lowered again: {}; "
     "TILELANG_DISABLE_CACHE=1 lowers them anew"
@@ -91,14 +96,16 @@ def run(
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
 
     with merge(policy, packer=packer, objective=objective) as session:
-        exit_code = execute(script, args)
-    kernels = [run_kernel(lowered) for lowered in track(session.kernels, "explaining")]
+        end = execute(script, args)
+    names = numbered([lowered.kernel.name for lowered in session.kernels])
+    lowered = track([*zip(session.kernels, names, strict=True)], "explaining")
+    kernels = [run_kernel(*each) for each in lowered]
     if json_file is None:
         with written_to_stdout():
-            _print_summary(kernels)
+            _print_summary(kernels, objective)
     else:
         entries = [run_entry(script, kernel) for kernel in kernels]
-        more = {"script": script, "args": [*args], "exit_code": exit_code}
+        more = {"script": script, "args": [*args], "exit_code": end.exit_code}
         document = json_text("run", entries, **more, reloaded=session.reloaded)
         write_output(json_file, document.encode(), force)
     if report_file is not None:
@@ -108,9 +115,9 @@ def run(
         write_output(report_file, page.encode(), force)
     if session.reloaded:
         click.echo(f"smemreuse: {RELOADED.format(', '.join(session.reloaded))}", err=True)
-    elif not session.kernels:
+    elif not session.kernels and not end.uncaught:
         click.echo(f"smemreuse: {NOTHING_COMPILED}", err=True)
-    sys.exit(exit_code)
+    sys.exit(end.exit_code)
 
 
 def _check_script(script: str) -> None:
@@ -130,8 +137,16 @@ def _checked_output(file: str | None, force: bool) -> str | None:
     return file if file in (None, "-") else str(Path(str(file)).absolute())
 
 
-def execute(script: str, args: Sequence[str]) -> int:
-    """Runs the script as `__main__` and gives its exit code; an uncaught exception is printed."""
+@dataclass(frozen=True)
+class End:
+    """How a script ended: its exit code, and whether that is of an exception that it let pass."""
+
+    exit_code: int
+    uncaught: bool = False
+
+
+def execute(script: str, args: Sequence[str]) -> End:
+    """Runs the script as `__main__`; an uncaught exception is printed."""
     path = str(Path(script).absolute())  # as `__file__` has it; symbolic links stay
     sys.argv = [script, *args]
     if not getattr(sys.flags, "safe_path", False):  # under `python -P`, it is no script's folder
@@ -141,11 +156,12 @@ def execute(script: str, args: Sequence[str]) -> int:
         try:
             _run_as_main(path)
         except SystemExit as end:
-            return _exit_code(end.code)
+            return End(_exit_code(end.code))
         except BaseException as error:
             _print_uncaught(error, path)
-            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    return 0
+            exit_code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            return End(exit_code, uncaught=True)
+    return End(0)
 
 
 def _run_as_main(path: str) -> None:
@@ -178,10 +194,10 @@ def _print_uncaught(error: BaseException, path: str) -> None:
     sys.excepthook(type(error), error.with_traceback(frames), frames)
 
 
-def _print_summary(kernels: Sequence[RunKernel]) -> None:
+def _print_summary(kernels: Sequence[RunKernel], objective: str) -> None:
     if not kernels:
         return
     out = console()
-    out.print(run_table(out, kernels))
+    out.print(run_table(out, kernels, objective))
     for line in (line for kernel in kernels for line in run_lines(kernel)):
         out.print(line, soft_wrap=True)
