@@ -5,7 +5,7 @@ Where that is not enough, headings are stacked, and in the end each row is a par
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -20,6 +20,7 @@ _LEAST = {NAME: 24, TEXT: 12}
 """Characters that a column has at least, if it has use for as many."""
 
 _ENDLESS = 100_000
+_GAP = "  "
 
 
 class FittingTable(Table):
@@ -67,9 +68,9 @@ class FittingTable(Table):
         else:
             if self.title is not None:
                 yield self.title
-            yield from self._paragraphs()
+            yield from self._paragraphs(console.width)
 
-    def _paragraphs(self) -> Iterator[RenderableType]:
+    def _paragraphs(self, width: int) -> Iterator[RenderableType]:
         """The first cell of each row, then the others with their headings."""
         headings = [" ".join(str(column.header).split()) for column in self.columns[1:]]
         for first, *rest in zip(*(column.cells for column in self.columns), strict=True):
@@ -80,7 +81,18 @@ class FittingTable(Table):
                 if isinstance(cell, Text) and cell
             )
             yield first
-            yield Text("  ").append_text(Text(", ").join(cells))
+            yield from (Text("  ").append_text(line) for line in packed(cells, width - 2))
+
+
+def packed(cells: Iterable[Text], width: int) -> list[Text]:
+    """Lines of `width` characters with as many cells on each as there is room for."""
+    lines: list[Text] = []
+    for cell in cells:
+        if lines and len(lines[-1]) + len(_GAP) + len(cell) <= width:
+            lines[-1].append(_GAP).append_text(cell)
+        else:
+            lines.append(cell.copy())
+    return lines
 
 
 def _longest(out: Console, column: Column) -> int:
