@@ -16,6 +16,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+# Output is as wide as it is when piped, whatever the terminal that the tests run in.
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).parent.parent
 DUMPS = ROOT / "fixtures" / "dumps"
 GOLDEN = Path(__file__).parent / "golden"

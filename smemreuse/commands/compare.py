@@ -23,6 +23,7 @@ from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.timeline import Timeline
+from smemreuse.report.titles import titles
 from smemreuse.report.verdicts import verdict_data
 from smemreuse.report.view import Judged, judged_plans, side_by_side
 
@@ -63,11 +64,13 @@ def _emit_tables(rows: Sequence[Row]) -> None:
         sized = [(each, side_by_side(each).arena_bytes, judged) for each, judged in shown]
         emit_tables([compare_table(out, sized)])
     emit_tables(no_buffers(subject) for subject, _ in rows if not subject.has_buffers)
-    for subject, judged in shown if len(shown) <= MOST_MAPS else []:
-        if judged[0][0].offsets:
-            timeline = Timeline(subject.kernel, subject.scope)
-            title = Text(f"{subject.kernel.name} ({subject.scope})")
-            emit_tables([title, drawn_plans(out, [plan for plan, _ in judged], timeline)])
+    if len(shown) > MOST_MAPS:
+        return
+    drawn = [(subject, judged) for subject, judged in shown if judged[0][0].offsets]
+    named = titles([(one.file, one.kernel.name, one.scope) for one, _ in drawn])
+    for (subject, judged), title in zip(drawn, named, strict=True):
+        timeline = Timeline(subject.kernel, subject.scope)
+        emit_tables([Text(title), drawn_plans(out, [plan for plan, _ in judged], timeline)])
 
 
 def _entry(subject: Subject, judged: Sequence[Judged]) -> Data:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import io
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import contextmanager, redirect_stdout
-from importlib.machinery import SourceFileLoader
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType, TracebackType
 
 import click
 
@@ -24,6 +18,7 @@ from smemreuse.commands.common import (
     runtime_objective_option,
     write_output,
 )
+from smemreuse.commands.script import execute
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, SmemReuseError, printable
 from smemreuse.lowered import LoweredKernel
@@ -39,11 +34,12 @@ from smemreuse.report.run import (
     run_views,
 )
 from smemreuse.report.tables import console
+from smemreuse.report.titles import numbered
 
-INTERRUPTED = 130
-"""The exit code that shells give a program ended by SIGINT."""
-
-NOTHING_COMPILED = "no kernel was compiled: the script, in this process, came to none for CUDA"
+NOTHING_COMPILED = (
+    "no kernel was compiled for CUDA in the script's own process; those of child processes are not "
+    "seen"
+)
 RELOADED = "from TileLang's cache, and lowered once more to tell of them: {}"
 NO_REPORT = "no report was written: there is no kernel with shared memory"
 
@@ -96,15 +92,15 @@ def run(
     from smemreuse.tilelang.estimate import lower_again
 
     with merge(policy, packer=packer, objective=objective) as session:
-        exit_code = execute(script, args)
+        end = execute(script, args)
     reloaded = session.reloaded
     kernels = _explained([*session.kernels, *lower_again(session)])
     if json_file is None:
         with written_to_stdout():
-            _print_summary(kernels)
+            _print_summary(kernels, objective)
     else:
         entries = [run_entry(script, kernel) for kernel in kernels]
-        more = {"script": script, "args": [*args], "exit_code": exit_code}
+        more = {"script": script, "args": [*args], "exit_code": end.exit_code}
         document = json_text("run", entries, **more, reloaded=reloaded)
         write_output(json_file, document.encode(), force)
     if report_file is not None:
@@ -112,9 +108,9 @@ def run(
         _write_report(report_file, script, views, force)
     if reloaded:
         _say(RELOADED.format(", ".join(dict.fromkeys(reloaded))))
-    elif not kernels:
+    elif not kernels and not end.uncaught:
         _say(NOTHING_COMPILED)
-    sys.exit(exit_code)
+    sys.exit(end.exit_code)
 
 
 def _say(line: str) -> None:
@@ -132,21 +128,21 @@ def _saying(what: str) -> Iterator[None]:
 
 def _explained(lowered: Sequence[LoweredKernel]) -> list[RunKernel]:
     """Each kernel, explained; one for which that fails, with its bytes alone."""
+    titles = numbered([kernel.kernel.name for kernel in lowered])
     told: list[RunKernel] = []
-    for kernel in track(lowered, "explaining"):
-        name = kernel.kernel.name
-        with _saying(f"{name} is not explained"):
-            told.append(run_kernel(kernel))
+    for kernel, title in track([*zip(lowered, titles, strict=True)], "explaining"):
+        with _saying(f"{title} is not explained"):
+            told.append(run_kernel(kernel, title))
             continue
-        with _saying(f"{name} is left out"):
-            told.append(RunKernel(kernel, kernel.footprint(), ()))
+        with _saying(f"{title} is left out"):
+            told.append(RunKernel(title, kernel, kernel.footprint(), ()))
     return told
 
 
 def _views(script: str, kernels: Sequence[RunKernel], packer: str, objective: str) -> list[Data]:
     views: list[Data] = []
     for kernel in track(kernels, "drawing"):
-        with _saying(f"{kernel.footprint.name} is not in the report"):
+        with _saying(f"{kernel.title} is not in the report"):
             views += run_views(script, kernel, packer, objective)
     return views
 
@@ -176,85 +172,10 @@ def _checked_output(file: str | None, force: bool) -> str | None:
     return file if file in (None, "-") else str(Path(str(file)).absolute())
 
 
-def execute(script: str, args: Sequence[str]) -> int:
-    """Runs the script as `__main__` and gives its exit code; an uncaught exception is printed."""
-    path = str(Path(script).absolute())  # as `__file__` has it; symbolic links stay
-    sys.argv = [script, *args]
-    if not getattr(sys.flags, "safe_path", False):  # under `python -P`, it is no script's folder
-        sys.path[0] = str(Path(script).resolve().parent)
-    known, depth = set(threading.enumerate()), sys.getrecursionlimit()
-    # The script may replace `sys.stdout`; the summary is to go where it was.
-    with redirect_stdout(sys.stdout):
-        try:
-            exit_code = _outcome(path)
-            _join_threads(known)
-        except KeyboardInterrupt:
-            exit_code = INTERRUPTED
-        finally:
-            sys.setrecursionlimit(depth)
-    return exit_code
-
-
-def _outcome(path: str) -> int:
-    try:
-        _run_as_main(path)
-    except SystemExit as end:
-        return _exit_code(end.code)
-    except BaseException as error:
-        _print_uncaught(error, path)
-        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    return 0
-
-
-def _join_threads(known: set[threading.Thread]) -> None:
-    """Waits for the script's threads, as the interpreter does before it ends."""
-    while waiting := [one for one in set(threading.enumerate()) - known if not one.daemon]:
-        _release_pools()
-        for thread in waiting:
-            thread.join()
-
-
-def _release_pools() -> None:
-    """Lets the threads of pools end that the script left open, once their work is done."""
-    for one in gc.get_objects():
-        if issubclass(type(one), Executor):
-            one.shutdown(wait=False)
-
-
-def _run_as_main(path: str) -> None:
-    """As `python PATH`. `runpy.run_path` names the package and the file of `__main__` otherwise."""
-    main = ModuleType("__main__")
-    main.__file__ = path
-    main.__loader__ = SourceFileLoader("__main__", path)
-    sys.modules["__main__"] = main
-    with io.open_code(path) as stream:
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
-    exec(code, vars(main))
-
-
-def _exit_code(code: object) -> int:
-    """As the interpreter takes `SystemExit`: None is success, and what is no number is printed."""
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code
-    print(code, file=sys.stderr)
-    return 1
-
-
-def _print_uncaught(error: BaseException, path: str) -> None:
-    """As the interpreter prints it, from the script's own frames on."""
-    frames: TracebackType | None = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != path:
-        frames = frames.tb_next
-    # Without a frame of the script it did not compile, and the error itself says where.
-    sys.excepthook(type(error), error.with_traceback(frames), frames)
-
-
-def _print_summary(kernels: Sequence[RunKernel]) -> None:
+def _print_summary(kernels: Sequence[RunKernel], objective: str) -> None:
     if not kernels:
         return
     out = console()
-    out.print(run_table(out, kernels))
+    out.print(run_table(out, kernels, objective))
     for line in (line for kernel in kernels for line in run_lines(kernel)):
         out.print(line, soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
 from rich.console import Console
@@ -15,9 +15,9 @@ from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import UNSOUND, Verdict
 from smemreuse.planning import TRACED
+from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.tables import new_table
 from smemreuse.report.verdicts import first_finding, verdict_data, verdict_text
 from smemreuse.report.view import judged_plans, kernel_view
 
@@ -50,21 +50,25 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class RunKernel:
-    """One kernel of a run, with all that is told of it: an item of `plans` for each plan."""
+    """One kernel of a run, with all that is told of it: an item of `plans` for each plan.
 
+    `title` is its name, made distinct where several kernels of the run have it.
+    """
+
+    title: str
     lowered: LoweredKernel
     footprint: KernelFootprint
     plans: tuple[RunPlan, ...]
 
 
-def run_kernel(lowered: LoweredKernel) -> RunKernel:
-    """Explains the plans of one kernel."""
+def run_kernel(lowered: LoweredKernel, title: str | None = None) -> RunKernel:
+    """Explains the plans of one kernel; `title` is by default its name."""
     plans = []
     for applied in lowered.plans:
         scope = applied.plan.scope
         stock, verdict = lowered.stock_plan(scope), lowered.stock_verdict(scope)
         plans.append(RunPlan(applied, sharing_of(applied), stock, verdict))
-    return RunKernel(lowered, lowered.footprint(), tuple(plans))
+    return RunKernel(title or lowered.kernel.name, lowered, lowered.footprint(), tuple(plans))
 
 
 def sharing_of(applied: AppliedPlan) -> Sharing:
@@ -94,19 +98,22 @@ def run_views(script: str, kernel: RunKernel, packer: str, objective: str) -> It
     """A kernel's shared scopes for the report page: beside the policies, what was applied.
 
     Where a scope was merged, there is TileLang's own plan before the policies and the plan that
-    went into the kernel behind them.
+    went into the kernel behind them. That alone was made for `objective`: among plans for the
+    fewest bytes the policies can be compared.
     """
     by_scope = {each.applied.plan.scope: each for each in kernel.plans}
     for subject in subjects(script, [kernel.lowered.kernel]):
         if not subject.has_buffers:
             continue
-        plans = judged_plans(subject, packer, objective)
+        plans = judged_plans(subject, packer, "bytes")
         merged = by_scope.get(subject.scope)
         if merged is not None:
             stock = (merged.stock, merged.stock_verdict)
-            applied = (merged.applied.plan, merged.applied.verdict)
+            note = f"applied for objective `{objective}`; the others are planned for `bytes`"
+            plan = merged.applied.plan
+            applied = (replace(plan, notes=(note, *plan.notes)), merged.applied.verdict)
             plans = {"TileLang's own": stock, **plans, "applied": applied}
-        yield kernel_view(subject, plans)
+        yield {**kernel_view(subject, plans), "name": kernel.title}
 
 
 def run_entry(script: str, kernel: RunKernel) -> Data:
@@ -151,19 +158,20 @@ def _reasons(found: Explanation) -> list[str]:
     return [first_finding(found.verdict)]
 
 
-def run_table(out: Console, kernels: Sequence[RunKernel]) -> Table:
+def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
-    table = new_table(
+    merges = f"TileLang's own merge, and smemreuse's for objective `{objective}`"
+    table = FittingTable(
         out,
-        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
-        ("kernel", "left"),
-        ("arch", "left"),
-        ("before", "right"),
-        ("after", "right"),
-        ("limit", "right"),
-        ("blocks per SM", "right"),
-        ("verdict", "left"),
-        ("sharing bytes", "left"),
+        f"Shared memory of each block, in bytes: {merges}",
+        ("kernel", TEXT),
+        ("arch", WORD),
+        ("before", NUMBER),
+        ("after", NUMBER),
+        ("limit", NUMBER),
+        ("blocks per SM", NUMBER),
+        ("verdict", WORD),
+        ("sharing bytes", TEXT),
     )
     for kernel in kernels:
         took = kernel.footprint
@@ -172,7 +180,7 @@ def run_table(out: Console, kernels: Sequence[RunKernel]) -> Table:
         blocks = f"{_number(took.blocks_before)} -> {_number(took.blocks_after)}"
         sizes = map(_number, (took.bytes_before, took.bytes_after, took.limit))
         table.add_row(
-            *map(Text, (took.name, took.arch or "-", *sizes, blocks)),
+            *map(Text, (kernel.title, took.arch or "-", *sizes, blocks)),
             verdicts or Text("-"),
             Text(", ".join(f"{one}+{two}" for one, two in pairs) or "-"),
         )
@@ -185,7 +193,7 @@ def _number(value: int | None) -> str:
 
 def run_lines(kernel: RunKernel) -> Iterator[Text]:
     """What was refused in one kernel and why, a line for each; nothing where nothing was."""
-    name = kernel.footprint.name
+    name = kernel.title
     if kernel.footprint.fits is False:
         yield Text(f"{name}: does not fit on {kernel.footprint.arch}")
     for each in kernel.plans:

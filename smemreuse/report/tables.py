@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +15,7 @@ from smemreuse.model.expr import format_expr
 from smemreuse.model.kernel import Buffer, unique_names
 from smemreuse.model.sequence import Linearization, LiveRange, Plan
 from smemreuse.model.verdict import Verdict
+from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.explain import Explanation
 from smemreuse.report.labels import entry_label
@@ -30,49 +31,63 @@ class _Console(Console):
 
 
 def console() -> Console:
-    """Standard output; wide and without colour when piped, `NO_COLOR` respected."""
+    """Standard output; when piped without colour, and wide unless `COLUMNS` says otherwise."""
     out = _Console(highlight=False)
-    return out if out.is_terminal else _Console(highlight=False, width=_PIPED_WIDTH, no_color=True)
+    return (
+        out if out.is_terminal else _Console(highlight=False, width=_piped_width(), no_color=True)
+    )
 
 
-def new_table(out: Console, title: str, *columns: tuple[str, str]) -> Table:
-    """An empty table; each column is a heading and `left` or `right`."""
-    style = box.SIMPLE_HEAD if out.is_terminal else box.ASCII
-    table = Table(title=Text(title) if title else None, title_justify="left", box=style)
-    for name, justify in columns:
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
-    return table
+def _piped_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return (columns.isdecimal() and int(columns)) or _PIPED_WIDTH
 
 
 def compare_table(
     out: Console, rows: Sequence[tuple[Subject, int, Sequence[tuple[Plan, Verdict]]]]
-) -> Table:
+) -> RenderableType:
     """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict.
 
-    Each kernel comes with the bytes that its buffers take side by side.
+    Each kernel comes with the bytes that its buffers take side by side. Where all of it is too
+    wide, there is a table for each kernel.
     """
-    table = new_table(
-        out,
-        "Shared memory of each block, in bytes",
-        ("kernel", "left"),
-        ("scope", "left"),
-        ("side by side", "right"),
-        ("policy", "left"),
-        ("arena", "right"),
-        ("lower bound", "right"),
-        ("gap", "right"),
-        ("smallest", "left"),
-        ("verdict", "left"),
-    )
+    title = "Shared memory of each block, in bytes"
+    heads = (("kernel", NAME), ("scope", WORD), ("side by side", NUMBER))
+    table = FittingTable(out, title, *heads, *_POLICY_COLUMNS)
     for subject, side_by_side, judged in rows:
         name = f"{Path(subject.file).name}\n{subject.kernel.name}"
         heading = (name, subject.scope, f"{side_by_side:,}")
         for plan, verdict in judged:
-            cells = map(Text, (*heading, plan.policy, *_size_cells(plan)))
-            table.add_row(*cells, verdict_text(verdict))
+            table.add_row(*map(Text, heading), *_policy_cells(plan, verdict))
             heading = ("", "", "")
         table.add_section()
+    return table if table.fits(out) else Group(Text(title), *(_judged(out, *row) for row in rows))
+
+
+_POLICY_COLUMNS = (
+    ("policy", WORD),
+    ("arena", NUMBER),
+    ("lower bound", NUMBER),
+    ("gap", NUMBER),
+    ("smallest", WORD),
+    ("verdict", WORD),
+)
+
+
+def _judged(
+    out: Console, subject: Subject, side_by_side: int, judged: Sequence[tuple[Plan, Verdict]]
+) -> RenderableType:
+    """The policies of one kernel."""
+    where = f"{Path(subject.file).name}: {subject.kernel.name} ({subject.scope})"
+    title = f"{where}, {side_by_side:,} side by side"
+    table = FittingTable(out, title, *_POLICY_COLUMNS)
+    for plan, verdict in judged:
+        table.add_row(*_policy_cells(plan, verdict))
     return table
+
+
+def _policy_cells(plan: Plan, verdict: Verdict) -> tuple[Text, ...]:
+    return (*map(Text, (plan.policy, *_size_cells(plan))), verdict_text(verdict))
 
 
 def no_buffers(subject: Subject) -> Text:
@@ -96,14 +111,15 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
         f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: arena {arena} bytes, "
         f"lower bound {bound}, gap {gap}, proved smallest: {smallest}"
     )
-    columns = [("offset", "right"), ("end", "right"), ("bytes", "right"), ("alignment", "right")]
-    table = new_table(out, title, ("buffer", "left"), *columns, ("live [begin, end)", "left"))
+    numbers = (("offset", NUMBER), ("end", NUMBER), ("bytes", NUMBER), ("alignment", NUMBER))
+    columns = (("buffer", TEXT), *numbers, ("live [begin, end)", TEXT))
+    table = FittingTable(out, title, *columns)
     names = unique_names(tuple(plan.buffers))
     for buffer, offset in sorted(plan.offsets.items(), key=lambda item: (item[1], names[item[0]])):
         size = buffer.size or 0
-        numbers = (f"{value:,}" for value in (offset, offset + size, size, plan.alignments[buffer]))
+        place = (f"{value:,}" for value in (offset, offset + size, size, plan.alignments[buffer]))
         live = plan.live[buffer]
-        table.add_row(*map(Text, (names[buffer], *numbers, f"[{live.begin}, {live.end})")))
+        table.add_row(*map(Text, (names[buffer], *place, f"[{live.begin}, {live.end})")))
     for buffer, expr in plan.symbolic_offsets.items():
         size_text = format_expr(buffer.size_expr)
         cells = (names[buffer], format_expr(expr), "", size_text, str(plan.alignments[buffer]))
@@ -118,13 +134,13 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
     """A row for each pair: whether the two may share, and why not, or why not today."""
-    table = new_table(
+    table = FittingTable(
         out,
         "",
-        ("buffers", "left"),
-        ("sharing", "left"),
-        ("what speaks against it", "left"),
-        ("why `outer` keeps them apart", "left"),
+        ("buffers", TEXT),
+        ("sharing", WORD),
+        ("what speaks against it", TEXT),
+        ("why `outer` keeps them apart", TEXT),
     )
     for found in pairs:
         may = Text(found.words, style="green" if found.may_share else "yellow")
@@ -143,16 +159,16 @@ def analyze_table(
 ) -> Table:
     """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
-    table = new_table(
+    table = FittingTable(
         out,
         title,
-        ("#", "right"),
-        ("offset", "right"),
-        ("statement", "left"),
-        ("touched", "left"),
-        ("gen", "left"),
-        ("kill", "left"),
-        ("line", "right"),
+        ("#", NUMBER),
+        ("offset", NUMBER),
+        ("statement", TEXT),
+        ("touched", TEXT),
+        ("gen", TEXT),
+        ("kill", TEXT),
+        ("line", NUMBER),
     )
     names = unique_names(subject.kernel.allocations(subject.scope))
     gens, kills = defaultdict(list), defaultdict(list)

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Access, Plan
+from smemreuse.report.columns import packed
 from smemreuse.report.labels import label
 from smemreuse.report.palette import ANSI, COLOURS, colour
 from smemreuse.report.timeline import Band, Range, Timeline
@@ -130,23 +131,14 @@ def legend(
     plan: Plan, timeline: Timeline, width: int, scale: Scale, palette: Sequence[str] = COLOURS
 ) -> Text:
     """Which letter is which buffer, and what a row is, in lines of `width` characters."""
-    text, used = Text(), 0
-    for number, (buffer, letter) in enumerate(_letters(timeline).items()):
-        if buffer in plan.offsets:
-            name = f" {timeline.names[buffer]}  "
-            used = _room(text, used, len(name) - 1, width)
-            text.append(letter, f"{_INK} on {colour(number, palette)}")
-            text.append(name)
-    _room(text, used, len(str(scale)), width)
-    return text.append(str(scale))
-
-
-def _room(text: Text, used: int, length: int, width: int) -> int:
-    """Begins a line where there is no room for so many more characters; what is used then."""
-    if used and used + length > width:
-        text.append("\n")
-        used = 0
-    return used + length + 2
+    shown = [
+        Text.assemble(
+            (letter, f"{_INK} on {colour(number, palette)}"), f" {timeline.names[buffer]}"
+        )
+        for number, (buffer, letter) in enumerate(_letters(timeline).items())
+        if buffer in plan.offsets
+    ]
+    return Text("\n").join(packed([*shown, Text(str(scale))], width))
 
 
 def lifetime_chart(

@@ -19,9 +19,12 @@ from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 
 module = importlib.import_module("smemreuse.commands.run")
-EXECUTE = "import sys; from smemreuse.commands.run import execute; sys.exit(execute({!r}, {!r}))"
+EXECUTE = (
+    "import sys; from smemreuse.commands.script import execute; "
+    "sys.exit(execute({!r}, {!r}).exit_code)"
+)
 ENDED = (
-    "import sys; from smemreuse.commands.run import execute; limit = sys.getrecursionlimit(); "
+    "import sys; from smemreuse.commands.script import execute; limit = sys.getrecursionlimit(); "
     "execute({!r}, {!r}); assert sys.getrecursionlimit() == limit; print('ended')"
 )
 NO_TILELANG = (
@@ -131,6 +134,14 @@ def test_a_relative_script_too(tmp_path: Path) -> None:
         plain = _python(script, cwd=tmp_path)
         ours = _python("-c", EXECUTE.format(script, ()), cwd=tmp_path)
         assert (ours.stdout, ours.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_what_a_script_lets_pass_is_told_from_what_it_exits_with(tmp_path: Path) -> None:
+    asks = "from smemreuse.commands.run import execute; print(execute({!r}, ()).uncaught)"
+    script = tmp_path / "script.py"
+    for body, uncaught in (("raise ValueError", True), ("raise SystemExit(1)", False), ("", False)):
+        script.write_text(body)
+        assert _python("-c", asks.format(str(script))).stdout == f"{uncaught}\n"
 
 
 def test_an_interrupt_is_the_shells_130(tmp_path: Path) -> None:

@@ -85,6 +85,14 @@ def test_plan_json_says_how_it_was_made() -> None:
     }
 
 
+def test_maps_of_kernels_of_one_name_tell_the_file() -> None:
+    files = [DUMPS / "gemm.sm_80.tir", DUMPS / "gemm.sm_90a.tir", BATCHED]
+    lines = run("compare", *files).stdout.splitlines()
+    for file in files[:2]:
+        assert f"{file.name}: gemm_kernel (shared.dyn)" in lines
+    assert "batched_gemm_kernel (shared.dyn)" in lines
+
+
 def test_tables_are_plain_and_wide_when_piped() -> None:
     result = run("compare", BATCHED)
     assert result.stdout.isascii()

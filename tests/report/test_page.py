@@ -127,6 +127,22 @@ def test_names_cannot_leave_their_element() -> None:
     assert "alert(1)" in page
 
 
+def titles_of(page: str) -> list[str]:
+    data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    return [kernel["title"] for kernel in json.loads(data[1])["kernels"]]
+
+
+def test_titles_tell_kernels_of_one_name_apart() -> None:
+    views = [view_of(DUMPS / f"{name}.tir") for name in ("gemm.sm_80", "gemm.sm_90a")]
+    both = ["gemm.sm_80.tir: gemm_kernel (shared.dyn)", "gemm.sm_90a.tir: gemm_kernel (shared.dyn)"]
+    alone = "batched_gemm_kernel (shared.dyn)"
+    assert titles_of(report_page([*views, view_of(BATCHED)])) == [*both, alone]
+    elsewhere = {**views[0], "file": "elsewhere/gemm.sm_80.tir"}
+    again = titles_of(report_page([*views, elsewhere]))
+    assert again == [f"{both[0]} #1", both[1], f"{both[0]} #2"]
+
+
 def test_the_page_is_written_once(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     assert run("report", BATCHED, "-o", out).exit_code == 0
@@ -222,6 +238,9 @@ def test_everything_works_by_keyboard(page: Chrome) -> None:
 
     part(page, ".buffers button").send_keys(Keys.ENTER)
     assert part(page, ".who h3").text == "Who could share with As?"
+    links = [link.text for link in page.find_elements("css selector", "#contents a")]
+    assert links == [head.text for head in page.find_elements("css selector", "h2")]
+    assert links[0] == "batched_gemm_kernel (shared.dyn)"
     part(page, "input[value=dataflow]").send_keys(Keys.ARROW_LEFT)
     assert part(page, ".chosen th").text == "inner"
     slider = part(page, "input[type=range]")

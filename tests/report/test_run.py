@@ -19,7 +19,15 @@ from smemreuse.model.expr import Const
 from smemreuse.model.kernel import Attr, Kernel, walk_statements
 from smemreuse.model.verdict import Verdict
 from smemreuse.planning import checked_options, plan_kernel
-from smemreuse.report.run import MAX_REFUSED, run_entry, run_kernel, run_lines, run_table
+from smemreuse.report.run import (
+    MAX_REFUSED,
+    run_entry,
+    run_kernel,
+    run_lines,
+    run_table,
+    run_views,
+)
+from smemreuse.report.titles import numbered
 from tests.conftest import DUMPS
 from tests.frontend.texts import dump
 from tests.report.test_tables import text
@@ -253,11 +261,42 @@ def test_after_a_rejection_that_is_the_cause() -> None:
 def test_table_shows_what_is_known() -> None:
     out = Console(file=io.StringIO(), width=200)
     kernels = [run_kernel(of_dump("batched_gemm.sm_80", "bytes")), run_kernel(one_buffer("n"))]
-    _, gemm, unknown = text(run_table(out, kernels))
+    _, gemm, unknown = text(run_table(out, kernels, "bytes"))
     assert gemm[:4] == ["batched_gemm_kernel", "sm_80", "65,536", "32,768"]
     assert gemm[5:7] == ["2 -> 4", "sound"]
     assert {*gemm[7].split(", ")} == {"As+Cs", "Bs+Cs"}
     assert unknown[1:] == ["-", "-", "-", "-", "- -> -", "-", "-"]
+
+
+def test_kernels_of_one_name_are_told_apart_for_people_alone() -> None:
+    names = numbered(["gemm_kernel", "other", "gemm_kernel"])
+    assert names == ["gemm_kernel #1", "other", "gemm_kernel #2"]
+    kernels = [run_kernel(of_dump("gemm.sm_80"), names[0]), run_kernel(one_buffer("n"), names[1])]
+    kernels.append(run_kernel(of_dump("gemm.sm_90a"), names[2]))
+    out = Console(file=io.StringIO(), width=200)
+    _, *rows = text(run_table(out, kernels, "bytes"))
+    assert [row[0] for row in rows] == names
+    assert all(line.plain.startswith("gemm_kernel #2") for line in run_lines(kernels[2]))
+    views: list[Any] = [one for each in kernels for one in run_views("s.py", each, "best", "bytes")]
+    assert [view["name"] for view in views] == names
+    entry: Any = run_entry("s.py", kernels[2])
+    assert (entry["name"], entry["plans"][0]["name"]) == ("gemm_kernel", "gemm_kernel")
+
+
+@pytest.mark.parametrize("objective", ["occupancy", "bytes", "none"])
+def test_only_what_was_applied_is_for_the_objective(objective: str) -> None:
+    kernel = run_kernel(of_dump("mmha_decode.sm_80", objective))
+    views: list[Any] = [*run_views("s.py", kernel, "best", objective)]
+    policies = views[0]["policies"]
+    smallest = plan_kernel(kernel.lowered.kernel, "shared.dyn", policy="outer")
+    assert policies["outer"]["arena_bytes"] == smallest.arena_bytes
+    applied = kernel.plans[0].applied.plan.arena_bytes
+    assert policies["applied"]["arena_bytes"] == applied
+    assert (applied > policies["dataflow"]["arena_bytes"]) == (objective != "bytes")
+    assert f"for objective `{objective}`; the others are" in policies["applied"]["notes"][0]
+    out = Console(file=io.StringIO(), width=200)
+    out.print(run_table(out, [kernel], objective))
+    assert f"objective `{objective}`" in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_threads_are_those_of_the_launch() -> None:

@@ -163,7 +163,7 @@ def test_nobody_judges_tilelang_s_own_merge_unasked(monkeypatch: pytest.MonkeyPa
     from smemreuse.tilelang import session as module
 
     asked: list[str] = []
-    original = module.verdicts
+    from smemreuse.tilelang.verify import verdicts as original
 
     def counted(name: str, *args: Any) -> Any:
         asked.append(name)

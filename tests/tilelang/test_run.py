@@ -110,6 +110,53 @@ def test_what_a_failing_script_had_compiled_is_told(tmp_path: Path) -> None:
     assert "batched_gemm_kernel" in done.stdout
 
 
+def test_a_script_that_fails_first_is_told_nothing_of_kernels(tmp_path: Path) -> None:
+    done = smemreuse("run", script(tmp_path, "raise ValueError('first')"), cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == "ValueError: first"
+
+
+def test_kernels_of_child_processes_are_not_seen_and_that_is_said(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "import subprocess",
+        "if len(sys.argv) == 1:",
+        "    subprocess.run([sys.executable, __file__, 'child'], check=True)",
+        "else:",
+        "    lower('gemm')",
+    )
+    done = smemreuse("run", path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "those of child processes are not seen" in done.stderr
+
+
+def test_kernels_of_one_name_are_numbered_for_people(tmp_path: Path) -> None:
+    path = script(tmp_path, "lower('gemm')", "lower('gemm')")
+    done = smemreuse("run", "--report", "r.html", path, cwd=tmp_path)
+    rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if "| gemm" in line]
+    assert rows == ["gemm_kernel #1", "gemm_kernel #2"]
+    assert '"title": "gemm_kernel #2 (shared.dyn)"' in (tmp_path / "r.html").read_text("utf-8")
+    smemreuse("run", "--json", "out.json", path, cwd=tmp_path)
+    names = [kernel["name"] for kernel in document(tmp_path / "out.json")["kernels"]]
+    assert names == ["gemm_kernel", "gemm_kernel"]
+
+
+def test_without_a_reader_the_exit_code_is_the_script_s(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    for code in (0, 3):
+        path = script(tmp_path, "lower('gemm')", f"sys.exit({code})")
+        done = subprocess.run(
+            [sys.executable, "-m", "smemreuse", "run", str(path)],
+            check=False,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert (done.returncode, "Broken pipe" in done.stderr) == (code, False)
+    os.close(writer)
+
+
 def test_the_policy_and_objective_are_those_asked_for(tmp_path: Path) -> None:
     path = script(tmp_path, "lower('batched_gemm')")
     for options, arena in (

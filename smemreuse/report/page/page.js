@@ -54,7 +54,7 @@ class Kernel {
 
   describe(index) {
     const { view } = this;
-    const title = `${view.name} (${view.scope})`;
+    const { title } = view;
     this.part("h2").textContent = title;
     this.part(".map").setAttribute("aria-label", `Memory map of ${title}`);
     const threads = view.threads ? `${number(view.threads)} threads` : "number of threads not known";

@@ -13,13 +13,19 @@ from plotly.offline import get_plotlyjs
 
 from smemreuse import __version__
 from smemreuse.report.page.figures import View, memory_map
+from smemreuse.report.titles import titles
 
 
 def report_page(views: Sequence[View], title: str = "Shared memory, kernel by kernel") -> str:
     """The page for kernels as `kernel_view` describes them; it loads nothing from anywhere."""
+    named = titles([(view["file"], view["name"], view["scope"]) for view in views])
     kernels = [
-        {**view, "figures": {policy: memory_map(view, policy) for policy in view["policies"]}}
-        for view in views
+        {
+            **view,
+            "title": name,
+            "figures": {policy: memory_map(view, policy) for policy in view["policies"]},
+        }
+        for view, name in zip(views, named, strict=True)
     ]
     data = {"version": __version__, "kernels": kernels}
     here = files(__package__ or "smemreuse.report.page")

@@ -1,0 +1,101 @@
+"""Tables that fit the width there is: names and sentences fold, numbers and single words never do.
+
+Where that is not enough, headings are stacked, and in the end each row is a paragraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
+
+NUMBER, WORD, NAME, TEXT = "number", "word", "name", "text"
+"""Kinds of columns. Numbers stand to the right; names and texts fold where there is no room."""
+
+_LEAST = {NAME: 24, TEXT: 12}
+"""Characters that a column has at least, if it has use for as many."""
+
+_ENDLESS = 100_000
+_GAP = "  "
+
+
+class FittingTable(Table):
+    """Columns are headings and their kinds, cells are `Text`; ASCII if `out` is no terminal."""
+
+    def __init__(self, out: Console, title: str, *columns: tuple[str, str]):
+        above = Text(title) if title and out.is_terminal else None
+        super().__init__(
+            title=Text(title) if title and above is None else None,
+            title_justify="left",
+            box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII,
+        )
+        self._above = above  # the table, and so not folded to its width
+        self._least = [_LEAST.get(kind) for _, kind in columns]
+        for heading, kind in columns:
+            self.add_column(
+                heading,
+                justify="right" if kind == NUMBER else "left",
+                overflow="fold",
+                no_wrap=kind not in _LEAST,
+            )
+
+    def fits(self, out: Console) -> bool:
+        """Whether there is room, for which headings may have to be stacked, and are."""
+        if self._least_width(out) > out.width:
+            for column in self.columns:
+                if column.no_wrap:
+                    column.header = str(column.header).replace(" ", "\n")
+            if out.is_terminal:
+                self.show_edge, self.padding = False, (0, 1, 0, 0)
+        return self._least_width(out) <= out.width
+
+    def _least_width(self, out: Console) -> int:
+        """Characters below which a column would fold that must not, or too narrowly."""
+        beside = sum(self.padding[1::2]) + 1
+        columns = zip(self.columns, self._least, strict=True)
+        cells = sum(min(_longest(out, column), least or _ENDLESS) for column, least in columns)
+        return cells + beside * len(self.columns) + (1 if self.show_edge else -1)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._above is not None:
+            yield self._above
+        if self.fits(console):
+            yield from super().__rich_console__(console, options)
+        else:
+            if self.title is not None:
+                yield self.title
+            yield from self._paragraphs(console.width)
+
+    def _paragraphs(self, width: int) -> Iterator[RenderableType]:
+        """The first cell of each row, then the others with their headings."""
+        headings = [" ".join(str(column.header).split()) for column in self.columns[1:]]
+        for first, *rest in zip(*(column.cells for column in self.columns), strict=True):
+            named = zip(headings, rest, strict=True)
+            cells = (
+                Text(f"{name} ").append_text(cell)
+                for name, cell in named
+                if isinstance(cell, Text) and cell
+            )
+            yield first
+            yield from (Text("  ").append_text(line) for line in packed(cells, width - 2))
+
+
+def packed(cells: Iterable[Text], width: int) -> list[Text]:
+    """Lines of `width` characters with as many cells on each as there is room for."""
+    lines: list[Text] = []
+    for cell in cells:
+        if lines and len(lines[-1]) + len(_GAP) + len(cell) <= width:
+            lines[-1].append(_GAP).append_text(cell)
+        else:
+            lines.append(cell.copy())
+    return lines
+
+
+def _longest(out: Console, column: Column) -> int:
+    endless = out.options.update(width=_ENDLESS)
+    cells = (column.header, *column.cells)
+    return max(Measurement.get(out, endless, cell).maximum for cell in cells)

@@ -1,0 +1,30 @@
+"""What kernels are called where several are shown together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The names; those that occur several times with a number, `mm_kernel #2`, in their order."""
+    total, seen = Counter(names), Counter[str]()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
+    return found
+
+
+def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
+    """A title for each file, name and scope; of kernels of one name, it has the file's too."""
+    short = [f"{name} ({scope})" for _, name, scope in kernels]
+    total = Counter(short)
+    files = [Path(file).name for file, _, _ in kernels]
+    return numbered(
+        [
+            one if total[one] == 1 else f"{file}: {one}"
+            for file, one in zip(files, short, strict=True)
+        ]
+    )
