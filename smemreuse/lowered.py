@@ -5,8 +5,10 @@ Knows no TVM: what is reported of a compilation is made of this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from smemreuse.judging import judge
 from smemreuse.model.architectures import Architecture, target_architecture, threads_of
 from smemreuse.model.blocks import block_memory
 from smemreuse.model.kernel import Kernel
@@ -58,16 +60,27 @@ class LoweredKernel:
     """A kernel as it was before the merge, and its plans: one for each scope that was merged.
 
     A scope with a single buffer needs no arena and has no plan. `stock` are the options of
-    `plan_kernel` that give the plan of the compiler's own merge.
+    `plan_kernel` that give the plan of the compiler's own merge. `judge_stock` gives the verdict on
+    that plan for a scope, on the IR as the compiler would have synchronized it.
     """
 
     kernel: Kernel
     stock: PlanOptions
     plans: tuple[AppliedPlan, ...] = ()
+    judge_stock: Callable[[str], Verdict] | None = field(default=None, repr=False, compare=False)
 
     def stock_plan(self, scope: str) -> Plan:
         """The plan that the compiler's own merge would have made."""
         return plan_kernel(self.kernel, scope, **self.stock)
+
+    def stock_verdict(self, scope: str) -> Verdict:
+        """The verdict on that plan; where nothing tells what barriers it gets, they are assumed.
+
+        It takes a synchronization and a check of the whole function, and is made when asked for.
+        """
+        if self.judge_stock is not None:
+            return self.judge_stock(scope)
+        return judge(self.kernel, self.stock_plan(scope))
 
     def footprint(self, arch: Architecture | None = None) -> KernelFootprint:
         """On `arch`, by default what the kernel's target says."""

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.judging import judge
 from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
 from smemreuse.model.kernel import Buffer
 from smemreuse.model.sequence import Plan
@@ -62,8 +61,8 @@ def run_kernel(lowered: LoweredKernel) -> RunKernel:
     """Explains the plans of one kernel."""
     plans = []
     for applied in lowered.plans:
-        stock = lowered.stock_plan(applied.plan.scope)
-        verdict = judge(lowered.kernel, stock)
+        scope = applied.plan.scope
+        stock, verdict = lowered.stock_plan(scope), lowered.stock_verdict(scope)
         plans.append(RunPlan(applied, sharing_of(applied), stock, verdict))
     return RunKernel(lowered, lowered.footprint(), tuple(plans))
 

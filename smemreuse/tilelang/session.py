@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,14 @@ from smemreuse.model.blocks import DYNAMIC_SCOPE
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.model.verdict import Verdict
-from smemreuse.planning import PlanOptions, acceptable, checked_options, proposals, settled
+from smemreuse.planning import (
+    PlanOptions,
+    acceptable,
+    checked_options,
+    plan_kernel,
+    proposals,
+    settled,
+)
 from smemreuse.tilelang.rewrite import apply_plans
 from smemreuse.tilelang.verify import verdicts, with_barriers
 from smemreuse.tilelang.visitor import TirVisitor
@@ -53,6 +60,35 @@ class _Merged:
         """The function under the next more cautious plans."""
         self.plans = next(self.proposals)
         return apply_plans(self.func, self.visitor, self.plans)
+
+
+@dataclass
+class _StockAudit:
+    """What the checker says of TileLang's own merge of a function, found out when first asked.
+
+    `config` is that of the lowering, since it may switch barriers off.
+    """
+
+    name: str
+    merged: _Merged
+    config: dict[str, Any]
+
+    def verdict(self, launch: int, scope: str) -> Verdict:
+        return self._verdicts[launch, scope]
+
+    @cached_property
+    def _verdicts(self) -> dict[tuple[int, str], Verdict]:
+        merged = self.merged
+        plans = [
+            [plan_kernel(kernel, plan.scope, **merged.stock) for plan in launch]
+            for kernel, launch in zip(merged.kernels, merged.plans, strict=True)
+        ]
+        func = apply_plans(merged.func, merged.visitor, plans)
+        with tvm.transform.PassContext(opt_level=3, config=self.config):
+            synchronized = with_barriers(self.name, func)
+        found = verdicts(self.name, synchronized, merged.visitor, plans)
+        places = [(index, plan.scope) for index, launch in enumerate(plans) for plan in launch]
+        return dict(zip(places, found, strict=True))
 
 
 class _Lowering(threading.local):
@@ -160,9 +196,11 @@ class Session:
             rows = zip(merged.owners, plans, found, rejected, strict=True)
             applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
             self.plans += applied
-            for kernel in merged.kernels:
+            audit = _StockAudit(name, merged, dict(tvm.transform.PassContext.current().config))
+            for launch, kernel in enumerate(merged.kernels):
                 own = tuple(one for one in applied if one.kernel is kernel)
-                self.kernels.append(LoweredKernel(kernel, merged.stock, own))
+                judge_stock = partial(audit.verdict, launch)
+                self.kernels.append(LoweredKernel(kernel, merged.stock, own, judge_stock))
         return mod
 
 

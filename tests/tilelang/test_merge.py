@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 import tilelang
@@ -11,6 +12,7 @@ import tilelang
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.errors import PlanError
+from smemreuse.tilelang.verify import verdicts
 from tests.tilelang.conftest import Case
 from tests.tilelang.lowering import arena_of, lower
 
@@ -112,6 +114,62 @@ def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
         assert applied.plan.objective == "occupancy"
         arenas.append(applied.plan.arena_bytes)
     assert arenas == [32_768, 65_536]
+
+
+def _phases(scope: str) -> Any:
+    """X is dead before Y is filled; each thread reads what another one wrote."""
+    import tilelang.language as T
+
+    @T.prim_func
+    def phases(A: T.Tensor((1024,), "float32"), C: T.Tensor((1024,), "float32")):
+        with T.Kernel(1, threads=128):
+            X = T.alloc_shared((512,), "float32", scope=scope)
+            Y = T.alloc_shared((512,), "float32", scope=scope)
+            for i in T.Parallel(512):
+                X[i] = A[i]
+            for i in T.Parallel(512):
+                C[i] = X[511 - i]
+            for i in T.Parallel(512):
+                Y[i] = A[i + 512]
+            for i in T.Parallel(512):
+                C[i + 512] = Y[511 - i]
+
+    return phases
+
+
+@pytest.mark.parametrize(
+    ("scope", "option", "verdict"),
+    [
+        ("shared.dyn", None, "sound"),
+        ("shared.dyn", "tl.disable_thread_storage_sync", "unsound"),
+        ("shared", "tirx.merge_static_smem", "unsound"),
+    ],
+)
+def test_tilelang_s_own_merge_is_judged_with_the_barriers_that_it_gets(
+    scope: str, option: str | None, verdict: str
+) -> None:
+    """With no barriers, none may be assumed; static buffers get none either."""
+    with smemreuse.tilelang.merge() as session:
+        lower(_phases(scope), "sm_80", {option: True} if option else {})
+    (kernel,) = session.kernels
+    assert kernel.stock_plan(scope).arena_bytes == 2_048
+    assert kernel.stock_verdict(scope).verdict == verdict
+
+
+def test_nobody_judges_tilelang_s_own_merge_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(name: str, *args: Any) -> Any:
+        asked.append(name)
+        return verdicts(name, *args)
+
+    monkeypatch.setattr("smemreuse.tilelang.session.verdicts", counted)
+    with smemreuse.tilelang.merge(objective="bytes") as session:
+        lower(BATCHED.func, "sm_80")
+    assert len(asked) == 1
+    (kernel,) = session.kernels
+    assert kernel.stock_verdict("shared.dyn") is kernel.stock_verdict("shared.dyn")
+    assert len(asked) == 2
 
 
 def test_stock_pass_is_back_behind_the_with() -> None:
