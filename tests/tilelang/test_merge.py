@@ -15,6 +15,7 @@ from smemreuse.errors import PlanError
 from smemreuse.frontend.text import read_dump
 from smemreuse.lowered import LoweredKernel
 from smemreuse.planning import checked_options
+from smemreuse.tilelang.verify import verdicts
 from tests.conftest import DUMPS
 from tests.tilelang.conftest import Case
 from tests.tilelang.lowering import arena_of, lower
@@ -160,16 +161,13 @@ def test_tilelang_s_own_merge_is_judged_with_the_barriers_that_it_gets(
 
 
 def test_nobody_judges_tilelang_s_own_merge_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from smemreuse.tilelang import session as module
-
     asked: list[str] = []
-    from smemreuse.tilelang.verify import verdicts as original
 
     def counted(name: str, *args: Any) -> Any:
         asked.append(name)
-        return original(name, *args)
+        return verdicts(name, *args)
 
-    monkeypatch.setattr(module, "verdicts", counted)
+    monkeypatch.setattr("smemreuse.tilelang.session.verdicts", counted)
     with smemreuse.tilelang.merge(objective="bytes") as session:
         lower(BATCHED.func, "sm_80")
     assert len(asked) == 1
