@@ -38,9 +38,10 @@ class Footprints:
 
 
 def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
-    if np.any(np.abs(start) > MAX_DISTANCE):
+    places = np.asarray(start)
+    if np.any((places > MAX_DISTANCE) | (places < -MAX_DISTANCE)):
         raise Uncovered("an access is too far from its buffer to be followed")
-    starts = np.broadcast_to(np.asarray(start, dtype=np.int64), (len(ids),))
+    starts = np.broadcast_to(places.astype(np.int64), (len(ids),))
     unit = _unit(footprint, starts)
     if len(ids) * footprint.count * footprint.size > MAX_UNITS * unit:
         raise Uncovered("an access is too large to be followed")

@@ -106,7 +106,7 @@ def run(
         write_output(report_file, page.encode(), force)
     if session.reloaded:
         click.echo(f"smemreuse: {RELOADED.format(', '.join(session.reloaded))}", err=True)
-    elif not session.kernels:
+    elif not session.kernels and not session.left:
         click.echo(f"smemreuse: {NOTHING_COMPILED}", err=True)
     sys.exit(exit_code)
 
