@@ -8,6 +8,7 @@ cannot be enumerated (data-dependent, symbolic) is no proof.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from smemreuse.model.evaluate import Threads, evaluate
 from smemreuse.model.expr import Call, Const, Expr, Var, children, walk
 from smemreuse.model.intrinsics import RETURNING_OPS, MemoryAccess, calls_any, leaves
 from smemreuse.model.kernel import (
+    MAX_FOLLOWED,
     Bind,
     Block,
     Buffer,
@@ -33,8 +35,14 @@ from smemreuse.model.sequence import Access
 MAX_VALUES = 64
 """Values of a loop variable that are enumerated one by one."""
 
+MAX_RANGE = 1 << 20
+"""The largest bounds of a loop whose values are all listed."""
+
 MAX_STEPS = 5_000
 """Statements that one proof may follow, loops iterated."""
+
+MAX_BYTES = 1 << 25
+"""Bytes of one access that are enumerated, each once for every place where it begins."""
 
 MAX_LANES = 1 << 16
 """Threads times iterations that are enumerated at once."""
@@ -58,7 +66,7 @@ class Locality:
         """Whether no byte of `buffer` is carried into, across or out of the loop's iterations."""
         threads = self._flow.entry.get(loop)
         size = buffer.size
-        if threads is None or size is None or isinstance(loop, While):
+        if threads is None or size is None or size > MAX_FOLLOWED or isinstance(loop, While):
             return False
         if leaves(loop) or self._threads_leave:
             return False  # an iteration may be cut short, or not all threads are there
@@ -248,7 +256,7 @@ class Locality:
             for divisor in _moduli(expr, var):
                 if divisor is None:
                     return None
-                period = int(np.lcm(period, divisor))
+                period = math.lcm(period, divisor)
         return period if period <= MAX_VALUES else None
 
     def _read_outside(self, loop: Stmt, buffer: Buffer) -> bool:
@@ -273,8 +281,10 @@ def footprint_bytes(access: MemoryAccess, threads: Threads, size: int) -> np.nda
     start = evaluate(footprint.start, threads)
     if start is None:
         return None
-    runs = np.arange(footprint.count)[:, None] * footprint.stride + np.arange(footprint.size)
     starts = np.unique(np.asarray(start))
+    if len(starts) * footprint.count * footprint.size > MAX_BYTES:
+        return None
+    runs = np.arange(footprint.count)[:, None] * footprint.stride + np.arange(footprint.size)
     where: np.ndarray = (starts.reshape(-1, 1) + runs.reshape(1, -1)).ravel()
     if len(where) and (where.min() < 0 or where.max() >= size):
         return None
@@ -288,7 +298,8 @@ def _constant_range(loop: For, threads: Threads) -> np.ndarray | None:
     ]
     begin, extent, step = bounds
     if isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int) and step > 0:
-        return np.arange(begin, begin + max(extent, 0), step)
+        if max(abs(begin), extent) <= MAX_RANGE:
+            return np.arange(begin, begin + max(extent, 0), step)
     return None
 
 

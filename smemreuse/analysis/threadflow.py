@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -145,4 +146,4 @@ def thread_axes(body: Block) -> dict[str, int] | None:
                     return None
                 if axes.setdefault(tag, extent) != extent:
                     return None
-    return axes if np.prod(list(axes.values())) <= 1024 else None
+    return axes if math.prod(axes.values()) <= 1024 else None

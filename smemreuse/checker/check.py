@@ -17,6 +17,7 @@ from smemreuse.checker.trace import Trace
 from smemreuse.model.evaluate import Threads, Value, evaluate
 from smemreuse.model.expr import Const, Expr, Var
 from smemreuse.model.kernel import (
+    MAX_FOLLOWED,
     THREAD_EXTENT,
     Attr,
     Buffer,
@@ -95,6 +96,9 @@ def _traces(
             assume_barriers=assume_barriers,
             budget=budget,
         )
+        for buffer in layout.partners:
+            if layout.sizes[buffer] > MAX_FOLLOWED:
+                raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
         for block, kind in zip(_block_kinds(kernel), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")

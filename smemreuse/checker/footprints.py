@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import Bytes
 from smemreuse.checker.touch import ANYONE, by_anyone
 from smemreuse.checker.vectors import Key, identity
 from smemreuse.model.evaluate import Value
 from smemreuse.model.intrinsics import Footprint, MemoryAccess
+
+MAX_DISTANCE = 1 << 24
+"""Bytes between a buffer and an access to it that begins outside."""
+
+MAX_UNITS = 1 << 25
+"""Places of one access, those of each thread."""
 
 Touched = tuple[Bytes, np.ndarray, bool]
 """Each byte once, with the only thread that touches it, or `ANYONE`; and whether an index leaves
@@ -32,8 +39,13 @@ class Footprints:
 
 
 def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
-    starts = np.broadcast_to(np.asarray(start, dtype=np.int64), (len(ids),))
+    places = np.asarray(start)
+    if np.any((places > MAX_DISTANCE) | (places < -MAX_DISTANCE)):
+        raise Uncovered("an access is too far from its buffer to be followed")
+    starts = np.broadcast_to(places.astype(np.int64), (len(ids),))
     unit = _unit(footprint, starts)
+    if len(ids) * footprint.count * footprint.size > MAX_UNITS * unit:
+        raise Uncovered("an access is too large to be followed")
     runs = np.arange(footprint.count)[:, None] * (footprint.stride // unit)
     runs = (runs + np.arange(footprint.size // unit)).ravel()
     each = ((starts // unit)[:, None] + runs).ravel()

@@ -108,7 +108,7 @@ def run(
         _write_report(report_file, script, views, force)
     if reloaded:
         _say(RELOADED.format(", ".join(dict.fromkeys(reloaded))))
-    elif not kernels and not end.uncaught:
+    elif not kernels and not session.left and not end.uncaught:
         _say(NOTHING_COMPILED)
     sys.exit(end.exit_code)
 

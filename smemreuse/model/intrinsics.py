@@ -14,6 +14,7 @@ from enum import Enum
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
 from smemreuse.model.foreign import FOREIGN, is_over_at_return
 from smemreuse.model.kernel import (
+    MAX_FOLLOWED,
     Bind,
     Block,
     Buffer,
@@ -142,10 +143,11 @@ def _element_access(
     known = bits % 8 == 0
     if isinstance(index, Call) and index.op == "ramp":
         index, step, count = index.args
-        if isinstance(step, Const) and isinstance(count, Const):
-            stride, lanes = int(step.value) * bits // 8, int(count.value)
-        else:
+        apart, number = constant(step), constant(count)
+        if apart is None or number is None or abs(apart * number) * bits > 8 * MAX_FOLLOWED:
             known = False
+        else:
+            stride, lanes = apart * bits // 8, number
     start = displaced(base, scaled(index, bits))
     if not known or start is None:
         yield MemoryAccess(base.buffer, access, WHOLE, certain=False)
@@ -229,8 +231,9 @@ def _computing(pointer: Expr, addresses: Pointers) -> Iterator[MemoryAccess]:
 
 def _mask_of(pointer: Expr) -> Access:
     if isinstance(pointer, Call):
-        if pointer.op == "tvm_access_ptr" and isinstance(pointer.args[4], Const):
-            return _RW_MASK.get(int(pointer.args[4].value), Access.READ_WRITE)
+        if pointer.op == "tvm_access_ptr" and len(pointer.args) == 5:
+            mask = constant(pointer.args[4])
+            return Access.READ_WRITE if mask is None else _RW_MASK.get(mask, Access.READ_WRITE)
         if pointer.op == "handle_add_byte_offset":
             return _mask_of(pointer.args[0])
     return Access.READ_WRITE
@@ -253,7 +256,9 @@ def _run(pointer: Expr, size: int | None, addresses: Pointers) -> tuple[Buffer, 
     place = address_of(pointer, addresses)
     if place is None:
         return None
-    return place.buffer, WHOLE if size is None else Footprint(place.offset, size)
+    if size is None or not 0 <= size <= MAX_FOLLOWED:
+        return place.buffer, WHOLE
+    return place.buffer, Footprint(place.offset, size)
 
 
 def _extent_bytes(pointer: Expr) -> int | None:

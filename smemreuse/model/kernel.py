@@ -35,6 +35,10 @@ _PACKED_4BIT = ("int4", "uint4", "float4_e2m1fn")
 _MAX_BYTES = 2**63 - 1
 
 
+MAX_FOLLOWED = 1 << 22
+"""Bytes that are followed one by one; no GPU has as many in the shared memory of a block."""
+
+
 def element_bits(dtype: str) -> int:
     """Bits that one element of `dtype` takes in shared memory, all its lanes together.
 

@@ -211,9 +211,18 @@ ACCEPTED = {
     "empty slice": "As[4:4] = Bs[4:2]\n",
     "stride 0": "As[0:4:0] = Bs[0:4:-1]\n",
     "a surrogate": 'T.call_extern("int32", "\\ud800", As.data)\n',
-    "an empty buffer": 'X = T.alloc_buffer((0,), scope="shared.dyn")\nX[0] = As[0] + Bs[0]\n',
     "a buffer nobody uses": 'X = T.alloc_buffer((8,), scope="shared.dyn")\nAs[0] = Bs[0]\n',
     "2^62 bytes": f'X = T.alloc_buffer(({2**62},), "int8", scope="shared.dyn")\nX[0] = As[0]\n',
+    "gigabytes": f'X = T.alloc_buffer(({2**32},), scope="shared.dyn")\nAs[0] = 1.0\nX[0] = 1.0\n',
+    "gigabytes of one access": "As[0] = 1.0\nBs[T.Ramp(0, 1, 10000000000)] = 1.0\n",
+    "gigabytes between accesses": "for i in range(4):\n    As[0] = 1.0\n"
+    "    Bs[i * 100000000000] = 1.0\n",
+    "an index of more than 64 bits": f"As[0] = 1.0\nBs[{10**20}] = 1.0\n",
+    "a loop of more than 64 bits": f"for i in range({2**200}):\n    As[i] = 1.0\n    Bs[0] = 1.0\n",
+    "threads beyond counting": f'tx = T.launch_thread("threadIdx.x", {2**63 - 1})\n'
+    'ty = T.launch_thread("threadIdx.y", 128)\nif ty < 64:\n    As[0] = 1.0\nBs[0] = 1.0\n',
+    "a mask that is no number": 'T.f(T.tvm_access_ptr(T.type_annotation("float32"), As.data, 0, 1, '
+    '"float4_e2m1fn"))\nBs[0] = 1.0\n',
     "alignment that is no map": 'T.func_attr({"tl.smem_alignment_map": 4})\n' + STATEMENT,
     "attributes that are no map": "T.func_attr(n)\nT.func_attr()\n" + STATEMENT,
 }
@@ -225,6 +234,22 @@ def test_what_is_odd_but_valid_is_answered(verb: str, body: str, tmp_path: Path)
     path = tmp_path / "k.tir"
     path.write_text(launched(body))
     assert run(*VERBS[verb](str(path))).exit_code == 0
+
+
+EMPTY = 'X = T.alloc_buffer((0,), scope="shared.dyn")\nX[0] = As[0] + Bs[0]\n'
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_empty_buffer_is_planned_and_not_applied(verb: str, tmp_path: Path) -> None:
+    """Rule 9: nobody says how many bytes of the arena are its own."""
+    path = tmp_path / "k.tir"
+    path.write_text(launched(EMPTY))
+    result = run(*VERBS[verb](str(path)))
+    if verb == "apply":
+        assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+        assert "allocated without a size" in result.stderr
+    else:
+        assert result.exit_code == 0
 
 
 @pytest.mark.parametrize("make", [nested_grid, elif_chain], ids=["grid", "elif"])
