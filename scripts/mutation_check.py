@@ -43,6 +43,7 @@ BARRIERS = "analysis/barriers.py"
 INTRINSICS = "model/intrinsics.py"
 BOUNDS = "analysis/bounds.py"
 VIEWS = "applied/views.py"
+POINTERS = "applied/pointers.py"
 AUDIT = "commands/check.py"
 
 
@@ -314,6 +315,24 @@ MUTATIONS = (
         AUDIT,
         "verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE)",
         "verdict='sound', violations=()",
+    ),
+    Mutation(
+        "audit: a buffer is cut to what its arena has left",
+        POINTERS,
+        "max(declared[var], min(reached[var], room[var]), 0)",
+        "min(max(declared[var], reached[var]), max(room[var], 0))",
+    ),
+    Mutation(
+        "audit: what may lie beyond the arena is no doubt",
+        AUDIT,
+        "verdict.doubted(beyond)",
+        "verdict",
+    ),
+    Mutation(
+        "trace: an access that leaves its buffer is not noticed",
+        ACCESSES,
+        "if leaves and certain:",
+        "if False:",
     ),
 )
 

@@ -157,9 +157,9 @@ def _write_report(file: str, script: str, views: Sequence[Data], force: bool) ->
 
 def _check_script(script: str) -> None:
     path = Path(script)
-    if path.is_dir():
-        raise InputError("is a folder; give a Python script", file=script)
     try:
+        if path.is_dir():
+            raise InputError("is a folder; give a Python script", file=script)
         path.open("rb").close()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else None

@@ -176,6 +176,8 @@ def assert_refused(tmp_path: Path, *args: str | Path) -> str:
 def test_a_missing_script(tmp_path: Path) -> None:
     error = assert_refused(tmp_path, tmp_path / "none.py")
     assert "none.py: cannot be read: No such file" in error
+    error = assert_refused(tmp_path, tmp_path / ("x" * 300))
+    assert "cannot be read: File name too long" in error
 
 
 def test_a_folder_is_no_script(tmp_path: Path) -> None:
