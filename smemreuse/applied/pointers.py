@@ -43,7 +43,8 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
             var.name.removesuffix("_ptr"),  # as `smemreuse apply` names its pointers
             "uint8",
             # A view's size is the buffer's wherever that ends; a bound on its accesses is not.
-            (Const(max(declared[var], min(reached[var], room[var]), 0)),),
+            # A byte of what is used nowhere: an extent of 0 would be a pool of unknown size.
+            (Const(max(declared[var], min(reached[var], room[var]), 1)),),
             scope,
             line=_line(kernel, var),
         )
@@ -52,7 +53,8 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     by_view = not all(held in arenas_of(kernel, scope) for held, _ in pointers.values())
     arena = max(arenas[buffer] for buffer, _ in pointers.values())
     body = Separator(buffers).block(kernel.body)
-    offsets = {buffers[var]: offset for var, (_, offset) in pointers.items()}
+    used = [var for var in pointers if declared[var] or min(reached[var], room[var]) > 0]
+    offsets = {buffers[var]: pointers[var][1] for var in used}
     beyond = tuple(
         beyond_arena(buffers[var].name, offset, _end(offset, reached[var]), arenas[held])
         for var, (held, offset) in pointers.items()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, constant
 from smemreuse.model.kernel import (
     Allocate,
     Assert,
@@ -40,8 +41,7 @@ class Separator:
         self.pointers = pointers
         self._allocated = views
         self._views: dict[Buffer, Buffer] = {
-            view: replace(view, data=buffer, elem_offset=Const(-origins[view]))
-            for view, buffer in views.items()
+            view: _cut(view, buffer, origins[view]) for view, buffer in views.items()
         }
 
     def block(self, block: Block) -> Block:
@@ -105,3 +105,12 @@ class Separator:
         if isinstance(expr, Call):
             return Call(expr.op, tuple(map(rebuild, expr.args)))
         return expr
+
+
+def _cut(view: Buffer, buffer: Buffer, origin: int) -> Buffer:
+    """A view of `buffer` alone, which begins at the view's element `origin`, and no larger."""
+    rows, (count,) = view.shape[1:], buffer.shape
+    in_row = math.prod(constant(extent) or 0 for extent in rows)
+    behind = origin + (constant(count) or 0)
+    first = Const(behind // in_row) if in_row else view.shape[0]
+    return replace(view, shape=(first, *rows), data=buffer, elem_offset=Const(-origin))

@@ -6,6 +6,7 @@ import gc
 import io
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import redirect_stdout
@@ -62,7 +63,10 @@ def _join_threads(known: set[threading.Thread]) -> None:
     while waiting := [one for one in set(threading.enumerate()) - known if not one.daemon]:
         _release_pools()
         for thread in waiting:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
+            else:
+                time.sleep(0.001)  # on its way to start
 
 
 def _release_pools() -> None:

@@ -148,17 +148,8 @@ def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buff
             if None not in (whole, begin, first, view.size):
                 first_byte = (begin or 0) + (first or 0) * element_bits(view.dtype) // 8
                 is_beyond = first_byte + (view.size or 0) > (whole or 0)
-                if is_beyond and not _made_for(place.buffer, view):
+                if is_beyond:
                     yield view, place.buffer
-
-
-def _made_for(allocation: Buffer, view: Buffer) -> bool:
-    """Whether an audit has cut the allocation from an arena, to what the view's indices reach.
-
-    It has the view's name and line then, as no two definitions of a dump have.
-    """
-    same = allocation.name == view.name and allocation.dtype == view.dtype
-    return same and allocation.line is not None and allocation.line == view.line
 
 
 def address_of(expr: Expr, addresses: Pointers) -> Address | None:
