@@ -67,7 +67,8 @@ def test_the_commands_of_the_readme(tmp_path: Path) -> None:
         cells = [cell.strip() for cell in row.strip("| ").split("|")]
         assert cells[1:4] == ["sm_90", "263,168", "197,632"]
         assert cells[5:] == ["0 -> 1", "sound", "Bs+Cs"]
-        assert "do not share: rule 4: As and Cs are in arms" in done.stdout
+        assert "As and Bs do not share: live together" in done.stdout
+        assert "As+Cs could share; sharing them adds no resident block" in done.stdout
 
 
 def test_json_tells_every_kernel_and_leaves_stdout_to_the_script(tmp_path: Path) -> None:
