@@ -30,6 +30,8 @@ _STARTS_SOMETHING = re.compile(
 # Functions of CUDA and of TileLang's runtime that are over when they return. A `tl::gemm` whose
 # last parameter is -1 leaves its wgmma to be waited for.
 _KNOWN = re.compile(r"tl::|atomic|__|printf$|u?min$|u?max$", re.IGNORECASE)
+# Functions of CUDA whose parameters are values.
+_VALUES = re.compile(r"__(?!atomic)|printf$|u?min$|u?max$")
 _LEFT_TO_WAIT_FOR = re.compile(r"-1\s*>$")
 # What these give back is what was in memory, never where.
 _GIVES_CONTENTS = re.compile(r"(tl::)?atomic|__ld", re.IGNORECASE)
@@ -43,6 +45,17 @@ def is_over_at_return(call: Call) -> bool:
     if _KNOWN.match(name):
         return not _LEFT_TO_WAIT_FOR.search(name)
     return any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in others)
+
+
+def takes_values(call: Call) -> bool:
+    """Whether an element that a function is handed is read there and no more.
+
+    C++ passes `x[0]` by reference where the parameter is one; from there all of `x` is in reach.
+    """
+    name, *others = _texts(call)
+    if _VALUES.match(name):
+        return True
+    return bool(others) and not any("&" in text for text in others)
 
 
 def names_instructions(call: Call) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
-from smemreuse.model.foreign import FOREIGN, is_over_at_return
+from smemreuse.model.foreign import FOREIGN, is_over_at_return, takes_values
 from smemreuse.model.kernel import (
     MAX_FOLLOWED,
     Bind,
@@ -175,6 +175,9 @@ def _by_operands(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
         if found is not None:
             yield from found
             return
+    if call.op in FOREIGN:
+        yield from _by_foreign_arguments(call, addresses)
+        return
     engine = _engine(call)
     if engine is not Engine.THREAD:
         # Of a form that is not known, but no less in flight.
@@ -182,6 +185,24 @@ def _by_operands(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
             yield replace(access, certain=False, engine=engine)
         return
     yield from _by_arguments(call, addresses)
+
+
+def _by_foreign_arguments(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:
+    """What a function written in CUDA may access: all that it has the address of (rule 1)."""
+    engine, by_value = _engine(call), takes_values(call)
+    for argument in call.args:
+        if isinstance(argument, Load) and by_value:
+            yield from _reads(argument, addresses)
+        elif isinstance(argument, Load):
+            for child in children(argument):
+                yield from _reads(child, addresses)
+            for buffer in addresses.of_buffer(argument.buffer):
+                yield MemoryAccess(buffer, Access.READ_WRITE, WHOLE, certain=False, engine=engine)
+        else:
+            handed = _escaped if isinstance(argument, Var) else _reads
+            for access in handed(argument, addresses):
+                is_value = access.footprint is not WHOLE
+                yield access if is_value else replace(access, certain=False, engine=engine)
 
 
 def _by_arguments(call: Call, addresses: Pointers) -> Iterator[MemoryAccess]:

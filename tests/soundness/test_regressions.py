@@ -654,3 +654,32 @@ def test_threads_that_unsigned_arithmetic_leaves_out_do_not_refill(name: str) ->
     refill = If(condition, (store(A, TX, K),))
     kernel = _kernel(FILL, *bound, loop(K, 4, refill, USE, *SCRATCH))
     _apart_and_unproved(kernel)
+
+
+def _extern(name: str, argument: Expr, *texts: str) -> Call:
+    return call("call_extern", Const("int32"), Const(name), argument, *map(Const, texts))
+
+
+_FIRST = load(A, 0)
+
+
+@pytest.mark.parametrize("name", ["fill", "AtomicAdd", "tl::fill"])
+def test_a_function_may_take_an_element_by_reference(name: str) -> None:
+    """And write it, and all that is behind it: C++ does not tell where it is called."""
+    fill = Evaluate(_extern(name, _FIRST))
+    _apart_and_unproved(_kernel(fill, *SCRATCH, USE))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _extern("__expf", _FIRST),
+        _extern("f", call("add", _FIRST, 1)),
+        call(
+            "cuda.func_call", Const("f"), _FIRST, Const("__device__ int f(int x);"), Const("int32")
+        ),
+    ],
+    ids=["a function of CUDA", "no element, but a sum", "the text says so"],
+)
+def test_a_value_is_read_and_no_more(value: Expr) -> None:
+    assert plan_kernel(_kernel(FILL, output(value), *SCRATCH), SCOPE).arena_bytes == 128
