@@ -25,6 +25,7 @@ REGRESSIONS = "tests/soundness/test_regressions.py"
 ENGINE_TESTS = "tests/checker/test_engines.py"
 BARRIER_TESTS = "tests/analysis/test_barriers.py"
 INTRINSIC_TESTS = "tests/model/test_intrinsics.py"
+EVALUATE_TESTS = "tests/model/test_evaluate.py"
 BOUNDS_TESTS = "tests/analysis/test_bounds.py"
 AUDIT_TESTS = "tests/commands/test_check.py"
 TIMEOUT = 240
@@ -42,6 +43,7 @@ RELEVANCE = "checker/relevance.py"
 BARRIERS = "analysis/barriers.py"
 INTRINSICS = "model/intrinsics.py"
 BOUNDS = "analysis/bounds.py"
+EVALUATE = "model/evaluate.py"
 VIEWS = "applied/views.py"
 POINTERS = "applied/pointers.py"
 AUDIT = "commands/check.py"
@@ -319,8 +321,8 @@ MUTATIONS = (
     Mutation(
         "audit: a buffer is cut to what its arena has left",
         POINTERS,
-        "max(declared[var], min(reached[var], room[var]), 0)",
-        "min(max(declared[var], reached[var]), max(room[var], 0))",
+        "max(declared[var], min(reached[var], room[var]), 1)",
+        "max(min(max(declared[var], reached[var]), room[var]), 1)",
     ),
     Mutation(
         "audit: what may lie beyond the arena is no doubt",
@@ -331,8 +333,68 @@ MUTATIONS = (
     Mutation(
         "trace: an access that leaves its buffer is not noticed",
         ACCESSES,
-        "if leaves and certain:",
+        "if leaves and certain and access.access is not Access.READ:",
         "if False:",
+    ),
+    Mutation(
+        "trace: a read that leaves its buffer reads nothing",
+        "checker/footprints.py",
+        "        return np.arange(size), by_anyone(size), True\n",
+        "        return units[:0], by_thread[:0], True\n",
+    ),
+    Mutation(
+        "trace: conditions read nothing",
+        TRACE,
+        "        if self._relevance.accesses.get(stmt) and agent.threads.count:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "trace: a loop's bounds are not read again",
+        TRACE,
+        "                self._access(stmt, agent)  # asks again, where no barrier can come before\n",
+        "",
+    ),
+    Mutation(
+        "relevance: a bound variable has the loop's period",
+        RELEVANCE,
+        "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
+        "                    pass\n",
+    ),
+    Mutation(
+        "relevance: inner loops step equally often",
+        RELEVANCE,
+        "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
+        "            elif False:\n",
+    ),
+    Mutation(
+        "evaluate: unsigned differences do not wrap",
+        EVALUATE,
+        "    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits\n",
+        "    return _plain(_BINARY[op](a, b)), bits\n",
+    ),
+    Mutation(
+        "threads: calls answer all alike",
+        "analysis/threadflow.py",
+        "            or (isinstance(node, Call) and node.op not in SAME_FOR_SAME)\n",
+        "",
+    ),
+    Mutation(
+        "threads: calls answer all alike in the trace",
+        "checker/values.py",
+        "        elif isinstance(expr, Call) and expr.op not in SAME_FOR_SAME:\n            return True\n",
+        "",
+    ),
+    Mutation(
+        "values: a vector store is the same for all",
+        "checker/values.py",
+        "            counters.forget(storage, ids)\n            self._varying.add(storage)\n",
+        "            counters.forget(storage, ids)\n",
+    ),
+    Mutation(
+        "intrinsics: an element is handed over by value",
+        INTRINSICS,
+        "    engine, by_value = _engine(call), takes_values(call)\n",
+        "    engine, by_value = _engine(call), True\n",
     ),
 )
 
@@ -342,7 +404,7 @@ def main() -> int:
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
     tests = [REGRESSIONS, ENGINE_TESTS, BARRIER_TESTS, INTRINSIC_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
-    tests.append(SOUNDNESS)
+    tests += [EVALUATE_TESTS, SOUNDNESS]
     tests += options.tests
     failing = _failing_tests(tests)
     for test in failing:

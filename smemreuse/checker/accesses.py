@@ -44,7 +44,7 @@ class Accesses:
         located = self._located(access, threads)
         certain = access.certain and located is not None and not partly
         where, by_thread, leaves = located if located is not None else self._whole(access.buffer)
-        if leaves and certain:
+        if leaves and certain and access.access is not Access.READ:
             self._findings.leaves(access.buffer, event)
         certain = certain and not leaves
         if access.engine is Engine.WGMMA and access.descriptor is not None:

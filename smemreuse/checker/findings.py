@@ -90,7 +90,7 @@ class Findings:
         self._report(4, one, two, witness, False)
 
     def leaves(self, buffer: Buffer, number: int) -> None:
-        """An access surely goes beyond its buffer: whose bytes it touches there is not known."""
+        """A write surely goes beyond its buffer: whose bytes it changes there is not known."""
         if not self.forked and buffer not in self.left:
             name, size = self._layout.names[buffer], self._layout.sizes[buffer]
             self.left[buffer] = f"{self._tell(number)} leaves {name}, which has {size:,} bytes"

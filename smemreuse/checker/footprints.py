@@ -19,7 +19,7 @@ MAX_UNITS = 1 << 25
 
 Touched = tuple[Bytes, np.ndarray, bool]
 """Each byte once, with the only thread that touches it, or `ANYONE`; and whether an index leaves
-the buffer. A kernel that is right has none, so it is not understood: any byte may be meant."""
+the buffer, which is then not understood: any byte may be meant."""
 
 
 class Footprints:

@@ -623,12 +623,22 @@ def test_a_loop_that_begins_elsewhere_for_each_thread() -> None:
     _apart_and_unproved(_kernel(For(K, TX, Const(2), Const(1), "serial", (arms,))))
 
 
-def test_an_index_that_leaves_the_buffer_is_not_understood() -> None:
-    """The threads wrap around to elements of A, after B has overwritten it."""
-    beyond = output(load(A, call("add", TX, 32)))
-    plan = replace(plan_kernel(_kernel(FILL, *SCRATCH), SCOPE), offsets={A: 0, B: 0})
-    kernel = _kernel(FILL, *SCRATCH, beyond)
-    assert judge(kernel, replace(plan, offsets=dict.fromkeys((A, B), 0))).verdict != SOUND
+def test_a_read_that_leaves_its_buffer_may_be_of_any_byte() -> None:
+    """Sound while all of A is there; not when B has overwritten it."""
+    beyond = output(load(A, call("add", TX, 16)))
+    before, behind = _kernel(FILL, beyond, *SCRATCH), _kernel(FILL, *SCRATCH, beyond)
+    plan = plan_kernel(before, SCOPE)
+    assert plan.arena_bytes == 128
+    assert judge(before, plan).verdict == SOUND
+    assert judge(behind, replace(plan, offsets={A: 0, B: 0})).verdict != SOUND
+
+
+def test_a_write_that_leaves_its_buffer_is_named() -> None:
+    kernel = _kernel(store(A, call("add", TX, 16), 1), *SCRATCH)
+    plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
+    verdict = judge(kernel, plan)
+    assert verdict.verdict != SOUND
+    assert any("leaves A, which has 128 bytes" in reason for reason in verdict.uncovered)
 
 
 def _unsigned(value: Expr) -> Expr:

@@ -246,3 +246,16 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     assert after == before
     assert [left.reason for left in session.left] == ["OverflowError: too large"]
     assert (session.plans, session.kernels) == ([], [])
+
+
+@pytest.mark.parametrize("config", ["tile64", "tile128", "tile256_free"])
+def test_no_tile_of_the_decode_kernel_gets_larger(config: str) -> None:
+    """With 256 threads TileLang hoists a read out of its condition, beyond the buffer."""
+    case = Case("mmha_decode", config, "sm_90a-plain")
+    (before,) = (arena for arena, _ in arena_of(lower(case.func, case.arch).after).values())
+    with smemreuse.tilelang.merge(objective="bytes") as session:
+        lower(case.func, case.arch)
+    (applied,) = session.plans
+    assert applied.verdict.sound
+    assert applied.rejected == ()
+    assert applied.plan.arena_bytes < 0.6 * before
