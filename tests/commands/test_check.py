@@ -274,6 +274,7 @@ x: T.let[T.float32] = X[31 - tx]
     [
         ("128", "uint8", "sound"),
         ("0 + 0", "uint8", "unsound"),
+        ("960", "uint8", "unsound"),  # half of it is behind the arena
         ("bx * 16", "uint8", "unproved"),
         ("32", "float32", "sound"),
         ("0", "float32", "unproved"),  # a buffer can have two views
