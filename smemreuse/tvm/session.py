@@ -121,7 +121,7 @@ def _is_worthwhile(plan: Plan) -> bool:
 
     Dynamic ones are merged in any case: a kernel can have only one.
     """
-    return plan.scope != "shared" or plan.arena_bytes < plan.total_bytes
+    return plan.scope != "shared" or bool(plan.sharing_pairs())
 
 
 def _stock_pass() -> Any:
