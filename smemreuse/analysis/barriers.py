@@ -39,6 +39,7 @@ from smemreuse.model.kernel import (
     Stmt,
     While,
     nested_blocks,
+    rounds_of,
     walk_statements,
 )
 from smemreuse.model.pointers import find_pointers
@@ -181,7 +182,7 @@ class _Walker:
         if isinstance(stmt, If):
             return self._flow.is_divergent(stmt) or leaves(stmt)
         if isinstance(stmt, For):
-            return self._flow.depends_on_thread(stmt.extent) or leaves(stmt)
+            return self._flow.depends_on_thread(rounds_of(stmt)) or leaves(stmt)
         return isinstance(stmt, While)
 
 

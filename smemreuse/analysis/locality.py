@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from smemreuse.analysis.threadflow import ThreadFlow
-from smemreuse.model.evaluate import Threads, evaluate
+from smemreuse.model.evaluate import Threads, evaluate, wraps
 from smemreuse.model.expr import Call, Const, Expr, Var, children, walk
 from smemreuse.model.intrinsics import RETURNING_OPS, MemoryAccess, calls_any, leaves
 from smemreuse.model.kernel import (
@@ -28,6 +28,7 @@ from smemreuse.model.kernel import (
     Stmt,
     While,
     nested_blocks,
+    rounds_of,
     walk_statements,
 )
 from smemreuse.model.sequence import Access
@@ -175,7 +176,7 @@ class Locality:
     ) -> bool:
         values = _constant_range(stmt, threads)
         if values is None:
-            return self._exposed_in_some_rounds(stmt, stmt.extent, buffer, threads, written)
+            return self._exposed_in_some_rounds(stmt, rounds_of(stmt), buffer, threads, written)
         if len(values) == 0:
             return False
         if len(self._kinds(stmt.body, buffer)) == 1:
@@ -313,6 +314,8 @@ def _moduli(expr: Expr, var: Var) -> Iterator[int | None]:
         if any(node is var for node in walk(dividend)):
             constant = divisor.value if isinstance(divisor, Const) else None
             usable = isinstance(constant, int) and constant > 0 and _is_affine(dividend, var)
+            if usable and isinstance(constant, int) and wraps(dividend):
+                usable = not constant & (constant - 1)  # others lose their place where it wraps
             yield int(constant) if usable and constant is not None else None
             return
     for child in children(expr):

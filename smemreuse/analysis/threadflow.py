@@ -19,6 +19,7 @@ from smemreuse.model.kernel import (
     Stmt,
     While,
     nested_blocks,
+    rounds_of,
     walk_statements,
 )
 
@@ -65,7 +66,7 @@ class ThreadFlow:
                     if not self._whole_warps(threads.ids[chosen]):
                         yield block
         elif isinstance(stmt, (For, While)):
-            rounds = stmt.extent if isinstance(stmt, For) else stmt.condition
+            rounds = rounds_of(stmt) if isinstance(stmt, For) else stmt.condition
             if self.depends_on_thread(rounds):
                 yield stmt.body
 

@@ -66,11 +66,14 @@ class Separator:
                 buffer=self._buffer(stmt.buffer),
                 indices=tuple(map(expr, stmt.indices)),
                 value=expr(stmt.value),
+                predicate=None if stmt.predicate is None else expr(stmt.predicate),
             )
         if isinstance(stmt, (While, Assert)):
             return replace(stmt, condition=expr(stmt.condition), body=self.block(stmt.body))
         if isinstance(stmt, For):
-            return replace(stmt, extent=expr(stmt.extent), body=self.block(stmt.body))
+            begin, extent, step = map(expr, (stmt.begin, stmt.extent, stmt.step))
+            body = self.block(stmt.body)
+            return replace(stmt, begin=begin, extent=extent, step=step, body=body)
         if isinstance(stmt, If):
             then, orelse = self.block(stmt.then), self.block(stmt.orelse)
             return replace(stmt, condition=expr(stmt.condition), then=then, orelse=orelse)

@@ -26,11 +26,18 @@ class Counters:
     def joined(self, other: Counters) -> Counters:
         """Either may be the case: known where both say the same."""
         twin = self.copy()
-        for key, theirs in other.values.items():
-            mine = self.values.get(key)
-            if mine is None or not np.all(np.equal(mine, theirs)):
+        for key in {**self.values, **other.values}:
+            mine, theirs = self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)
+            if not np.all(np.equal(mine, theirs)):
                 twin.values[key] = UNKNOWN
         return twin
+
+    def same(self, other: Counters) -> bool:
+        """Whether as much is known in both."""
+        return all(
+            np.all(np.equal(self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)))
+            for key in {**self.values, **other.values}
+        )
 
     def get(self, storage: Buffer | Var, index: int, ids: np.ndarray) -> Value:
         """The value, if it is known for all of these threads."""

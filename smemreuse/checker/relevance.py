@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Set
 
+from smemreuse.model.evaluate import wraps
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.model.foreign import FOREIGN, takes_values
 from smemreuse.model.intrinsics import (
     LEAVING_OPS,
     WAIT_PARITY,
@@ -70,6 +72,12 @@ _ARRIVALS = frozenset(
     }
 )
 """What counts towards the phase of an mbarrier."""
+
+BARRIER_SCOPE = "shared.barrier"
+
+_COUNTED = frozenset({*WAITS, "tvm_storage_sync", "named_barrier_arrive"}) | frozenset(
+    {"ptx_init_barrier_thread_count", "ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"}
+)
 
 # Of these, nothing depends on the order between the iterations of an unrolled inner loop.
 _UNORDERED = frozenset({"ptx_cp_async", "tma_store"})
@@ -162,15 +170,19 @@ class Relevance:
 
     def _find_counters(self, body: Block) -> None:
         """Local buffers that decide where, when or whether a relevant statement acts."""
+        variables: set[Var] = set()
         while True:
-            before = len(self._counters)
+            before = len(self._counters) + len(variables)
             self._relevant.clear()
             for stmt in walk_statements(body):
-                for expr in self._deciding(stmt):
+                bound = (stmt.value,) if isinstance(stmt, Bind) and stmt.var in variables else ()
+                for expr in (*bound, *self._deciding(stmt)):
                     for node in walk(expr):
                         if isinstance(node, Load) and node.buffer.scope.startswith("local"):
                             self._counters.add(node.buffer.storage)
-            if len(self._counters) == before:
+                        elif isinstance(node, Var):
+                            variables.add(node)
+            if len(self._counters) + len(variables) == before:
                 return
 
     def _deciding(self, stmt: Stmt) -> Iterator[Expr]:
@@ -193,7 +205,7 @@ class Relevance:
                 yield from access.barrier.indices
         if isinstance(stmt, Evaluate) and self._sync_calls(stmt):
             for node in walk(stmt.value):
-                if isinstance(node, Call) and node.op.startswith(("mbarrier", "ptx_arrive")):
+                if isinstance(node, Call) and _is_counted(node):
                     yield from _barrier_operands(node)
 
     def iterations(self, loop: For, count: int) -> Iterable[int]:
@@ -216,7 +228,7 @@ class Relevance:
         """
         if self._completes_phases(loop):
             return None
-        stepped = set()
+        stepped: set[object] = set()
         for stmt in walk_statements(loop.body):
             if isinstance(stmt, Store) and self._sets_counter(stmt):
                 stepped.add(stmt.buffer.storage)
@@ -242,20 +254,34 @@ class Relevance:
                 return None
         period = 1
         # A counter that the loop steps decides elsewhere too, with the value that it is left with.
+        inside = set(walk_statements(loop.body))
         for stmt in walk_statements(self._body if stepped else loop.body):
             if self._sets_counter(stmt) or isinstance(stmt, Bind):
+                if stmt not in inside and _loads_any(stmt, stepped):
+                    return None  # its value goes on under another name
                 continue
             for expr in self._deciding(stmt):
                 divisors = _moduli(expr, varies)
                 if divisors is None or crooked & set(walk(expr)):
                     return None
                 period = math.lcm(period, *divisors)
+        if self._arrives(loop):
+            period *= 2  # whose phases are even
         return period if period <= MAX_PERIOD else None
 
     def _completes_phases(self, loop: For) -> bool:
         """Whether a loop arrives at mbarriers without waiting: each arrival counts for a phase."""
+        arrived, waited = _slots(loop.body, _ARRIVALS), _slots(loop.body, {WAIT_PARITY})
+        if self._arrives(loop) and not waited:
+            return True
+        if not {storage for storage, _ in arrived} <= {storage for storage, _ in waited}:
+            return True
+        fixed = all(isinstance(index, Const) for _, index in arrived | waited)
+        return fixed and not arrived <= waited
+
+    def _arrives(self, loop: For) -> bool:
         calls = {call for stmt in walk_statements(loop.body) for call in self._sync_calls(stmt)}
-        return bool(calls & _ARRIVALS) and WAIT_PARITY not in calls
+        return bool(calls & _ARRIVALS)
 
     def _steps_differ(self, inner: For, varies: Callable[[Expr], bool]) -> bool:
         """Whether an inner loop steps counters, and not equally often every time."""
@@ -265,9 +291,39 @@ class Relevance:
         )
 
 
+def _is_counted(call: Call) -> bool:
+    """Whether a call's operands say what is waited for, or counted towards it."""
+    return call.op in _COUNTED or call.op.startswith(("mbarrier", "ptx_arrive"))
+
+
+def _slots(block: Block, ops: Set[str]) -> set[tuple[object, object]]:
+    """The mbarriers that calls name: their storage and slot, a constant or just some."""
+    return {
+        (arg.buffer.storage, arg.indices[0] if isinstance(arg.indices[0], Const) else None)
+        for stmt in walk_statements(block)
+        for expr in expressions_of(stmt)
+        for node in walk(expr)
+        if isinstance(node, Call) and node.op in ops
+        for arg in node.args
+        if isinstance(arg, Load) and arg.buffer.scope == BARRIER_SCOPE
+    }
+
+
+def _loads_any(stmt: Stmt, storages: Set[object]) -> bool:
+    return any(
+        isinstance(node, Load) and node.buffer.storage in storages
+        for expr in expressions_of(stmt)
+        for node in walk(expr)
+    )
+
+
 def _is_step(store: Store) -> bool:
-    """`counter[i] = counter[i] + constant`."""
+    """`counter[i] = counter[i] + constant`, of a type that does not wrap."""
     value = store.value
+    if store.buffer.dtype not in ("int32", "int64") or store.predicate is not None:
+        return False
+    if not all(isinstance(index, Const) for index in store.indices):
+        return False
     if not (isinstance(value, Call) and value.op == "add" and len(value.args) == 2):
         return False
     left, right = value.args
@@ -288,6 +344,8 @@ def _moduli(expr: Expr, varies: Callable[[Expr], bool]) -> set[int] | None:
         if any(varies(node) for node in walk(dividend)):
             if not isinstance(divisor, Const) or not isinstance(divisor.value, int):
                 return None
+            if wraps(dividend) and divisor.value & (divisor.value - 1):
+                return None  # what wraps keeps its place modulo powers of two alone
             return {divisor.value} if divisor.value > 0 and _is_affine(dividend, varies) else None
     found: set[int] = set()
     for child in children(expr):
@@ -308,6 +366,8 @@ def _escaped_locals(body: Block) -> Iterator[Buffer | Var]:
                 elif isinstance(node, Call) and node.op == "address_of":
                     if isinstance(node.args[0], Load):
                         yield node.args[0].buffer.storage
+                elif isinstance(node, Call) and node.op in FOREIGN and not takes_values(node):
+                    yield from (arg.buffer.storage for arg in node.args if isinstance(arg, Load))
 
 
 def _barrier_operands(call: Call) -> Iterator[Expr]:

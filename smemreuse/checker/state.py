@@ -54,6 +54,10 @@ class State:
             {key: dict(value) for key, value in self.descriptors.items()},
         )
 
+    def knows_what(self, other: State) -> bool:
+        """Whether the bytes and the counters are known alike in both."""
+        return self.memory.same(other.memory) and self.counters.same(other.counters)
+
     def become(self, other: State) -> State:
         """Takes over another state's parts; gives back a state with those given up."""
         given_up = State(**vars(self))

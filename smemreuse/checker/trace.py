@@ -22,7 +22,7 @@ from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
 from smemreuse.model.evaluate import Threads, Value
-from smemreuse.model.expr import Const, Expr, Var
+from smemreuse.model.expr import Const, Expr, Load, Var, walk
 from smemreuse.model.intrinsics import WAIT_PARITY, evaluated_call
 from smemreuse.model.kernel import (
     THREAD_EXTENT,
@@ -35,13 +35,14 @@ from smemreuse.model.kernel import (
     Stmt,
     Store,
     While,
+    rounds_of,
 )
 from smemreuse.report.labels import label
 
 MAX_VECTOR = 1 << 17
 """Threads times iterations that are evaluated at once."""
 
-MAX_ROUNDS = 4
+MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,11 @@ class Trace:
         `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
         threads that skip the first do not wait for it.
         """
-        group = []
+        group: list[tuple[If, np.ndarray]] = []
         for stmt in block:
             if isinstance(stmt, If) and self._relevance(stmt):
-                if self._relevance.accesses.get(stmt):
-                    break  # its condition is read in its turn
+                if self._relevance.accesses.get(stmt) or (group and _loads(stmt.condition)):
+                    break  # its condition is read in its turn, after what comes before
                 condition = self.values.decide(stmt.condition, threads)
                 if not isinstance(condition, np.ndarray):
                     break
@@ -292,7 +293,7 @@ class Trace:
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
             if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
                 self.values.note_varying(stmt.var)
-            self._repeat(stmt, stmt.extent, agent, threads.bind(stmt.var, None))
+            self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif extent > 0 and step > 0:
             count = -(-extent // step)
             if threads.count * count <= MAX_VECTOR and self._setting.independent(stmt):
@@ -331,9 +332,15 @@ class Trace:
                 self._drive(self._run(stmt.body, agent))
                 agent.threads = threads
                 self._access(stmt, agent)  # asks again, where no barrier can come before
+            if apart:
+                self.values.set_apart(before, self.state)
             merged = before.joined(self.state)
-            settled = round_number > 1 and merged.memory.same(before.memory)
+            settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)
             if settled:
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(node, Load) for node in walk(expr))

@@ -11,7 +11,7 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.model.evaluate import SAME_FOR_SAME, Threads, Value, holds
-from smemreuse.model.expr import Call, Expr, Load, Var, children, walk
+from smemreuse.model.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.model.kernel import Bind, Buffer, Store
 
 Decision = tuple[Expr, Threads, Value]
@@ -78,7 +78,7 @@ class Values:
         counters, storage, ids = self._state.counters, stmt.buffer.storage, threads.ids
         index = self(stmt.indices[0], threads) if len(stmt.indices) == 1 else None
         value = self(stmt.value, threads) if stmt.predicate is None else None
-        if not isinstance(index, int):
+        if not isinstance(index, int) or not _is_whole(stmt.buffer):
             counters.forget(storage, ids)
             self._varying.add(storage)
             return
@@ -93,7 +93,8 @@ class Values:
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
         index = self(load.indices[0], threads) if len(load.indices) == 1 else None
-        if not isinstance(index, int) or load.buffer.storage in self._relevance.escaped:
+        escaped = load.buffer.storage in self._relevance.escaped
+        if not isinstance(index, int) or escaped or not _is_whole(load.buffer):
             return None
         return self._state.counters.get(load.buffer.storage, index, threads.ids)
 
@@ -109,6 +110,8 @@ class Values:
             value = threads.values.get(expr)
             return isinstance(value, np.ndarray) or expr in self._varying
         if isinstance(expr, Load):
+            if isinstance(threads.load(expr, threads), np.ndarray):
+                return True
             storage = expr.buffer.storage
             if storage in self._varying or storage in self._changing:
                 return True
@@ -124,6 +127,13 @@ class Values:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}
+
+
+def _is_whole(buffer: Buffer) -> bool:
+    """Whether a local is named by its elements as they were allocated, not by a view of others."""
+    storage = buffer.storage
+    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
+    return same_type and buffer.elem_offset == Const(0)
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Var, unsigned_bits
+from smemreuse.model.expr import Call, Const, Expr, Load, Var, unsigned_bits, walk
 
 Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
@@ -251,6 +251,16 @@ def _cast(expr: Call, threads: Threads) -> Typed:
         return _wrapped(value, unsigned), unsigned
     half = 0 if unsigned else 1 << (bits - 1)
     return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned
+
+
+def wraps(expr: Expr) -> bool:
+    """Whether there is something unsigned in an expression, whose sums wrap."""
+    return any(
+        (isinstance(node, Var) and node.unsigned > 0)
+        or (isinstance(node, Load) and unsigned_bits(node.buffer.dtype) > 0)
+        or (isinstance(node, Call) and node.op == "cast" and unsigned_type(node) > 0)
+        for node in walk(expr)
+    )
 
 
 def holds(dtype: str, value: Value) -> bool:

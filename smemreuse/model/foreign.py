@@ -55,7 +55,9 @@ def takes_values(call: Call) -> bool:
     name, *others = _texts(call)
     if _VALUES.match(name):
         return True
-    return bool(others) and not any("&" in text for text in others)
+    texts = others if call.op == INLINED else []
+    defined = any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in texts)
+    return defined and not any("&" in text for text in texts)
 
 
 def names_instructions(call: Call) -> bool:

@@ -258,6 +258,11 @@ def nested_blocks(stmt: Stmt) -> tuple[Block, ...]:
     return ()
 
 
+def rounds_of(loop: For) -> Expr:
+    """What decides how often a loop goes round."""
+    return Call("tuple", (loop.extent, loop.step))
+
+
 def walk_statements(block: Block) -> Iterator[Stmt]:
     """Every statement of a block in program order, scopes before what is in them."""
     for stmt in block:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
-from smemreuse.model.foreign import ADDRESS_TYPES, FOREIGN, returns_address
+from smemreuse.model.foreign import ADDRESS_TYPES, FOREIGN, returns_address, takes_values
 from smemreuse.model.kernel import (
     SHARED_SCOPES,
     Bind,
@@ -101,7 +101,7 @@ def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
     room = (
         node.buffer.scope not in SHARED_SCOPES and node.buffer.dtype in ADDRESS_TYPES
         for arg in call.args
-        if not isinstance(arg, Load)
+        if not (isinstance(arg, Load) and takes_values(call))
         for node in walk(arg)
         if isinstance(node, (Pointer, Load))
     )
