@@ -31,6 +31,7 @@ _WORDS = {MAY: "may share", MUST_NOT: "must not share", NOT_PROVED: "not proved 
 
 LIVE_TOGETHER = "live together"
 _KINDS = {
+    1: "address kept",
     2: "loop-carried",
     4: "concurrent arms",
     5: "in flight",

@@ -27,6 +27,7 @@ from smemreuse.model.kernel import (
 )
 from smemreuse.model.verdict import SOUND, UNSOUND
 from smemreuse.planning import plan_kernel
+from smemreuse.report.explain import Explainer
 from tests.soundness.compare import differing, inputs_from
 from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
 from tests.soundness.kernels import (
@@ -501,6 +502,9 @@ def test_an_address_kept_in_memory_keeps_its_buffer(name: str) -> None:
     assert plan.shared_bytes(A, B) == 0
     together = replace(plan, offsets={A: 0, B: 0}, arena_bytes=128)
     assert judge(kernel, together).verdict != SOUND
+    (explained,) = (one for one in Explainer(kernel, SCOPE).pairs() if one.buffers == (A, B))
+    assert not explained.may_share
+    assert any(cause.rule in (1, None) for cause in explained.causes)
 
 
 _BULK = """__device__ int f(void* at) {
