@@ -315,8 +315,8 @@ MUTATIONS = (
     Mutation(
         "audit: views that disturb each other are sound",
         AUDIT,
-        "verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE)",
-        "verdict='sound', violations=()",
+        "replace(verdict, verdict=UNPROVED).doubted((PERHAPS_ONE,))",
+        "replace(verdict, verdict='sound', violations=())",
     ),
     Mutation(
         "audit: a buffer is cut to what its arena has left",

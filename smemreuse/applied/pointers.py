@@ -27,7 +27,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     The size of a buffer is what its views declare or its accesses may reach within the arena; all
     of the arena behind its offset where that is not known.
     """
-    arenas = {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
+    arenas = _arenas(kernel, scope)
     pointers: dict[Var, tuple[Buffer, int]] = {}
     for var, buffer, offset in _places(kernel, arenas):
         if offset is None:
@@ -65,9 +65,13 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
 
 def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:
     """An arena with a view of which nobody knows where in it it begins."""
-    arenas = {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
-    unplaced = (buffer for _, buffer, offset in _places(kernel, arenas) if offset is None)
-    return next(unplaced, None)
+    places = _places(kernel, _arenas(kernel, scope))
+    return next((buffer for _, buffer, offset in places if offset is None), None)
+
+
+def _arenas(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The allocations that a merge may have left, and their sizes."""
+    return {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
 
 
 def _typed_arena(kernel: Kernel, scope: str) -> dict[Buffer, int]:

@@ -226,7 +226,8 @@ class Relevance:
         What varies is its variable, and counters that it steps by a constant. Both must decide
         only under a modulus by a constant; the period is then the common one.
         """
-        if self._completes_phases(loop):
+        arrives = self._arrives(loop)
+        if arrives and _completes_phases(loop):
             return None
         stepped: set[object] = set()
         for stmt in walk_statements(loop.body):
@@ -265,19 +266,9 @@ class Relevance:
                 if divisors is None or crooked & set(walk(expr)):
                     return None
                 period = math.lcm(period, *divisors)
-        if self._arrives(loop):
+        if arrives:
             period *= 2  # whose phases are even
         return period if period <= MAX_PERIOD else None
-
-    def _completes_phases(self, loop: For) -> bool:
-        """Whether a loop arrives at mbarriers without waiting: each arrival counts for a phase."""
-        arrived, waited = _slots(loop.body, _ARRIVALS), _slots(loop.body, {WAIT_PARITY})
-        if self._arrives(loop) and not waited:
-            return True
-        if not {storage for storage, _ in arrived} <= {storage for storage, _ in waited}:
-            return True
-        fixed = all(isinstance(index, Const) for _, index in arrived | waited)
-        return fixed and not arrived <= waited
 
     def _arrives(self, loop: For) -> bool:
         calls = {call for stmt in walk_statements(loop.body) for call in self._sync_calls(stmt)}
@@ -289,6 +280,15 @@ class Relevance:
         return any(varies(node) for expr in rounds for node in walk(expr)) and any(
             self._sets_counter(stmt) for stmt in walk_statements(inner.body)
         )
+
+
+def _completes_phases(loop: For) -> bool:
+    """Whether a loop that arrives at mbarriers does so at some for which it does not wait."""
+    arrived, waited = _slots(loop.body, _ARRIVALS), _slots(loop.body, {WAIT_PARITY})
+    if not waited or not {storage for storage, _ in arrived} <= {storage for storage, _ in waited}:
+        return True
+    fixed = all(isinstance(index, Const) for _, index in arrived | waited)
+    return fixed and not arrived <= waited
 
 
 def _is_counted(call: Call) -> bool:

@@ -20,7 +20,7 @@ from smemreuse.model.architectures import Architecture
 from smemreuse.model.kernel import Kernel
 from smemreuse.model.sequence import Plan
 from smemreuse.planning import PlanOptions, acceptable, proposals, stock_options
-from smemreuse.report.verdicts import first_finding
+from smemreuse.report.verdicts import refusal
 
 
 @click.command()
@@ -52,8 +52,7 @@ def apply(
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break
-            why = f"{verdict.verdict}: {first_finding(verdict)}"
-            click.echo(f"{kernel.name}: policy {plan.policy} not applied, {why}", err=True)
+            click.echo(f"{kernel.name}: policy {plan.policy} {refusal(verdict)}", err=True)
         return plan
 
     try:

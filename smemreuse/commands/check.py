@@ -125,7 +125,7 @@ def _of_views(verdict: Verdict) -> Verdict:
     races = tuple(one for one in verdict.violations if one.rule != 2)
     if races:
         return replace(verdict, violations=races)
-    return replace(verdict, verdict=UNPROVED, uncovered=(*verdict.uncovered, PERHAPS_ONE))
+    return replace(verdict, verdict=UNPROVED).doubted((PERHAPS_ONE,))
 
 
 def _inseparable(subject: Subject, arena: Buffer) -> Audit:

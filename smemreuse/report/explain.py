@@ -21,7 +21,6 @@ from smemreuse.planner.problem import align_up
 from smemreuse.planning import plan_kernel
 from smemreuse.report.labels import label
 
-Data = dict[str, object]
 Pair = tuple[Buffer, Buffer]
 
 MAY, MUST_NOT, NOT_PROVED = "may", "must not", "not proved"
@@ -123,6 +122,10 @@ class Explainer:
         self._touched = live_ranges(self._found.sequence.entries)
 
     @cached_property
+    def _align(self) -> Mapping[Buffer, int]:
+        return alignments(self._kernel, self._scope)
+
+    @cached_property
     def _plan(self) -> Plan:
         return plan_kernel(self._kernel, self._scope)
 
@@ -174,7 +177,7 @@ class Explainer:
 
     def _sharing_verdict(self, pair: Pair) -> Verdict:
         """The checker on a layout in which only the two share: both at 0, the others behind."""
-        align = alignments(self._kernel, self._scope)
+        align = self._align
         offsets = {pair[0]: 0, pair[1]: 0}
         end = max(buffer.size or 0 for buffer in pair)
         for buffer in self._buffers:

@@ -18,7 +18,7 @@ from smemreuse.planning import TRACED
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
 from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.verdicts import first_finding, verdict_data, verdict_text
+from smemreuse.report.verdicts import first_finding, refusal, verdict_data, verdict_text
 from smemreuse.report.view import judged_plans, kernel_view
 
 MAX_REFUSED = 5
@@ -204,8 +204,7 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
             yield Text(f"{where}: TileLang's own merge is unsound: {why}")
         for plan, verdict in applied.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
-            why = f"{verdict.verdict}: {first_finding(verdict)}"
-            yield Text(f"{where}: {size} was not applied, {why}")
+            yield Text(f"{where}: {size} was {refusal(verdict)}")
         for found in sharing.refused[:MAX_REFUSED]:
             one, two = found.names
             yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")

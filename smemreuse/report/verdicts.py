@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from smemreuse.model.verdict import SOUND, UNSOUND, Verdict
+from smemreuse.model.verdict import SOUND, UNSOUND, Verdict, Violation
 
 Data = dict[str, object]
 
@@ -38,16 +38,23 @@ def verdict_text(verdict: Verdict) -> Text:
 
 def first_finding(verdict: Verdict) -> str:
     """What comes first among the things that keep a verdict from being sound."""
-    for violation in verdict.violations:
-        return f"rule {violation.rule}, {' and '.join(violation.buffers)}: {violation.witness}"
-    return next(iter(verdict.uncovered), verdict.verdict)
+    told = (*map(_told, verdict.violations), *verdict.uncovered)
+    return told[0] if told else verdict.verdict
+
+
+def refusal(verdict: Verdict) -> str:
+    """Why a plan was not applied: its verdict, and the first thing that speaks against it."""
+    return f"not applied, {verdict.verdict}: {first_finding(verdict)}"
+
+
+def _told(violation: Violation) -> str:
+    return f"rule {violation.rule}, {' and '.join(violation.buffers)}: {violation.witness}"
 
 
 def findings(verdict: Verdict) -> Iterator[Text]:
     """A line for everything that the checker found, left out, or relied on."""
     for violation in verdict.violations:
-        buffers = " and ".join(violation.buffers)
-        yield Text(f"  rule {violation.rule}, {buffers}: {violation.witness}")
+        yield Text(f"  {_told(violation)}")
     for reason in verdict.uncovered:
         yield Text(f"  not covered: {reason}")
     for assumption in verdict.assumptions:

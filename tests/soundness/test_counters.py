@@ -32,17 +32,13 @@ from tests.soundness.kernels import (
     store,
 )
 from tests.soundness.kernels import kernel as build
+from tests.soundness.test_regressions import FILL, SCRATCH, USE, A, B, K, V
 
-A, B = shared("A", 32), shared("B", 32)
 C, D, E = scalar("c"), scalar("d"), scalar("e")
 FOUR = Buffer("four", "int32", (Const(4),), "local")
 SIXTEEN = Buffer("sixteen", "int32", (Const(16),), "local")
 LOCALS = (C, D, E, FOUR, SIXTEEN)
-K, V = Var("k"), Var("v")
 
-FILL = store(A, TX, load(INPUT, TX))
-USE = output(load(A, TX))
-SCRATCH = (store(B, call("sub", 31, TX), 99), output(load(B, TX)))
 ARMS = ((FILL, USE), (store(B, call("sub", 31, TX), 1), output(load(B, call("sub", 31, TX)))))
 ARM = (store(B, call("bitwise_xor", TX, 2), 1), store(A, TX, 2), output(load(A, TX)))
 DATA = call("floormod", load(INPUT, TX), 3)
