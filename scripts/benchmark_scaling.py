@@ -20,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from smemreuse.frontend.text import parse_dump  # noqa: E402
-from smemreuse.judging import judge  # noqa: E402
-from smemreuse.model.kernel import Kernel, walk_statements  # noqa: E402
-from smemreuse.planning import plan_kernel  # noqa: E402
+from smemreuse.compilers.text.reader import parse_dump  # noqa: E402
+from smemreuse.ir.kernel import Kernel, walk_statements  # noqa: E402
+from smemreuse.pipeline.judging import judge  # noqa: E402
+from smemreuse.pipeline.planning import plan_kernel  # noqa: E402
 
 BUFFERS = 8
 STATEMENTS = (100, 300, 1_000, 3_000, 10_000)

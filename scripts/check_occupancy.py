@@ -82,8 +82,8 @@ def ask_cuda(static: int, alignment: int) -> list[str]:
 
 def compare(static: int, alignment: int, lines: list[str]) -> dict[str, Any]:
     """CUDA's answers about one kernel against ours."""
-    from smemreuse.model.architectures import architecture
-    from smemreuse.model.blocks import BlockMemory
+    from smemreuse.targets.architectures import architecture
+    from smemreuse.targets.blocks import BlockMemory
 
     name, capability, limits, padded, *rows = lines
     ours = architecture("sm_" + capability.replace(" ", ""))

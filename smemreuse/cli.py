@@ -19,8 +19,8 @@ from smemreuse.commands.pack import pack
 from smemreuse.commands.plan import plan
 from smemreuse.commands.report import report
 from smemreuse.commands.run import run
+from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.errors import InputError, SmemReuseError
-from smemreuse.frontend.depth import TOO_DEEP
 
 
 class _Group(click.Group):

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     WARP_SPECIALIZATION,
     Allocate,

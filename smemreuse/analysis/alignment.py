@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from smemreuse.analysis.touches import find_aliases, touches_of
 from smemreuse.errors import InputError
-from smemreuse.model.expr import Call, walk
-from smemreuse.model.foreign import names_instructions
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, walk
+from smemreuse.ir.kernel import (
     TVM_ALIGNMENT,
     Buffer,
     Kernel,
@@ -17,6 +16,7 @@ from smemreuse.model.kernel import (
     expressions_of,
     walk_statements,
 )
+from smemreuse.semantics.foreign import names_instructions
 
 MIN_ALIGNMENT = 16
 """Bytes: the widest vector access (`float4`, 16-byte cp.async), and TVM's own minimum."""

@@ -15,19 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.threadflow import ThreadFlow
-from smemreuse.model.expr import Call, Const
-from smemreuse.model.intrinsics import (
-    RETURNING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    accesses_of,
-    calls_any,
-    evaluated_call,
-    leaves,
-)
-from smemreuse.model.kernel import (
+from smemreuse.analysis.divergence import ThreadFlow
+from smemreuse.ir.expr import Call, Const
+from smemreuse.ir.kernel import (
     Assert,
     Attr,
     Block,
@@ -42,7 +32,17 @@ from smemreuse.model.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.model.pointers import find_pointers
+from smemreuse.semantics.intrinsics import (
+    RETURNING_OPS,
+    WAIT_PARITY,
+    WAITS,
+    Engine,
+    accesses_of,
+    calls_any,
+    evaluated_call,
+    leaves,
+)
+from smemreuse.semantics.pointers import find_pointers
 
 BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 SYNCHRONIZES_LATER = ("tilelang",)

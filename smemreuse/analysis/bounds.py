@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.model.expr import Call, Const, Expr, Var, constant
-from smemreuse.model.kernel import THREAD_EXTENT, Attr, Bind, Block, For, walk_statements
+from smemreuse.ir.expr import Call, Const, Expr, Var, constant
+from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, Block, For, walk_statements
 
 Range = tuple[int, int]
 """The least and the greatest value, both inclusive."""

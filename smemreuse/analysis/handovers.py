@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
-from smemreuse.model.expr import constant
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import (
     Block,
     Buffer,
     For,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from smemreuse.analysis.policy import Policy
 from smemreuse.analysis.touches import (
     find_aliases,
     touches_of,
     touches_of_bind,
     touches_of_store,
 )
-from smemreuse.model.kernel import (
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
     WARP_SPECIALIZATION,
@@ -31,7 +30,8 @@ from smemreuse.model.kernel import (
     expressions_of,
     nested_blocks,
 )
-from smemreuse.model.sequence import Linearization, StmtEntry, Touch
+from smemreuse.policies.attribution import Policy
+from smemreuse.results.sequence import Linearization, StmtEntry, Touch
 
 _SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from smemreuse.model.kernel import Buffer
-from smemreuse.model.sequence import LiveRange, StmtEntry
+from smemreuse.ir.kernel import Buffer
+from smemreuse.results.sequence import LiveRange, StmtEntry
 
 
 def live_ranges(entries: Sequence[StmtEntry]) -> dict[Buffer, LiveRange]:

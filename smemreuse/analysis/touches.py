@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
-from smemreuse.model.foreign import FOREIGN, returns_address
-from smemreuse.model.kernel import Bind, Block, Buffer, Store, expressions_of, walk_statements
-from smemreuse.model.sequence import Access, Touch
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.ir.kernel import Bind, Block, Buffer, Store, expressions_of, walk_statements
+from smemreuse.results.sequence import Access, Touch
+from smemreuse.semantics.foreign import FOREIGN, returns_address
 
 Aliases = Mapping[Var, tuple[Buffer, ...]]
 """Handle variables bound to addresses inside shared allocations."""

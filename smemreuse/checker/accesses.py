@@ -12,11 +12,11 @@ from smemreuse.checker.state import State
 from smemreuse.checker.touch import Touch, by_anyone
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.model.evaluate import Threads
-from smemreuse.model.expr import Load
-from smemreuse.model.intrinsics import Engine, MemoryAccess
-from smemreuse.model.kernel import Buffer
-from smemreuse.model.sequence import Access
+from smemreuse.ir.expr import Load
+from smemreuse.ir.kernel import Buffer
+from smemreuse.results.sequence import Access
+from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.intrinsics import Engine, MemoryAccess
 
 
 class Accesses:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from smemreuse.model.evaluate import Threads
+from smemreuse.semantics.evaluate import Threads
 
 BLOCKED = object()
 """What a step yields while it waits for an mbarrier."""

@@ -14,9 +14,8 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.setting import AXES, Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
-from smemreuse.model.evaluate import Threads, Value, evaluate
-from smemreuse.model.expr import Const, Expr, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Const, Expr, Var
+from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
     THREAD_EXTENT,
     Attr,
@@ -25,8 +24,9 @@ from smemreuse.model.kernel import (
     unique_names,
     walk_statements,
 )
-from smemreuse.model.pointers import Pointers, find_pointers, views_beyond
-from smemreuse.model.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.pointers import Pointers, find_pointers, views_beyond
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""

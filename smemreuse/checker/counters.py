@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.model.evaluate import Value
-from smemreuse.model.expr import Var
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.evaluate import Value
 
 UNKNOWN = np.iinfo(np.int64).min
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from smemreuse.checker.layout import Bytes, Layout
 from smemreuse.checker.memory import Shadow
 from smemreuse.checker.touch import Touch
-from smemreuse.model.kernel import Buffer, If, Stmt
-from smemreuse.model.verdict import Violation
-from smemreuse.report.labels import label
+from smemreuse.ir.kernel import Buffer, If, Stmt
+from smemreuse.ir.labels import label
+from smemreuse.results.verdict import Violation
 
 MAX_TEXT = 60
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from smemreuse.checker.layout import Bytes, Layout
 from smemreuse.checker.touch import Touch
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.kernel import Buffer
 
 RECENT = 24
 """Accesses of a pair of buffers that are kept byte by byte; older ones count as any thread's."""

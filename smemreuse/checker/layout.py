@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.kernel import Buffer
 
 Bytes = np.ndarray  # indices of bytes in a buffer, ascending, each once
 

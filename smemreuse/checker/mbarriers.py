@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.model.expr import Var
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Buffer
 
 Slot = tuple[Buffer | Var, int]
 """One mbarrier: an element of a barrier buffer."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from smemreuse.checker.layout import Bytes, Layout, as_index
 from smemreuse.checker.touch import Touch
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.kernel import Buffer
 
 
 @dataclass

@@ -10,18 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Set
 
-from smemreuse.model.evaluate import wraps
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
-from smemreuse.model.foreign import FOREIGN, takes_values
-from smemreuse.model.intrinsics import (
-    LEAVING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    MemoryAccess,
-    accesses_of,
-)
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.ir.kernel import (
     Bind,
     Block,
     Buffer,
@@ -35,7 +25,17 @@ from smemreuse.model.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.model.pointers import Pointers
+from smemreuse.semantics.evaluate import wraps
+from smemreuse.semantics.foreign import FOREIGN, takes_values
+from smemreuse.semantics.intrinsics import (
+    LEAVING_OPS,
+    WAIT_PARITY,
+    WAITS,
+    Engine,
+    MemoryAccess,
+    accesses_of,
+)
+from smemreuse.semantics.pointers import Pointers
 
 SYNC_OPS = frozenset(
     {

@@ -9,7 +9,7 @@ from smemreuse.checker.footprints import Footprints
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
-from smemreuse.model.kernel import For
+from smemreuse.ir.kernel import For
 
 AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 

@@ -13,8 +13,8 @@ from smemreuse.checker.layout import Bytes, Layout
 from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
-from smemreuse.model.expr import Var
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Buffer
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.model.kernel import SHARED_SCOPES, Buffer
-from smemreuse.model.verdict import Violation
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer
+from smemreuse.results.verdict import Violation
 
 
 def static_violations(

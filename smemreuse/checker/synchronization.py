@@ -14,10 +14,10 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.model.evaluate import Threads
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, walk
-from smemreuse.model.intrinsics import LEAVING_OPS, WAITS, Engine
-from smemreuse.model.kernel import Buffer, Stmt
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
+from smemreuse.ir.kernel import Buffer, Stmt
+from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.intrinsics import LEAVING_OPS, WAITS, Engine
 
 _COMMITS = {
     "ptx_commit_group": Engine.CP_ASYNC,

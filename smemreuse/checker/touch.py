@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.layout import Bytes
-from smemreuse.model.kernel import Buffer
+from smemreuse.ir.kernel import Buffer
 
 ANYONE = -1
 """In place of a thread: several threads access the byte, or it is not known which."""

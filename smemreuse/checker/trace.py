@@ -21,10 +21,8 @@ from smemreuse.checker.setting import AXES, Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
-from smemreuse.model.evaluate import Threads, Value
-from smemreuse.model.expr import Const, Expr, Load, Var, walk
-from smemreuse.model.intrinsics import WAIT_PARITY, evaluated_call
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Const, Expr, Load, Var, walk
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Assert,
     Attr,
@@ -37,7 +35,9 @@ from smemreuse.model.kernel import (
     While,
     rounds_of,
 )
-from smemreuse.report.labels import label
+from smemreuse.ir.labels import label
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.intrinsics import WAIT_PARITY, evaluated_call
 
 MAX_VECTOR = 1 << 17
 """Threads times iterations that are evaluated at once."""

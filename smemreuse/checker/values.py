@@ -10,9 +10,9 @@ from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
-from smemreuse.model.evaluate import SAME_FOR_SAME, Threads, Value, holds
-from smemreuse.model.expr import Call, Const, Expr, Load, Var, children, walk
-from smemreuse.model.kernel import Bind, Buffer, Store
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.ir.kernel import Bind, Buffer, Store
+from smemreuse.semantics.evaluate import SAME_FOR_SAME, Threads, Value, holds
 
 Decision = tuple[Expr, Threads, Value]
 

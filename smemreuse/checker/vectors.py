@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from smemreuse.model.evaluate import Threads, Value, evaluate
-from smemreuse.model.expr import Const, Expr, Load, Var, walk
+from smemreuse.ir.expr import Const, Expr, Load, Var, walk
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
 
 Key = tuple[Hashable, ...]
 

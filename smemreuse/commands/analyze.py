@@ -12,7 +12,7 @@ from smemreuse.commands.common import (
     policy_option,
     read_subjects,
 )
-from smemreuse.planning import sequence_of
+from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry
 from smemreuse.report.tables import analyze_table, console
 from smemreuse.report.terminal import drawn_lifetimes

@@ -12,15 +12,15 @@ from smemreuse.commands.common import (
     policy_option,
     write_output,
 )
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
-from smemreuse.frontend.rewrite import merge_text
-from smemreuse.frontend.text import read_dump
-from smemreuse.judging import judge
-from smemreuse.model.architectures import Architecture
-from smemreuse.model.kernel import Kernel
-from smemreuse.model.sequence import Plan
-from smemreuse.planning import PlanOptions, acceptable, proposals, stock_options
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import PlanOptions, acceptable, proposals, stock_options
 from smemreuse.report.verdicts import refusal
+from smemreuse.results.sequence import Plan
+from smemreuse.targets.architectures import Architecture
 
 
 @click.command()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.barriers import SYNCHRONIZES_LATER
-from smemreuse.applied import applied_layout, inseparable_arena
+from smemreuse.audit import applied_layout, inseparable_arena
 from smemreuse.checker import check_plan
 from smemreuse.commands.common import (
     emit_json,
@@ -22,13 +22,13 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.commands.planfile import PlanFile, read_plan_file
-from smemreuse.model.expr import Const, Expr
-from smemreuse.model.intrinsics import evaluated_call
-from smemreuse.model.kernel import Buffer, Kernel, unique_names, walk_statements
-from smemreuse.model.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.ir.expr import Const, Expr
+from smemreuse.ir.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
+from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.intrinsics import evaluated_call
 
 ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
 NOTHING_MERGED = "nothing merged"

@@ -11,14 +11,14 @@ import click
 from rich.console import RenderableType
 
 from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, printable
-from smemreuse.frontend.text import read_dump
-from smemreuse.model.architectures import architecture
-from smemreuse.model.kernel import unique_names
+from smemreuse.ir.kernel import unique_names
+from smemreuse.pipeline.planning import OBJECTIVES, POLICY_NAMES, sequence_of
 from smemreuse.planner import PACKERS
-from smemreuse.planning import OBJECTIVES, POLICY_NAMES, sequence_of
 from smemreuse.report.data import Data, Subject, subjects
 from smemreuse.report.tables import console
+from smemreuse.targets.architectures import architecture
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -18,7 +18,6 @@ from smemreuse.commands.common import (
     packer_option,
     read_subjects,
 )
-from smemreuse.model.architectures import Architecture
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
@@ -26,6 +25,7 @@ from smemreuse.report.timeline import Timeline
 from smemreuse.report.titles import titles
 from smemreuse.report.verdicts import verdict_data
 from smemreuse.report.view import Judged, judged_plans, side_by_side
+from smemreuse.targets.architectures import Architecture
 
 Row = tuple[Subject, Sequence[Judged]]
 

@@ -19,11 +19,11 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.errors import InputError
-from smemreuse.judging import judge
-from smemreuse.model.kernel import unique_names
-from smemreuse.planning import plan_kernel
+from smemreuse.explain.explainer import NOT_PROVED, Explainer, Explanation
+from smemreuse.ir.kernel import unique_names
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
-from smemreuse.report.explain import NOT_PROVED, Explainer, Explanation
 from smemreuse.report.tables import console, explain_table, no_buffers
 from smemreuse.report.verdicts import findings, verdict_data
 from smemreuse.report.view import side_by_side

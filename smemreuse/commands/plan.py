@@ -17,12 +17,12 @@ from smemreuse.commands.common import (
     policy_option,
     read_subjects,
 )
-from smemreuse.model.architectures import Architecture
-from smemreuse.planning import checked_options, plan_kernel
+from smemreuse.pipeline.planning import checked_options, plan_kernel
 from smemreuse.report.data import plan_entry
 from smemreuse.report.tables import console, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
 from smemreuse.report.timeline import Timeline
+from smemreuse.targets.architectures import Architecture
 
 
 @click.command()

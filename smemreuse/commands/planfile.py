@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smemreuse.errors import InputError
-from smemreuse.model.kernel import Buffer
-from smemreuse.planning import sequence_of
+from smemreuse.ir.kernel import Buffer
+from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import Subject
 
 SCHEMA = "smemreuse.plan/1"

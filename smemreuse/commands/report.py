@@ -14,10 +14,10 @@ from smemreuse.commands.common import (
     read_subjects,
     write_output,
 )
-from smemreuse.model.architectures import Architecture
+from smemreuse.progress import track
 from smemreuse.report.page import report_page
-from smemreuse.report.progress import track
 from smemreuse.report.view import judged_plans, kernel_view
+from smemreuse.targets.architectures import Architecture
 
 
 @click.command()

@@ -21,10 +21,10 @@ from smemreuse.commands.common import (
 from smemreuse.commands.script import execute
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, SmemReuseError, printable
-from smemreuse.lowered import LoweredKernel
+from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.progress import track
 from smemreuse.report.data import Data
 from smemreuse.report.page import report_page
-from smemreuse.report.progress import track
 from smemreuse.report.run import (
     RunKernel,
     run_entry,
@@ -88,8 +88,8 @@ def run(
     json_file, report_file = (_checked_output(file, force) for file in (json_file, report_file))
     if report_file is not None and report_file in (json_file, "-"):
         raise InputError("the report needs a file of its own", file=report_file)
+    from smemreuse.compilers.tilelang.estimate import lower_again
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
-    from smemreuse.tilelang.estimate import lower_again
 
     with merge(policy, packer=packer, objective=objective) as session:
         end = execute(script, args)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smemreuse.model.expr import format_expr
-from smemreuse.model.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
-from smemreuse.model.sequence import Linearization, LiveRange, Plan
-from smemreuse.report.labels import label, node_name
+from smemreuse.ir.expr import format_expr
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
+from smemreuse.ir.labels import label, node_name
+from smemreuse.results.sequence import Linearization, LiveRange, Plan
 
 Data = dict[str, object]
 

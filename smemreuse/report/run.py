@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.lowered import AppliedPlan, KernelFootprint, LoweredKernel
-from smemreuse.model.kernel import Buffer
-from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import UNSOUND, Verdict
-from smemreuse.planning import TRACED
+from smemreuse.explain.explainer import Explainer, Explanation
+from smemreuse.ir.kernel import Buffer
+from smemreuse.pipeline.lowered import AppliedPlan, KernelFootprint, LoweredKernel
+from smemreuse.pipeline.planning import TRACED
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
-from smemreuse.report.explain import Explainer, Explanation
 from smemreuse.report.verdicts import first_finding, refusal, verdict_data, verdict_text
 from smemreuse.report.view import judged_plans, kernel_view
+from smemreuse.results.sequence import Plan
+from smemreuse.results.verdict import UNSOUND, Verdict
 
 MAX_REFUSED = 5
 """Refused pairs of a plan that are listed for people; JSON has all."""

@@ -11,15 +11,15 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.model.expr import format_expr
-from smemreuse.model.kernel import Buffer, unique_names
-from smemreuse.model.sequence import Linearization, LiveRange, Plan
-from smemreuse.model.verdict import Verdict
+from smemreuse.explain.explainer import Explanation
+from smemreuse.ir.expr import format_expr
+from smemreuse.ir.kernel import Buffer, unique_names
+from smemreuse.ir.labels import entry_label
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
-from smemreuse.report.explain import Explanation
-from smemreuse.report.labels import entry_label
 from smemreuse.report.verdicts import verdict_text
+from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.results.verdict import Verdict
 
 _PIPED_WIDTH = 160
 

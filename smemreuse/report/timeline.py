@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.analysis.linearize import linearize
-from smemreuse.analysis.moments import moments
-from smemreuse.analysis.policy import inner
-from smemreuse.model.intrinsics import WAIT_PARITY, WAITS, evaluated_call
-from smemreuse.model.kernel import (
+from smemreuse.analysis.program_points import moments
+from smemreuse.ir.kernel import (
     Block,
     Buffer,
     For,
@@ -25,7 +23,9 @@ from smemreuse.model.kernel import (
     unique_names,
     walk_statements,
 )
-from smemreuse.model.sequence import Access, LiveRange, Plan, StmtEntry
+from smemreuse.policies.attribution import inner
+from smemreuse.results.sequence import Access, LiveRange, Plan, StmtEntry
+from smemreuse.semantics.intrinsics import WAIT_PARITY, WAITS, evaluated_call
 
 Range = tuple[int, int]
 """Positions on the axis, half-open."""

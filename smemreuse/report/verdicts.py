@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from smemreuse.model.verdict import SOUND, UNSOUND, Verdict, Violation
+from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, Violation
 
 Data = dict[str, object]
 

@@ -8,20 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from smemreuse.judging import judge
-from smemreuse.model.architectures import (
-    ARCHITECTURES,
-    DEFAULT_ARCH,
-    Architecture,
-    target_architecture,
-    threads_of,
-)
-from smemreuse.model.blocks import block_memory
-from smemreuse.model.expr import format_expr
-from smemreuse.model.kernel import Buffer
-from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import Verdict
-from smemreuse.planning import POLICY_NAMES, PlanOptions, plan_kernel
+from smemreuse.explain.explainer import Explainer, Explanation
+from smemreuse.ir.expr import format_expr
+from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.labels import entry_label, label
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import POLICY_NAMES, PlanOptions, plan_kernel
 from smemreuse.report.data import (
     Data,
     Subject,
@@ -31,10 +23,18 @@ from smemreuse.report.data import (
     heading,
     placement_data,
 )
-from smemreuse.report.explain import Explainer, Explanation
-from smemreuse.report.labels import entry_label, label
 from smemreuse.report.timeline import Band, Mark, Range, Timeline
 from smemreuse.report.verdicts import verdict_data
+from smemreuse.results.sequence import Plan
+from smemreuse.results.verdict import Verdict
+from smemreuse.targets.architectures import (
+    ARCHITECTURES,
+    DEFAULT_ARCH,
+    Architecture,
+    target_architecture,
+    threads_of,
+)
+from smemreuse.targets.blocks import block_memory
 
 Judged = tuple[Plan, Verdict]
 

@@ -6,9 +6,9 @@ import pytest
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.errors import InputError
-from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
-from smemreuse.model.kernel import Allocate, Bind, Buffer, Declare, Evaluate, If, Kernel, Stmt
-from smemreuse.planning import plan_kernel
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
+from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Evaluate, If, Kernel, Stmt
+from smemreuse.pipeline.planning import plan_kernel
 from tests.analysis.trees import access_ptr, load, shared, store
 
 A, B = shared("A"), shared("B")

@@ -9,8 +9,8 @@ import pytest
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
 from smemreuse.checker import check_plan
-from smemreuse.frontend.text import parse_dump
-from smemreuse.model.kernel import Kernel, walk_statements
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.kernel import Kernel, walk_statements
 
 HEADER = """\
 @T.prim_func

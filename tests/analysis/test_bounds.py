@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.analysis.bounds import bounds, variable_ranges
-from smemreuse.model.expr import Call, Const, Expr, Var
-from smemreuse.model.kernel import THREAD_EXTENT, Attr, Bind, For, Stmt
+from smemreuse.ir.expr import Call, Const, Expr, Var
+from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, For, Stmt
 
 X, Y = Var("x"), Var("y")
 RANGES = {X: (-3, 5), Y: (0, 7)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.analysis.handovers import UNKNOWN_ROUNDS, Handovers
-from smemreuse.frontend.text import read_dump
+from smemreuse.compilers.text.reader import read_dump
 from tests.conftest import DUMPS
 
 

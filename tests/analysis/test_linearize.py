@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var, walk
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, walk
+from smemreuse.ir.kernel import (
     WARP_SPECIALIZATION,
     Allocate,
     Assert,
@@ -24,8 +24,8 @@ from smemreuse.model.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.model.sequence import Linearization
-from smemreuse.planning import sequence_of
+from smemreuse.pipeline.planning import sequence_of
+from smemreuse.results.sequence import Linearization
 from tests.analysis.trees import (
     ZERO,
     access_ptr,

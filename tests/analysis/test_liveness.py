@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.analysis.liveness import live_ranges, peak_live
-from smemreuse.model.kernel import Allocate, Buffer, Kernel
-from smemreuse.model.sequence import Linearization, LiveRange
-from smemreuse.planning import plan_kernel, sequence_of
+from smemreuse.ir.kernel import Allocate, Buffer, Kernel
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
+from smemreuse.results.sequence import Linearization, LiveRange
 from tests.analysis.trees import launch, live, load, loop, shared, store
 from tests.strategies import kernels
 

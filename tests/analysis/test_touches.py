@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.analysis.touches import Aliases, find_aliases, touches_of, touches_of_store
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import Bind, Block, Buffer, Store
-from smemreuse.model.sequence import Touch
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import Bind, Block, Buffer, Store
+from smemreuse.results.sequence import Touch
 from tests.analysis.trees import ZERO, access_ptr, load, loop, shared, store
 
 A, B, C = shared("A"), shared("B"), shared("C")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.analysis.policy import POLICIES
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Attr,
     Block,
@@ -19,7 +18,8 @@ from smemreuse.model.kernel import (
     While,
     unique_names,
 )
-from smemreuse.report.labels import node_name
+from smemreuse.ir.labels import node_name
+from smemreuse.policies.attribution import POLICIES
 
 ZERO = Const(0)
 FOUR = Const(4)

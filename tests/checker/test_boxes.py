@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.frontend.text import read_dump
-from smemreuse.judging import judge
-from smemreuse.planning import plan_kernel
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
 
 DUMP = Path(__file__).parent / "four_boxes.tir"
 """A GEMM whose tile `b` comes in four boxes, with a reduction and an output tile behind it."""

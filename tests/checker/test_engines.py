@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker import check_plan
-from smemreuse.model.expr import Const
-from smemreuse.model.kernel import Buffer, If, Stmt
-from smemreuse.model.verdict import SOUND
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Buffer, If, Stmt
+from smemreuse.results.verdict import SOUND
 from tests.soundness.kernels import SCOPE, TX, copy_async, evaluate, load, output, shared, store
 from tests.soundness.kernels import kernel as build
 

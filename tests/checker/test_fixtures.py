@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from smemreuse.frontend.text import read_dump
-from smemreuse.judging import judge
-from smemreuse.planning import POLICY_NAMES, plan_kernel
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import subjects
 from tests.conftest import Golden
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
-from smemreuse.frontend.rewrite import merge_text
-from smemreuse.frontend.text import parse_dump
-from smemreuse.planning import plan_kernel, sequence_of
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import analyze_entry, plan_entry, subjects
 from tests.commands.running import VERBS, assert_one_line_error, run, run_process
+from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, launched
 from tests.conftest import DUMPS
-from tests.frontend.texts import BUFFERS, LAUNCH, dump, launched
 
 HUGE = 10**30
 STATEMENT = "As[0] = Bs[0]\n"

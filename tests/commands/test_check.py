@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.commands.running import run, run_json
+from tests.compilers.text.texts import dump as dumped
+from tests.compilers.text.texts import launched
 from tests.conftest import DUMPS
-from tests.frontend.texts import dump as dumped
-from tests.frontend.texts import launched
 
 WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from smemreuse.commands.common import read_subjects
-from smemreuse.judging import judge
-from smemreuse.planning import plan_kernel
-from smemreuse.report.explain import Explainer
+from smemreuse.explain.explainer import Explainer
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
 from tests.commands.running import assert_one_line_error, run
+from tests.compilers.text.texts import BUFFERS, LAUNCH
+from tests.compilers.text.texts import dump as dump_text
 from tests.conftest import DUMPS, ROOT
-from tests.frontend.texts import BUFFERS, LAUNCH
-from tests.frontend.texts import dump as dump_text
 
 
 def dump(name: str) -> str:

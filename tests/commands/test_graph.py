@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 import pytest
 
 from smemreuse.commands.common import read_subjects
-from smemreuse.planning import plan_kernel
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
 from smemreuse.report.graphs.interference import CONFLICT, SHARED, UNPROVED
 from tests.commands.running import assert_one_line_error, run
+from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS
-from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 TWO_KERNELS = DUMPS / "two_kernels.sm_80.tir"

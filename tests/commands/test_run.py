@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
-from smemreuse.frontend.text import read_dump
-from smemreuse.lowered import LoweredKernel
-from smemreuse.planning import checked_options
+from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.pipeline.planning import checked_options
 from smemreuse.report.run import RunKernel
 from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS

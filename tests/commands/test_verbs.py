@@ -19,8 +19,8 @@ from tests.commands.running import (
     run_process,
     run_without_reader,
 )
+from tests.compilers.text.texts import LAUNCH, dump, launched
 from tests.conftest import DUMPS
-from tests.frontend.texts import LAUNCH, dump, launched
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 WARP_SPECIALIZED = DUMPS / "divergent_arms.sm_80.tir"

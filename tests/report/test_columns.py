@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from smemreuse.commands.common import read_subjects
-from smemreuse.planning import plan_kernel, sequence_of
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.tables import analyze_table, compare_table, plan_table
 from smemreuse.report.view import judged_plans

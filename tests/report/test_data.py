@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.frontend.text import parse_dump, read_dump
+from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.planner import PACKERS
-from smemreuse.planning import plan_kernel, sequence_of
 from smemreuse.report.data import (
     Subject,
     analyze_entry,
@@ -19,8 +19,8 @@ from smemreuse.report.data import (
     plan_entry,
     subjects,
 )
+from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 from tests.conftest import Golden
-from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
 
 SOURCE = dump(
     LAUNCH

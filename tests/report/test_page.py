@@ -17,8 +17,8 @@ from smemreuse.report.page import report_page
 from smemreuse.report.page.figures import memory_map
 from smemreuse.report.view import judged_plans, kernel_view
 from tests.commands.running import run
+from tests.compilers.text.texts import dump, launched
 from tests.conftest import DUMPS
-from tests.frontend.texts import dump, launched
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from smemreuse.frontend.text import parse_dump, read_dump
-from smemreuse.judging import judge
-from smemreuse.lowered import AppliedPlan, LoweredKernel
-from smemreuse.model.architectures import ARCHITECTURES
-from smemreuse.model.blocks import STATIC_LIMIT
-from smemreuse.model.expr import Const
-from smemreuse.model.kernel import Attr, Kernel, walk_statements
-from smemreuse.model.verdict import Verdict
-from smemreuse.planning import checked_options, plan_kernel
+from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Attr, Kernel, walk_statements
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
+from smemreuse.pipeline.planning import checked_options, plan_kernel
 from smemreuse.report.run import (
     MAX_REFUSED,
     run_entry,
@@ -28,8 +25,11 @@ from smemreuse.report.run import (
     run_views,
 )
 from smemreuse.report.titles import numbered
+from smemreuse.results.verdict import Verdict
+from smemreuse.targets.architectures import ARCHITECTURES
+from smemreuse.targets.blocks import STATIC_LIMIT
+from tests.compilers.text.texts import dump
 from tests.conftest import DUMPS
-from tests.frontend.texts import dump
 from tests.report.test_tables import text
 
 STOCK = checked_options("outer", "tilelang", "bytes")

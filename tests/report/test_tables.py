@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console, RenderableType
 
-from smemreuse.model.expr import Const, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.kernel import (
     Allocate,
     Assert,
     Bind,
@@ -17,13 +17,13 @@ from smemreuse.model.kernel import (
     While,
     walk_statements,
 )
-from smemreuse.model.verdict import SOUND, UNSOUND, Verdict
-from smemreuse.planning import plan_kernel, sequence_of
+from smemreuse.ir.labels import MAX_LABEL, label, node_name
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import Subject
-from smemreuse.report.labels import MAX_LABEL, label, node_name
 from smemreuse.report.tables import analyze_table, compare_table, plan_table
+from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 from tests.analysis.trees import shared
-from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of, launched
+from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of, launched
 
 
 def text(table: RenderableType) -> list[list[str]]:

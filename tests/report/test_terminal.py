@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 from smemreuse.commands.common import read_subjects
-from smemreuse.model.expr import Const
-from smemreuse.model.kernel import Buffer, Kernel
-from smemreuse.model.sequence import Plan
-from smemreuse.planning import plan_kernel
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.palette import ANSI
 from smemreuse.report.terminal import Scale, drawn_plan, drawn_plans, lifetime_chart, memory_map
 from smemreuse.report.timeline import Timeline
+from smemreuse.results.sequence import Plan
 from tests.commands.running import run
 from tests.conftest import DUMPS
 

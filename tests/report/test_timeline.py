@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.frontend.text import read_dump
-from smemreuse.model.kernel import Evaluate
-from smemreuse.planning import POLICY_NAMES, plan_kernel
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.kernel import Evaluate
+from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Subject, subjects
 from smemreuse.report.timeline import Timeline
-from tests.frontend.texts import BUFFERS, LAUNCH, dump, kernel_of
+from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 
 SOURCE = dump(
     LAUNCH

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.judging import judge
-from smemreuse.model.kernel import Buffer, Kernel
-from smemreuse.model.sequence import Plan
-from smemreuse.model.verdict import SOUND, UNSOUND, Verdict
-from smemreuse.planning import KEPT, plan_kernel
+from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import KEPT, plan_kernel
+from smemreuse.results.sequence import Plan
+from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 from tests.soundness.interpreter import (
     BASE_MODES,
     FREE_MODES,

@@ -20,8 +20,8 @@ from random import Random
 
 import numpy as np
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Allocate,
     Assert,

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from smemreuse.model.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.model.kernel import (
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Allocate,
     Assert,
@@ -30,7 +30,7 @@ from smemreuse.model.kernel import (
     Store,
     While,
 )
-from smemreuse.report.labels import label
+from smemreuse.ir.labels import label
 
 SCOPE = "shared.dyn"
 Pick: TypeAlias = Callable[[int, int], int]

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.applied.pointers import pointer_layout
+from smemreuse.audit.pointers import pointer_layout
 from smemreuse.checker import check_plan
-from smemreuse.judging import judge
-from smemreuse.model.expr import Const, Expr, Pointer, Var
-from smemreuse.model.kernel import Bind, Buffer, Declare, For, If, Kernel, Stmt, Store, While
-from smemreuse.model.verdict import SOUND
-from smemreuse.planning import plan_kernel
+from smemreuse.ir.expr import Const, Expr, Pointer, Var
+from smemreuse.ir.kernel import Bind, Buffer, Declare, For, If, Kernel, Stmt, Store, While
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.verdict import SOUND
 from tests.soundness.kernels import (
     INPUT,
     OUTPUT,

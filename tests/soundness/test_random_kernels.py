@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from smemreuse.model.kernel import Kernel
+from smemreuse.ir.kernel import Kernel
 from tests.soundness.compare import Comparison, inputs_from
 from tests.soundness.interpreter import IllDefined
 from tests.soundness.kernels import format_kernel, grow_kernel, kernels

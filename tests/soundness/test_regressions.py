@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from smemreuse.judging import judge
-from smemreuse.model.expr import Call, Const, Expr, Pointer, Var
-from smemreuse.model.kernel import (
+from smemreuse.explain.explainer import Explainer
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
+from smemreuse.ir.kernel import (
     Assert,
     Bind,
     Buffer,
@@ -25,9 +25,9 @@ from smemreuse.model.kernel import (
     Stmt,
     While,
 )
-from smemreuse.model.verdict import SOUND, UNSOUND
-from smemreuse.planning import plan_kernel
-from smemreuse.report.explain import Explainer
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.soundness.compare import differing, inputs_from
 from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
 from tests.soundness.kernels import (

@@ -7,10 +7,10 @@ import math
 import graphviz
 import networkx as nx
 
-from smemreuse.model.sequence import Plan
+from smemreuse.explain.explainer import MUST_NOT, Explainer
 from smemreuse.report.data import Subject
-from smemreuse.report.explain import MUST_NOT, Explainer
 from smemreuse.report.palette import tint
+from smemreuse.results.sequence import Plan
 
 CONFLICT, UNPROVED, SHARED, FREE = "conflict", "unproved", "shared", "free"
 """An edge's `kind`: the two must not share; it is not proved that they may; they do in the plan;

@@ -9,7 +9,7 @@ from typing import Final
 import graphviz
 
 from smemreuse.errors import BackendError
-from smemreuse.planning import plan_kernel
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.graphs.interference import draw_interference
 from smemreuse.report.graphs.lifetime import draw_lifetime

@@ -9,7 +9,7 @@ from typing import Any
 
 from plotly.subplots import make_subplots
 
-from smemreuse.report.labels import shortened
+from smemreuse.ir.labels import shortened
 from smemreuse.report.palette import tint
 
 View = Mapping[str, Any]

@@ -1,0 +1,46 @@
+"""Where every statement stands on a linear sequence, those without an entry included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from smemreuse.ir.kernel import Block, Stmt, nested_blocks
+from smemreuse.results.sequence import StmtEntry
+
+
+@dataclass(frozen=True)
+class Moments:
+    """For each statement, how many entries come before it begins, and before it is over.
+
+    An entry at position `p` lasts from `p` to `p + 1`; a statement that has none, as a barrier has
+    none, begins and is over between two of them.
+    """
+
+    begin: Mapping[Stmt, int]
+    end: Mapping[Stmt, int]
+
+
+def moments(body: Block, entries: Sequence[StmtEntry]) -> Moments:
+    """The moments of all statements of a kernel's body on its linear sequence."""
+    first = {
+        entry.stmt: position
+        for position, entry in enumerate(entries)
+        if entry.scope_pair_offset >= 0
+    }
+    begin: dict[Stmt, int] = {}
+    end: dict[Stmt, int] = {}
+
+    def visit(block: Block, counter: int) -> int:
+        for stmt in block:
+            begin[stmt] = first.get(stmt, counter)
+            counter = begin[stmt] + (stmt in first)
+            for nested in nested_blocks(stmt):
+                counter = visit(nested, counter)
+            if stmt in first and entries[first[stmt]].scope_pair_offset > 0:
+                counter += 1  # the entry at a scope's end
+            end[stmt] = counter
+        return counter
+
+    visit(body, 0)
+    return Moments(begin, end)

@@ -1,0 +1,154 @@
+"""Pointers into one arena, as TileLang's merge leaves them.
+
+There is `As = handle_add_byte_offset(arena, 512)` where there was an allocation. Here each such
+pointer becomes an allocation again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from smemreuse.analysis.bounds import bounds, upper_bound, variable_ranges
+from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
+from smemreuse.audit.separator import Separator
+from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.kernel import Bind, Buffer, Declare, Kernel, walk_statements
+from smemreuse.semantics.intrinsics import accesses_of
+from smemreuse.semantics.pointers import Pointers, address_of
+
+UNKNOWN_SIZE = 2**40
+"""Bytes; stands for a reach that is not known."""
+
+
+def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
+    """The layout that pointers tell; None if there are none into an arena of `scope`.
+
+    The size of a buffer is what its views declare or its accesses may reach within the arena; all
+    of the arena behind its offset where that is not known.
+    """
+    arenas = _arenas(kernel, scope)
+    pointers: dict[Var, tuple[Buffer, int]] = {}
+    for var, buffer, offset in _places(kernel, arenas):
+        if offset is None:
+            return None
+        pointers[var] = (buffer, offset)
+    if not pointers:
+        return None
+    declared = _declared(kernel, pointers)
+    reached = _reached(kernel, pointers, declared)
+    room = {var: arenas[arena] - offset for var, (arena, offset) in pointers.items()}
+    buffers = {
+        var: Buffer(
+            var.name.removesuffix("_ptr"),  # as `smemreuse apply` names its pointers
+            "uint8",
+            # A view's size is the buffer's wherever that ends; a bound on its accesses is not.
+            # A byte of what is used nowhere: an extent of 0 would be a pool of unknown size.
+            (Const(max(declared[var], min(reached[var], room[var]), 1)),),
+            scope,
+            line=_line(kernel, var),
+        )
+        for var in pointers
+    }
+    by_view = not all(held in arenas_of(kernel, scope) for held, _ in pointers.values())
+    arena = max(arenas[buffer] for buffer, _ in pointers.values())
+    body = Separator(buffers).block(kernel.body)
+    used = [var for var in pointers if declared[var] or min(reached[var], room[var]) > 0]
+    offsets = {buffers[var]: pointers[var][1] for var in used}
+    beyond = tuple(
+        beyond_arena(buffers[var].name, offset, _end(offset, reached[var]), arenas[held])
+        for var, (held, offset) in pointers.items()
+        if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
+    )
+    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view, beyond)
+
+
+def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:
+    """An arena with a view of which nobody knows where in it it begins."""
+    places = _places(kernel, _arenas(kernel, scope))
+    return next((buffer for _, buffer, offset in places if offset is None), None)
+
+
+def _arenas(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The allocations that a merge may have left, and their sizes."""
+    return {**_typed_arena(kernel, scope), **arenas_of(kernel, scope)}
+
+
+def _typed_arena(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The only allocation of a scope, whatever its type, if several views begin in it."""
+    found = {one: one.size for one in kernel.allocations(scope) if one.size is not None}
+    views = {var for var, _, _ in _places(kernel, found)} & _storages(kernel)
+    return found if len(found) == 1 and len(views) > 1 else {}
+
+
+def _storages(kernel: Kernel) -> set[Buffer | Var]:
+    declared = (stmt.buffer for stmt in walk_statements(kernel.body) if isinstance(stmt, Declare))
+    return {view.storage for view in declared}
+
+
+def _places(kernel: Kernel, arenas: Collection[Buffer]) -> Iterator[tuple[Var, Buffer, int | None]]:
+    """The variables that point into an arena, and at which byte; None of a view that moves."""
+    storages = _storages(kernel)
+    for stmt in walk_statements(kernel.body):
+        place = address_of(stmt.value, Pointers()) if isinstance(stmt, Bind) else None
+        if isinstance(stmt, Bind) and place is not None and place.buffer in arenas:
+            found = bounds(place.offset, {})
+            if found is not None and found[0] == found[1]:
+                yield stmt.var, place.buffer, found[0]
+            elif stmt.var in storages:
+                yield stmt.var, place.buffer, None
+
+
+def _may_leave(reach: int, room: int) -> bool:
+    """Of what is known to be nowhere in particular, it is taken that it keeps to the arena."""
+    return reach > max(room, 0) and (reach != UNKNOWN_SIZE or room <= 0)
+
+
+def _end(offset: int, reach: int) -> int | None:
+    return offset + reach if reach != UNKNOWN_SIZE else None
+
+
+def _line(kernel: Kernel, var: Var) -> int | None:
+    binds = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, Bind))
+    return next((stmt.line for stmt in binds if stmt.var is var), None)
+
+
+def _declared(kernel: Kernel, pointers: Iterable[Var]) -> dict[Var, int]:
+    """Bytes of each buffer that its views declare; 0 where none does."""
+    declared = dict.fromkeys(pointers, 0)
+    for stmt in walk_statements(kernel.body):
+        if isinstance(stmt, Declare) and isinstance(stmt.buffer.storage, Var):
+            var = stmt.buffer.storage
+            if var in declared and stmt.buffer.size is not None:
+                declared[var] = max(declared[var], stmt.buffer.size)
+    return declared
+
+
+def _reached(
+    kernel: Kernel, pointers: Mapping[Var, tuple[Buffer, int]], declared: Mapping[Var, int]
+) -> dict[Var, int]:
+    """Bytes of each buffer that its accesses may reach; `UNKNOWN_SIZE` where no bound is known."""
+    ranges = variable_ranges(kernel.body)
+    reach = dict.fromkeys(pointers, 0)
+    separator = Separator(
+        {
+            var: Buffer(var.name, "uint8", (Const(UNKNOWN_SIZE),), arena.scope)
+            for var, (arena, _) in pointers.items()
+        }
+    )
+    owner = {buffer: var for var, buffer in separator.pointers.items()}
+    for stmt in walk_statements(separator.block(kernel.body)):
+        for access in accesses_of(stmt, Pointers()):
+            var = owner.get(access.buffer)
+            if var is None:
+                continue
+            footprint = access.claimed or access.footprint
+            start = footprint.start
+            first = upper_bound(start, ranges) if start is not None else None
+            if first is not None:
+                last = first + footprint.stride * (footprint.count - 1) + footprint.size
+                reach[var] = max(reach[var], last)
+            elif kernel.dialect != "tvm" or not declared[var]:
+                # In Apache TVM the view is the buffer's definition; elsewhere it may be of a part.
+                reach[var] = UNKNOWN_SIZE
+    return reach

@@ -1,0 +1,1 @@
+"""The merges of today's compilers, as they are, for parity."""

@@ -1,0 +1,316 @@
+"""Turns live TIR objects into the access tree, whichever compiler they come from.
+
+The compilers share the names of TIR's nodes, and little else: how a buffer is represented, where a
+type stands and what a call carries is left to a subclass beside each backend. Nodes are known by
+the names of their classes, so that nothing here imports a compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from smemreuse.compilers.text.kernels import split_kernels
+from smemreuse.errors import BackendError
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
+from smemreuse.ir.kernel import (
+    ANYWHERE,
+    TVM_ALIGNMENT,
+    Allocate,
+    Assert,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    Evaluate,
+    For,
+    If,
+    Kernel,
+    Stmt,
+    Store,
+    While,
+    is_row_major,
+)
+
+_BINARY = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Mod": "mod",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "Min": "min",
+    "Max": "max",
+    "EQ": "eq",
+    "NE": "ne",
+    "LT": "lt",
+    "LE": "le",
+    "GT": "gt",
+    "GE": "ge",
+    "And": "and",
+    "Or": "or",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "LShift": "shift_left",
+    "RShift": "shift_right",
+}
+_LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
+_DTYPE_FIRST, _DTYPE_LAST = 1, 2  # where the printer writes a call's type, if it does
+
+
+def kernels_of(mod: Any, visitor: type[LiveVisitor]) -> list[Kernel]:
+    """The device kernels of a live module, functions in the order of their names."""
+    functions = {str(var.name_hint): func for var, func in mod.functions.items()}
+    return [
+        kernel
+        for name in sorted(functions)
+        if type(functions[name]).__name__ == "PrimFunc"
+        for kernel in visitor().kernels(name, functions[name])
+    ]
+
+
+class LiveVisitor:
+    """One function's conversion. Variables keep their identity, names may repeat."""
+
+    dialect: str
+
+    def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
+        """`merged` gives the buffers that a plan has made pointers into an arena, by the variables
+        that hold their addresses; they are read as the allocations that they were."""
+        self.allocated: dict[Any, Buffer] = dict(merged or {})
+        self.vars: dict[Any, Var] = {}
+        self.places: dict[Stmt, int] = {}  # statements by their number in the order of the walk
+        self._count = 0
+        self._op_names: dict[Any, tuple[str, int]] = {}
+
+    def kernels(self, name: str, func: Any) -> list[Kernel]:
+        attrs = {str(key): _plain(value) for key, value in (func.attrs or {}).items()}
+        return split_kernels(name, self.block(func.body), attrs, self.dialect)
+
+    # What differs between the compilers ---------------------------------------------------------
+
+    def buffer(self, node: Any) -> Buffer:
+        """The model's buffer for the one that an access names."""
+        raise NotImplementedError
+
+    def load(self, node: Any) -> Expr:
+        raise NotImplementedError
+
+    def dtype(self, node: Any) -> str:
+        """The element type of an expression, as TVMScript writes it."""
+        raise NotImplementedError
+
+    def call_extras(self, node: Any) -> list[Expr]:
+        """What a call carries beside its arguments, in the printer's order."""
+        raise NotImplementedError
+
+    def is_handle(self, var: Any) -> bool:
+        raise NotImplementedError
+
+    def bound_allocation(self, node: Any) -> Buffer | None:
+        """The buffer that a merge has replaced by this binding, when reading a merged function."""
+        return None
+
+    def alloc_buffer(self, node: Any) -> Stmt:
+        raise NotImplementedError
+
+    def decl_buffer(self, node: Any) -> Block:
+        raise NotImplementedError
+
+    # Statements ---------------------------------------------------------------------------------
+
+    def block(self, node: Any) -> Block:
+        if node is None:
+            return ()
+        kind = type(node).__name__
+        if kind == "SeqStmt":
+            return tuple(stmt for child in node.seq for stmt in self.block(child))
+        place = self._count
+        self._count += 1
+        block = self.decl_buffer(node) if kind == "DeclBuffer" else (self._statement(node, kind),)
+        self.places.update((stmt, place) for stmt in block)
+        return block
+
+    def _statement(self, node: Any, kind: str) -> Stmt:
+        method = _STATEMENTS.get(kind)
+        if method is None:
+            raise BackendError(f"unknown TIR statement {kind}")
+        stmt: Stmt = getattr(self, method)(node)
+        return stmt
+
+    def leave(self, node: Any) -> Stmt:
+        """`break`, `continue` and `return` as the calls that they are in other dialects."""
+        return Evaluate(Call(_LEAVING[type(node).__name__], ()))
+
+    def bind(self, node: Any) -> Stmt:
+        merged = self.bound_allocation(node)
+        if merged is not None:
+            return Allocate(merged)
+        value = self.expr(node.value)
+        return Bind(self.var(node.var), value, may_be_address=self.is_handle(node.var))
+
+    def buffer_store(self, node: Any) -> Stmt:
+        indices = tuple(map(self.expr, node.indices))
+        return Store(self.buffer(node.buffer), indices, self.expr(node.value), self.predicate(node))
+
+    def predicate(self, node: Any) -> Expr | None:
+        predicate = getattr(node, "predicate", None)
+        return self.expr(predicate) if predicate is not None else None
+
+    def evaluate(self, node: Any) -> Stmt:
+        return Evaluate(self.expr(node.value))
+
+    def for_loop(self, node: Any) -> Stmt:
+        step = self.expr(node.step) if node.step is not None else Const(1)
+        begin, extent = self.expr(node.min), self.expr(node.extent)
+        kind = _LOOP_KINDS[int(node.kind)]
+        return For(self.var(node.loop_var), begin, extent, step, kind, self.block(node.body))
+
+    def while_loop(self, node: Any) -> Stmt:
+        return While(self.expr(node.condition), self.block(node.body))
+
+    def if_then_else(self, node: Any) -> Stmt:
+        then, orelse = self.block(node.then_case), self.block(node.else_case)
+        return If(self.expr(node.condition), then, orelse)
+
+    def attr_stmt(self, node: Any) -> Stmt:
+        var = None
+        if type(node.node).__name__ == "IterVar":
+            subject: Expr = Const(str(node.node.thread_tag))
+            var = self.var(node.node.var)
+        else:
+            subject = self.attr_subject(node.node)
+        value = self.expr(node.value)
+        return Attr(str(node.attr_key), subject, value, self.block(node.body), var)
+
+    def attr_subject(self, node: Any) -> Expr:
+        """The subject of an attribute may be any object; only expressions matter here."""
+        known = type(node).__name__ in (*_EXPRESSIONS, *_FIELDS)
+        return self.expr(node) if known else Const(str(node))
+
+    def assert_stmt(self, node: Any) -> Stmt:
+        return Assert(self.expr(node.condition))
+
+    # Buffers and variables ----------------------------------------------------------------------
+
+    def var(self, var: Any) -> Var:
+        known = self.vars.get(var)
+        if known is None:
+            known = self.vars[var] = Var(str(var.name), unsigned_bits(self.dtype(var)))
+        return known
+
+    def make_buffer(
+        self, name: str, described: Any, scope: str, data: Buffer | Var | None, dtype: str
+    ) -> Buffer:
+        """A buffer from an object that has a shape, strides and an offset in elements."""
+        shape = tuple(map(self.expr, described.shape))
+        strides = tuple(map(self.expr, described.strides))
+        elem_offset = described.elem_offset
+        offset = self.expr(elem_offset) if elem_offset is not None else Const(0)
+        offset = offset if is_row_major(shape, strides) else ANYWHERE
+        aligned = int(described.data_alignment)
+        alignment = None if aligned in (0, TVM_ALIGNMENT) else aligned  # as the printer has it
+        return Buffer(name, dtype, shape, scope, data, offset, alignment=alignment)
+
+    # Expressions --------------------------------------------------------------------------------
+
+    def expr(self, node: Any) -> Expr:
+        if isinstance(node, (int, float)):
+            return Const(node)
+        kind = type(node).__name__
+        if kind in _FIELDS:
+            name, fields = _FIELDS[kind]
+            return Call(name, tuple(self.expr(getattr(node, field)) for field in fields))
+        method = _EXPRESSIONS.get(kind)
+        if method is None:
+            raise BackendError(f"unknown TIR expression {kind}")
+        expr: Expr = getattr(self, method)(node)
+        return expr
+
+    def literal(self, node: Any) -> Expr:
+        value = node.value
+        return Const(value if isinstance(value, (int, float)) else str(value))
+
+    def variable(self, node: Any) -> Expr:
+        allocation = self.allocated.get(node)
+        return Pointer(allocation) if allocation is not None else self.var(node)
+
+    def call(self, node: Any) -> Expr:
+        args = [self.expr(argument) for argument in node.args]
+        if type(node.op).__name__ != "Op":
+            return Call("call_global", (Const(str(node.op.name_hint)), *args))
+        name, location = self._op_name(node.op)
+        if location == _DTYPE_FIRST:
+            args.insert(0, Const(self.dtype(node)))
+        elif location == _DTYPE_LAST:
+            args.append(Const(self.dtype(node)))
+        return Call(name, (*args, *self.call_extras(node)))
+
+    def _op_name(self, op: Any) -> tuple[str, int]:
+        """The name that TVMScript prints for an operator, and where it puts the result type."""
+        known = self._op_names.get(op)
+        if known is None:
+            name = op.get_attr("TScriptPrinterName") or op.name
+            location = op.get_attr("TScriptDtypePrintLocation")
+            known = self._op_names[op] = (str(name), int(location or 0))
+        return known
+
+    def cast(self, node: Any) -> Expr:
+        return Call("cast", (Const(self.dtype(node)), self.expr(node.value)))
+
+    def shuffle(self, node: Any) -> Expr:
+        groups = (node.vectors, node.indices)
+        return Call("shuffle", tuple(Call("tuple", tuple(map(self.expr, one))) for one in groups))
+
+
+def _plain(value: Any) -> object:
+    """An attribute's value as plain Python; objects that planning does not need as their text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if type(value).__name__ in ("IntImm", "FloatImm", "StringImm"):
+        return value.value
+    return value if isinstance(value, (int, float, str)) else str(value)
+
+
+_STATEMENTS: Mapping[str, str] = {
+    "AllocBuffer": "alloc_buffer",
+    "Bind": "bind",
+    "BufferStore": "buffer_store",
+    "Evaluate": "evaluate",
+    "For": "for_loop",
+    "While": "while_loop",
+    "IfThenElse": "if_then_else",
+    "AttrStmt": "attr_stmt",
+    "AssertStmt": "assert_stmt",
+    "Break": "leave",
+    "Continue": "leave",
+    "Return": "leave",
+}
+
+_LEAVING = {"Break": "break_loop", "Continue": "continue_loop", "Return": "return"}
+
+_EXPRESSIONS: Mapping[str, str] = {
+    "IntImm": "literal",
+    "FloatImm": "literal",
+    "StringImm": "literal",
+    "Var": "variable",
+    "SizeVar": "variable",
+    "BufferLoad": "load",
+    "TensorLoad": "load",
+    "Call": "call",
+    "Cast": "cast",
+    "Shuffle": "shuffle",
+}
+
+# Operators whose operands are plain fields.
+_FIELDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    **{kind: (name, ("a", "b")) for kind, name in _BINARY.items()},
+    "Not": ("not", ("a",)),
+    "BitwiseNot": ("bitwise_not", ("a",)),
+    "Select": ("select", ("condition", "true_value", "false_value")),
+    "Ramp": ("ramp", ("base", "stride", "lanes")),
+    "Broadcast": ("broadcast", ("value", "lanes")),
+    "Let": ("let", ("var", "value", "body")),
+}

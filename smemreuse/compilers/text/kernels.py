@@ -1,0 +1,80 @@
+"""Finds the device kernels in a function body; shared by the readers of text and of live TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
+from smemreuse.ir.kernel import (
+    THREAD_EXTENT,
+    Allocate,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    Declare,
+    Kernel,
+    Stmt,
+    Store,
+    expressions_of,
+    nested_blocks,
+    walk_statements,
+)
+
+
+def split_kernels(
+    name: str, body: Block, attrs: Mapping[str, object], dialect: str
+) -> list[Kernel]:
+    """The device kernels of a function: none for a host function, usually one.
+
+    A function with several outermost thread launches holds several kernels, planned apart
+    (rule 8, apache/tvm issue 14557); an allocation made outside of them goes to those that touch
+    it. The second kernel of `f` is called `f#1`.
+    """
+    launches = list(_launches(body))
+    if not launches:
+        allocates_shared = any(
+            isinstance(stmt, Allocate) and stmt.buffer.scope.startswith("shared")
+            for stmt in walk_statements(body)
+        )
+        return [Kernel(name, body, attrs, dialect)] if allocates_shared else []
+    if len(launches) == 1:
+        return [Kernel(name, body, attrs, dialect)]
+    inside = {stmt for launch in launches for stmt in walk_statements((launch,))}
+    outside = [stmt for stmt in walk_statements(body) if stmt not in inside]
+    kernels = []
+    for index, launch in enumerate(launches):
+        prologue = tuple(_prologue(outside, launch))
+        kernel_name = f"{name}#{index}" if index else name
+        kernels.append(Kernel(kernel_name, (*prologue, launch), attrs, dialect))
+    return kernels
+
+
+def _launches(block: Block) -> Iterator[Attr]:
+    for stmt in block:
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
+            yield stmt
+        else:
+            for inner in nested_blocks(stmt):
+                yield from _launches(inner)
+
+
+def _prologue(outside: list[Stmt], launch: Attr) -> Iterator[Stmt]:
+    """Definitions around the launches, with the allocations that this launch touches."""
+    definitions = tuple(stmt for stmt in outside if isinstance(stmt, (Allocate, Declare, Bind)))
+    touched = _touched_buffers((*definitions, launch), launch)
+    for stmt in definitions:
+        if not isinstance(stmt, Allocate) or stmt.buffer in touched:
+            yield stmt
+
+
+def _touched_buffers(body: Block, within: Stmt) -> set[Buffer]:
+    aliases = find_aliases(body)
+    touched: set[Buffer] = set()
+    for stmt in walk_statements((within,)):
+        if isinstance(stmt, Store):
+            touched.update(touch.buffer for touch in touches_of_store(stmt, aliases))
+        else:
+            for expr in expressions_of(stmt):
+                touched.update(touch.buffer for touch in touches_of(expr, aliases))
+    return touched

@@ -1,0 +1,175 @@
+"""Reads dumped TVMScript, as `print(mod.script())` writes it; nothing in it is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import stat
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
+from smemreuse.compilers.text.kernels import split_kernels
+from smemreuse.compilers.text.statements import FunctionText, StatementReader
+from smemreuse.errors import InputError
+from smemreuse.ir.kernel import Kernel
+
+MAX_BYTES = 64 * 2**20
+_MAX_BITS = 1024
+_IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
+_APACHE = re.compile(  # TileLang's printer knows no layouts, and gives a barrier one operand
+    r"^\s*#?\s*from tvm\.tirx\.layout import|\btvm_storage_sync\([^,()]*, \w+\.bool\(", re.MULTILINE
+)
+_DEFAULT_PREFIXES = frozenset({"T"})
+
+
+@dataclass(frozen=True)
+class DumpFunction:
+    """A function of a dump: its kernels, and where the parts stand that a rewrite changes."""
+
+    name: str
+    kernels: tuple[Kernel, ...]
+    text: FunctionText
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A dump file: its source text and its functions in order, host functions included."""
+
+    file: str
+    source: str
+    functions: tuple[DumpFunction, ...]
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(kernel for function in self.functions for kernel in function.kernels)
+
+
+def read_dump(path: Path | str) -> Dump:
+    """Reads a dump from a file. Raises `InputError` naming the file and, where known, the line."""
+    try:
+        source = _read_bytes(Path(path)).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except UnicodeDecodeError:
+        raise InputError(
+            "not a text file; give a dump written by `mod.script()`", file=path
+        ) from None
+    except InputError as error:
+        raise error.located(file=path) from None
+    return parse_dump(source, file=str(path))
+
+
+def _read_bytes(path: Path) -> bytes:
+    """The file's bytes, at most `MAX_BYTES`; a pipe or a device might never end."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what it is
+        raise InputError("not a regular file; give a dump written by `mod.script()`")
+    with path.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise InputError(f"larger than {MAX_BYTES >> 20} MiB; this is no kernel dump")
+    return data
+
+
+def parse_dump(source: str, file: str = "<dump>") -> Dump:
+    """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
+    try:
+        functions = tuple(_functions(_parse(source), _prefixes(source), _dialect(source)))
+    except InputError as error:
+        raise error.located(file=file) from None
+    except (RecursionError, MemoryError):
+        raise InputError(TOO_DEEP, file=file) from None
+    return Dump(file, source, functions)
+
+
+def _parse(source: str) -> ast.Module:
+    if not source.strip():
+        raise InputError("the file is empty; give a dump written by `mod.script()`")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's remarks on code that never runs
+            module = ast.parse(source)
+    except IndentationError as error:
+        mend = "more than 100 nested blocks" if "too many levels" in str(error) else error.msg
+        raise InputError(f"the indentation cannot be read: {mend}", line=error.lineno) from None
+    except SyntaxError as error:
+        message = f"not TVMScript: {error.msg}; give a dump written by `mod.script()`"
+        raise InputError(message, line=error.lineno) from None
+    except ValueError as error:
+        raise InputError(f"not TVMScript: {error}") from None
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            if node.value.bit_length() > _MAX_BITS:  # Python may not even print it
+                message = f"an integer of more than {_MAX_BITS} bits; TIR has none"
+                raise InputError(message, line=node.lineno)
+    return module
+
+
+def split_lines(source: str) -> list[str]:
+    """The lines as Python's tokenizer counts them; `str.splitlines` also splits at form feeds."""
+    return re.split(r"\r\n|\r|\n", source)
+
+
+def _prefixes(source: str) -> frozenset[str]:
+    """The names that mean TVMScript's `T`, from the (commented) imports that the printer writes."""
+    imports = _IMPORT.findall("\n".join(split_lines(source)))
+    found = {alias or name for name, alias in imports if name in ("tir", "tirx")}
+    return frozenset(found) | _DEFAULT_PREFIXES
+
+
+def _dialect(source: str) -> str:
+    """Which compiler wrote the dump, as far as its imports and the form of its barriers say.
+
+    "legacy" is TVM before 2026, where `tirx` was `tir`; "tvm" is Apache TVM since; else TileLang.
+    """
+    text = "\n".join(split_lines(source))
+    names = {name for name, _ in _IMPORT.findall(text)}
+    if "tir" in names and "tirx" not in names:
+        return "legacy"
+    return "tvm" if _APACHE.search(text) else "tilelang"
+
+
+def _functions(
+    module: ast.Module, prefixes: frozenset[str], dialect: str
+) -> Iterator[DumpFunction]:
+    nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
+    if not nodes:
+        _require_script(module, prefixes)
+        reader = StatementReader(module.body, prefixes, lenient=True, dialect=dialect)
+        yield _function("fragment", reader.read())
+    for node in nodes:
+        reader = StatementReader(node.body, prefixes, lenient=False, dialect=dialect)
+        yield _function(node.name, reader.read(node.args.args))
+
+
+def _function(name: str, text: FunctionText) -> DumpFunction:
+    check_depth(text.body)
+    kernels = split_kernels(name, text.body, text.attrs, text.dialect)
+    return DumpFunction(name, tuple(kernels), text)
+
+
+def _function_nodes(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            yield from _function_nodes(node.body)
+
+
+def _is_prim_func(node: ast.FunctionDef) -> bool:
+    return any("prim_func" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _require_script(module: ast.Module, prefixes: frozenset[str]) -> None:
+    """Refuses a text without a function unless it has TVMScript's statements, as from a log."""
+    uses_script = any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in prefixes
+        for node in ast.walk(module)
+    )
+    if not uses_script:
+        raise InputError("no TVMScript kernel inside; give a dump written by `mod.script()`")

@@ -1,0 +1,131 @@
+"""Which tile configurations fit into shared memory, told before any of them is compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, overload
+
+from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY
+
+from smemreuse.compilers.tilelang.estimate import Footprint, Place, measure, resolve_place
+from smemreuse.errors import BackendError
+from smemreuse.pipeline.planning import PlanOptions, checked_options
+from smemreuse.progress import track
+
+Config: TypeAlias = "Mapping[str, Any] | tuple[Any, ...]"
+"""Keyword arguments of one configuration, or positional ones."""
+
+
+@dataclass(frozen=True)
+class SizedConfig:
+    """A configuration and what its kernels take."""
+
+    config: Config
+    footprint: Footprint
+
+
+@dataclass(frozen=True)
+class FailedConfig:
+    """A configuration that could not be lowered, and the error that says why."""
+
+    config: Config
+    error: Exception
+
+
+@dataclass(frozen=True)
+class FittingConfigs(Sequence[Config]):
+    """The configurations that fit, as a sequence in their order, and what became of the others.
+
+    `fitting` has them with their bytes; `too_large` those that do not fit, with theirs; `failed`
+    those of which nobody knows, since they could not be lowered.
+    """
+
+    fitting: tuple[SizedConfig, ...]
+    too_large: tuple[SizedConfig, ...]
+    failed: tuple[FailedConfig, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Config: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Config]: ...
+
+    def __getitem__(self, index: int | slice) -> Config | list[Config]:
+        return [sized.config for sized in self.fitting][index]
+
+    def __len__(self) -> int:
+        return len(self.fitting)
+
+
+def fits(
+    factory: Any,
+    configs: Iterable[Config],
+    *args: Any,
+    target: Any = None,
+    arch: str | None = None,
+    policy: str = "dataflow",
+    packer: str = "best",
+    objective: str = "occupancy",
+    pass_configs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> FittingConfigs:
+    """The configurations whose kernels fit into shared memory under `merge`; compiles none.
+
+    `factory` is called with `args` and `kwargs` and, on top, each configuration: a dictionary of
+    keyword arguments, as `tilelang.autotune` takes them, or a tuple of positional ones. What it may
+    be, where the GPU comes from and the other arguments are as for `footprint`. A bar on standard
+    error shows how far it is, where that is a terminal.
+
+    A configuration that cannot be lowered, or of which `factory` makes no PrimFunc, is in `failed`
+    with its error, and a warning says so. Raises `BackendError` where nothing says which GPU or a
+    configuration is neither a dictionary nor a tuple, and `PlanError` for an unknown option.
+    """
+    every = list(configs)
+    for config in every:
+        if not isinstance(config, (Mapping, tuple)):
+            raise BackendError(f"a configuration is a dictionary or a tuple, not {config!r}")
+    options = checked_options(policy, packer, objective)
+    trial = _Trial(factory, args, kwargs, resolve_place(factory, target, arch), options)
+    sized: list[SizedConfig] = []
+    failed: list[FailedConfig] = []
+    for config in track(every, "lowering"):
+        try:
+            sized.append(SizedConfig(config, trial.footprint(config, pass_configs or {})))
+        except Exception as error:  # TileLang raises of all kinds; each is kept and warned of
+            failed.append(FailedConfig(config, error))
+    if failed:
+        first = failed[0]
+        warnings.warn(
+            f"{len(failed)} of {len(every)} configurations could not be lowered and are left out; "
+            f"the first, {first.config}: {type(first.error).__name__}: {first.error}",
+            stacklevel=2,
+        )
+    return FittingConfigs(
+        tuple(one for one in sized if one.footprint.fits),
+        tuple(one for one in sized if not one.footprint.fits),
+        tuple(failed),
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What all configurations have in common."""
+
+    factory: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    place: Place
+    options: PlanOptions
+
+    def footprint(self, config: Config, pass_configs: Mapping[str, Any]) -> Footprint:
+        args, kwargs = self.args, dict(self.kwargs)
+        if isinstance(config, tuple):
+            args = (*args, *config)
+        else:
+            kwargs.update(config)
+        own = kwargs.pop(_PASS_CONFIGS_KEY, None) or {}
+        return measure(
+            self.factory, args, kwargs, self.place, self.options, {**pass_configs, **own}
+        )

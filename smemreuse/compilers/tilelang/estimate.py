@@ -1,0 +1,198 @@
+"""How much shared memory a kernel needs, and whether it fits, without compiling it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilelang import env, tvm
+from tilelang.autotuner.tuner import AutoTuneImpl
+from tilelang.backend.module import create_backend_context
+from tilelang.backend.target import determine_target
+from tilelang.engine.lower import lower_to_host_device_ir
+from tilelang.jit import JITImpl, JITKernel
+from tilelang.transform.pass_config import normalize_pass_configs
+
+from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.session import Session, confined
+from smemreuse.errors import BackendError, PlanError
+from smemreuse.pipeline.lowered import KernelFootprint, LoweredKernel
+from smemreuse.pipeline.planning import PlanOptions, checked_options
+from smemreuse.progress import track
+from smemreuse.targets.architectures import Architecture, architecture
+
+PrimFunc = tvm.tirx.PrimFunc
+
+NAME_ONE = 'Say which GPU it is for: arch="sm_90a", or target={"kind": "cuda", "arch": "sm_90a"}'
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The shared memory of a TileLang function: one entry for each kernel it launches, in bytes."""
+
+    kernels: tuple[KernelFootprint, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that each block of its largest kernel takes, merged by smemreuse."""
+        return max(kernel.bytes_after or 0 for kernel in self.kernels)
+
+    @property
+    def bytes_before(self) -> int:
+        """Bytes that each block of its largest kernel takes, merged by TileLang."""
+        return max(kernel.bytes_before or 0 for kernel in self.kernels)
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a block may have on the GPU that it was lowered for, opting in."""
+        return min(kernel.limit or 0 for kernel in self.kernels)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every kernel of it, merged by smemreuse, has room on that GPU."""
+        return all(kernel.fits for kernel in self.kernels)
+
+
+def footprint(
+    kernel: Any,
+    *args: Any,
+    target: Any = None,
+    arch: str | None = None,
+    policy: str = "dataflow",
+    packer: str = "best",
+    objective: str = "occupancy",
+    pass_configs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> Footprint:
+    """The bytes of shared memory that a kernel needs under `merge`, and whether it fits.
+
+    `kernel` is a PrimFunc, a compiled kernel, or what makes one of `args` and `kwargs`: a
+    `@tilelang.jit` or `@autotune` function, or any function that returns a PrimFunc. It is lowered
+    as TileLang would, up to where code generation begins: no nvcc and no GPU are needed, and
+    nothing is put into TileLang's caches.
+
+    The GPU is that of `target`, as for `tilelang.compile`, or of `arch`, such as "sm_90a"; else
+    what the `@tilelang.jit` function was given, the target in force, `TILELANG_DEFAULT_TARGET`, or
+    the GPU of this machine. `pass_configs` go on top of the function's own.
+
+    Raises `BackendError` where nothing says which GPU or what is given makes no PrimFunc,
+    `PlanError` for an unknown option, or for a size that only the launch tells, and whatever
+    TileLang raises for a kernel that it cannot lower.
+    """
+    options = checked_options(policy, packer, objective)
+    place = resolve_place(kernel, target, arch)
+    return measure(kernel, args, kwargs, place, options, pass_configs or {})
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a kernel is lowered for: TileLang's target, and the limits of that GPU."""
+
+    target: Any
+    arch: Architecture
+
+
+def resolve_place(kernel: Any, target: Any, arch: str | None) -> Place:
+    """The target that a kernel is lowered for. Raises `BackendError` where nothing says it."""
+    if arch is not None:
+        if target is not None:
+            raise BackendError("both a target and an arch are given; the target names one itself")
+        return Place(tvm.target.Target({"kind": "cuda", "arch": arch}), architecture(arch))
+    wanted = target or getattr(_jit_of(kernel), "target", None) or env.get_default_target()
+    try:
+        found = determine_target(wanted, return_object=True)  # "auto" is the one in force, first
+    except (ValueError, AssertionError) as error:
+        raise BackendError(f"no target: {error} {NAME_ONE}") from error
+    try:
+        if found.kind.name == "cuda":
+            return Place(found, architecture(str(found.attrs.get("arch", ""))))
+    except PlanError as error:
+        raise BackendError(f"target {found}: {error}. {NAME_ONE}") from error
+    raise BackendError(f"target {found} is not for CUDA. {NAME_ONE}")
+
+
+def measure(
+    kernel: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    place: Place,
+    options: PlanOptions,
+    pass_configs: Mapping[str, Any],
+) -> Footprint:
+    """As `footprint`, for a place and options that are known to be right."""
+    install()
+    session = Session(**options)
+    with confined(session), place.target:
+        func = _prim_func(kernel, args, kwargs)
+        jit = getattr(_jit_of(kernel), "pass_configs", None) or {}
+        _lower(session, func, place.target, {**jit, **pass_configs})
+    for left in session.left:
+        raise PlanError(f"{left.function} is not planned: {left.reason}")
+    if not session.kernels:
+        raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
+    return Footprint(tuple(_known(lowered, place.arch) for lowered in session.kernels))
+
+
+def lower_again(session: Session) -> list[LoweredKernel]:
+    """The kernels that came out of TileLang's cache while `session` was in force."""
+    again = Session(session.policy, session.packer, session.objective, session.unchecked)
+    for cached in track(session.cached, "lowering"):
+        target = determine_target(cached.target, return_object=True)
+        if target.kind.name == "cuda":
+            _lower(again, cached.func, target, cached.pass_configs)
+    return again.kernels
+
+
+def _lower(session: Session, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> None:
+    """Lowers a function up to where code generation begins; `pass_configs` go on top of its own."""
+    own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
+    config = normalize_pass_configs({**own, **pass_configs})
+    with confined(session), target, tvm.transform.PassContext(opt_level=3, config=config):
+        lower_to_host_device_ir(func, create_backend_context(target))
+
+
+def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:
+    found = lowered.footprint(arch)
+    if found.bytes_before is None or found.bytes_after is None:
+        raise PlanError(
+            f"{found.name} has a shared buffer of a size that only its launch tells; "
+            "give a constant one to know what it needs"
+        )
+    return found
+
+
+def _jit_of(kernel: Any) -> Any:
+    """What holds the options of a `@tilelang.jit` function, tuned or not, or of a kernel."""
+    return kernel.jit_impl if isinstance(kernel, AutoTuneImpl) else kernel
+
+
+def _prim_func(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The function that `kernel` is or makes. Raises `BackendError` where it makes none."""
+    source = _jit_of(kernel)
+    if isinstance(source, JITKernel):
+        source = source.prim_func
+    if isinstance(source, PrimFunc):
+        if args or kwargs:
+            raise BackendError("a PrimFunc takes no arguments; give what makes it instead")
+        return source
+    if isinstance(source, JITImpl):
+        return _forgetful(source).get_tir(*args, **kwargs)
+    if not callable(source):
+        raise BackendError(f"{source!r} is no PrimFunc, and makes none")
+    made = source(*args, **kwargs)
+    if not isinstance(made, PrimFunc):
+        raise BackendError(f"{getattr(source, '__name__', source)} made {made!r}, not a PrimFunc")
+    return made
+
+
+def _forgetful(jit: Any) -> Any:
+    """A `@tilelang.jit` function without a memory of its own.
+
+    TileLang keeps the function that it made of each set of arguments, whatever target it was made
+    under; what is asked about here must not come out there.
+    """
+    func = copy.copy(jit.func)
+    func.p1_cache = {}
+    return replace(jit, func=func, target=None)

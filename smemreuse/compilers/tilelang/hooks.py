@@ -1,0 +1,175 @@
+"""Puts smemreuse into TileLang: its merge pass, and every cache that could mix up two plans.
+
+The hooks are set once and stay; with no session in force each does what TileLang does. That way a
+compilation that another thread has begun is never torn between two passes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tilelang
+import tilelang.transform
+from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
+from tilelang.cache.kernel_cache import KernelCache
+from tilelang.jit import JITImpl, JITKernel, _CallFormCache
+
+from smemreuse.compilers.tilelang.session import current_session, pinned_session
+from smemreuse.errors import BackendError
+from smemreuse.targets.blocks import DYNAMIC_SCOPE
+
+LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
+
+_installed = False
+_lock = threading.Lock()
+
+
+def install() -> None:
+    """Sets the hooks; later calls do nothing. Raises `BackendError` on an unknown TileLang."""
+    global _installed
+    with _lock:
+        if _installed:
+            return
+        _require(tilelang.transform, "MergeSharedMemoryAllocations", "ThreadSync")
+        _require(KernelCache, "_get_base_key", "cached")
+        _require(AutoTuner, "generate_cache_key", "run")
+        _require(JITKernel, "from_database")
+        tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
+            tilelang.transform.MergeSharedMemoryAllocations
+        )
+        tilelang.transform.ThreadSync = _thread_sync(tilelang.transform.ThreadSync)
+        KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
+        KernelCache.cached = _pinned(KernelCache.cached)
+        JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
+        AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
+        JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
+        JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
+        JITImpl._tuner_cache = _PerSession("_tuner_cache", dict)
+        AutoTuneImpl._tuner_cache = _PerSession("_tuner_cache", dict)
+        for jit in (JITImpl, AutoTuneImpl):
+            jit.__call__ = _pinned(jit.__call__)
+        _installed = True
+
+
+def _require(owner: Any, *names: str) -> None:
+    for name in names:
+        if not hasattr(owner, name):
+            raise BackendError(
+                f"TileLang {tilelang.__version__} has no {owner.__name__}.{name}; "
+                "smemreuse is written for TileLang 0.1.15"
+            )
+
+
+def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(stock)
+    def merge(
+        enable_aggressive_merge: bool = False, align_bytes: int = 16, disable_reuse: bool = False
+    ) -> Any:
+        original = stock(enable_aggressive_merge, align_bytes, disable_reuse)
+        session = current_session()
+        if session is None:
+            return original
+        planned = session.lowering_pass(
+            original, disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
+        )
+
+        def run(mod: Any) -> Any:
+            return planned(mod) if _is_cuda(mod) else original(mod)
+
+        return run
+
+    return merge
+
+
+def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """The last pass that inserts barriers; what it returns is what the plans must hold on."""
+
+    @functools.wraps(stock)
+    def thread_sync(storage_scope: str) -> Any:
+        original, session = stock(storage_scope), current_session()
+        if session is None or storage_scope != LAST_SYNCHRONIZED_SCOPE:
+            return original
+
+        def run(mod: Any) -> Any:
+            return session.confirm(original(mod)) if _is_cuda(mod) else original(mod)
+
+        return run
+
+    return thread_sync
+
+
+def _is_cuda(mod: Any) -> bool:
+    """Whether the module's device functions are for CUDA; others keep TileLang's own pass."""
+    targets = [func.attrs.get("target") for func in mod.functions.values() if func.attrs]
+    return any(target is not None and target.kind.name == "cuda" for target in targets)
+
+
+def _base_key(original: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    def base_key() -> dict[str, Any]:
+        session = current_session()
+        key = dict(original())
+        if session is not None:
+            key["smemreuse"] = session.cache_token
+        return key
+
+    return base_key
+
+
+def _tuner_key(original: Callable[..., str | None]) -> Callable[..., str | None]:
+    @functools.wraps(original)
+    def generate_cache_key(self: Any, *args: Any, **kwargs: Any) -> str | None:
+        key, session = original(self, *args, **kwargs), current_session()
+        if key is None or session is None:
+            return key
+        return hashlib.sha256(f"{key}/{session.cache_token}".encode()).hexdigest()
+
+    return generate_cache_key
+
+
+def _noting_reload(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Both of TileLang's caches on disk, of kernels and of tuned ones, build what they load so."""
+
+    @functools.wraps(original)
+    def from_database(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        kernel, session = original(cls, *args, **kwargs), current_session()
+        if session is not None:
+            session.note_reload(kernel)
+        return kernel
+
+    return from_database
+
+
+def _pinned(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with pinned_session():
+            return original(*args, **kwargs)
+
+    return call
+
+
+class _PerSession:
+    """An instance attribute that holds a cache of its own for each session's token.
+
+    Without a session it is the attribute that TileLang set, under its own name.
+    """
+
+    def __init__(self, name: str, factory: Callable[[], Any]):
+        self._name = name
+        self._factory = factory
+
+    def _key(self) -> str:
+        session = current_session()
+        return self._name if session is None else f"{self._name}@{session.cache_token}"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self._key(), self._factory())
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._key()] = value

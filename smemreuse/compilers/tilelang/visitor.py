@@ -1,0 +1,80 @@
+"""Turns live TIR objects of TileLang's `tvm` into the access tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilelang import tvm
+
+from smemreuse.compilers.live import LiveVisitor, kernels_of
+from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import Allocate, Block, Buffer, Declare, Kernel, Stmt
+
+ir, tirx = tvm.ir, tvm.tirx
+
+
+def read_function(name: str, func: Any) -> list[Kernel]:
+    """The device kernels of a live function; none for a host function."""
+    return TirVisitor().kernels(name, func)
+
+
+def read_module(mod: Any) -> list[Kernel]:
+    """The device kernels of a live module, functions in the order of their names."""
+    return kernels_of(mod, TirVisitor)
+
+
+class TirVisitor(LiveVisitor):
+    """Buffers are objects here, with a data variable of their own that allocations define."""
+
+    dialect = "tilelang"
+
+    def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
+        super().__init__(merged)
+        self._buffers: dict[Any, Buffer] = {}
+
+    def alloc_buffer(self, node: Any) -> Stmt:
+        buffer = node.buffer
+        made = self._make(buffer, None)
+        self.allocated[buffer.data] = made
+        self._buffers[buffer] = made
+        return Allocate(made)
+
+    def decl_buffer(self, node: Any) -> Block:
+        return (Declare(self.buffer(node.buffer)),)
+
+    def bound_allocation(self, node: Any) -> Buffer | None:
+        return self.allocated.get(node.var)
+
+    def is_handle(self, var: Any) -> bool:
+        return str(var.dtype) == "handle"
+
+    def attr_subject(self, node: Any) -> Expr:
+        if isinstance(node, tirx.Buffer):
+            return Pointer(self.buffer(node))
+        return super().attr_subject(node)
+
+    def buffer(self, node: Any) -> Buffer:
+        """The model's buffer; one that was never declared is a view of its data variable."""
+        known = self._buffers.get(node)
+        if known is None:
+            data = self.allocated.get(node.data) or self.var(node.data)
+            known = self._buffers[node] = self._make(node, data)
+        return known
+
+    def _make(self, buffer: Any, data: Buffer | Var | None) -> Buffer:
+        scope, dtype = str(buffer.scope()), str(buffer.dtype)
+        return self.make_buffer(str(buffer.name), buffer, scope, data, dtype)
+
+    def load(self, node: Any) -> Expr:
+        indices = tuple(map(self.expr, node.indices))
+        return Load(self.buffer(node.buffer), indices, self.predicate(node))
+
+    def dtype(self, node: Any) -> str:
+        return str(node.dtype)
+
+    def call_extras(self, node: Any) -> list[Expr]:
+        return [
+            self.expr(value) if isinstance(value, ir.PrimExpr) else Const(str(value))
+            for value in node.annotations.values()
+        ]

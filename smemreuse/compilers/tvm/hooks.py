@@ -1,0 +1,100 @@
+"""Puts smemreuse into Apache TVM's pipelines.
+
+They look `MergeSharedMemoryAllocations` up in `tvm.s_tir.transform` when they run. A hook there is
+set once and stays; without a session in force in the running thread it gives TVM's own pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tvm
+from tvm.s_tir.pipeline import default_s_tir_pipeline
+
+from smemreuse.compilers.tvm.session import Session
+from smemreuse.errors import BackendError
+
+PIPELINE = "smemreuse"
+_PASS = "MergeSharedMemoryAllocations"
+_lock = threading.Lock()
+_installed = False
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+
+
+_active = _Active()
+
+
+@contextmanager
+def activated(session: Session) -> Iterator[Session]:
+    """Puts `session` in force for what this thread compiles."""
+    _install()
+    _active.sessions.append(session)
+    try:
+        yield session
+    finally:
+        _active.sessions.remove(session)
+
+
+def _install() -> None:
+    global _installed
+    with _lock:
+        if _installed:
+            return
+        if not hasattr(tvm.s_tir.transform, _PASS):
+            raise BackendError(
+                f"TVM {tvm.__version__} has no s_tir.transform.{_PASS}; "
+                "smemreuse is written for Apache TVM 0.27"
+            )
+        setattr(tvm.s_tir.transform, _PASS, _dispatching(getattr(tvm.s_tir.transform, _PASS)))
+        _installed = True
+
+
+def _dispatching(stock: Callable[[], Any]) -> Callable[[], Any]:
+    @functools.wraps(stock)
+    def merge() -> Any:
+        original = stock()
+        if not _active.sessions:
+            return original
+        planned = _active.sessions[-1].lowering_pass()
+        return tvm.transform.module_pass(
+            lambda mod, _ctx: planned(mod) if _is_cuda(mod) else original(mod),
+            opt_level=0,
+            name=planned.info.name,
+        )
+
+    return merge
+
+
+def _is_cuda(mod: Any) -> bool:
+    """Whether all functions are for CUDA or its host; others keep TVM's own pass."""
+    targets = [func.attrs.get("target") for func in mod.functions.values() if func.attrs]
+    kinds = {target.kind.name for target in targets if target is not None}
+    return "cuda" in kinds and kinds <= {"cuda", "llvm", "c"}
+
+
+def pipeline(**options: Any) -> tuple[Any, Callable[[], Any], Callable[[], Any]]:
+    """TVM's default S-TIR pipeline with our merge; the options are those of a session."""
+    stock, finalize_host, finalize_device = default_s_tir_pipeline()
+
+    def run(mod: Any, _ctx: Any) -> Any:
+        # A session around the compilation has the say; it also collects the plans.
+        if _active.sessions:
+            return stock(mod)
+        with activated(Session(**options)):
+            return stock(mod)
+
+    merging = tvm.transform.module_pass(run, opt_level=0, name="smemreuse.pipeline")
+    return merging, finalize_host, finalize_device
+
+
+def register() -> None:
+    """Makes the pipeline known as `tir_pipeline="smemreuse"`."""
+    tvm.tirx.register_tir_pipeline(PIPELINE, pipeline)

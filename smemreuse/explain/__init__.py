@@ -1,0 +1,1 @@
+"""Why two buffers may share bytes, or what forbids it."""

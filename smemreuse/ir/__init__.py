@@ -1,0 +1,1 @@
+"""The access tree: expressions, buffers, statements, and the lines that name them."""

@@ -1,0 +1,118 @@
+"""One line for a statement, the same from a dump and from live TIR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from smemreuse.ir.expr import Const, Expr, Load, Pointer, format_expr, format_index, walk
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    THREAD_EXTENT,
+    Allocate,
+    Assert,
+    Attr,
+    Bind,
+    Declare,
+    Evaluate,
+    For,
+    If,
+    Stmt,
+    Store,
+    While,
+    expressions_of,
+)
+
+MAX_LABEL = 160
+_ELLIPSIS = "..."
+
+_NODE_NAMES: dict[type, str] = {
+    Allocate: "AllocBuffer",
+    Declare: "DeclBuffer",
+    Bind: "Bind",
+    Store: "BufferStore",
+    Evaluate: "Evaluate",
+    For: "For",
+    While: "While",
+    If: "IfThenElse",
+    Attr: "AttrStmt",
+    Assert: "AssertStmt",
+}
+
+
+def node_name(stmt: Stmt) -> str:
+    """TIR's name for the kind of statement."""
+    return _NODE_NAMES[type(stmt)]
+
+
+def label(stmt: Stmt, width: int | None = None) -> str:
+    """The statement, or a scope's header, as Python-like text, cut to `width` characters.
+
+    That is `MAX_LABEL` by default. Shared buffers that are cut off are named behind the cut.
+    """
+    return shortened(_text(stmt), width or MAX_LABEL, _shared_buffers(stmt))
+
+
+def entry_label(stmt: Stmt, is_end: bool, width: int | None = None) -> str:
+    """One line for an entry of the linear sequence, cut as `label` cuts."""
+    return f"end {label(stmt, width)}" if is_end else label(stmt, width)
+
+
+def shortened(text: str, width: int, names: Collection[str]) -> str:
+    """`text` cut to `width` characters; those of `names` that are cut off come behind the cut."""
+    if len(text) <= width:
+        return text
+    kept = max(0, width - len(_with_names(names)))  # at least
+    cut = _with_names([name for name in names if not _is_named(name, text[:kept])])
+    if len(cut) > width // 2:
+        cut = _ELLIPSIS
+    return text[: width - len(cut)] + cut
+
+
+def _with_names(names: Collection[str]) -> str:
+    return f"{_ELLIPSIS} {', '.join(names)}" if names else _ELLIPSIS
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether a buffer is in the text, itself or as the view `As_1` that TVM makes of `As`."""
+    return re.search(rf"\b{re.escape(name)}(_\d+)?\b", text) is not None
+
+
+def _shared_buffers(stmt: Stmt) -> list[str]:
+    """The allocations in shared memory that a statement names, in order."""
+    named = [stmt.buffer] if isinstance(stmt, Store) else []
+    for expr in expressions_of(stmt):
+        named += [one.buffer for one in walk(expr) if isinstance(one, (Load, Pointer))]
+    storages = (one.storage for one in named if one.scope in SHARED_SCOPES)
+    return list(dict.fromkeys(one.name for one in storages))
+
+
+def _text(stmt: Stmt) -> str:
+    if isinstance(stmt, For):
+        return f"for {stmt.var.name} in {stmt.kind}({_bounds(stmt)})"
+    if isinstance(stmt, While):
+        return f"while {format_expr(stmt.condition)}"
+    if isinstance(stmt, If):
+        return f"if {format_expr(stmt.condition)}"
+    if isinstance(stmt, Store):
+        indices = ", ".join(map(format_index, stmt.indices))
+        return f"{stmt.buffer.name}[{indices}] = {format_expr(stmt.value)}"
+    if isinstance(stmt, Evaluate):
+        return format_expr(stmt.value)
+    if isinstance(stmt, Attr):
+        kind = "launch_thread" if stmt.key == THREAD_EXTENT else f"attr {stmt.key}"
+        return f"{kind}({format_expr(stmt.node)}, {format_expr(stmt.value)})"
+    if isinstance(stmt, Bind):
+        return f"{stmt.var.name} = {format_expr(stmt.value)}"
+    if isinstance(stmt, Assert):
+        return f"assert {format_expr(stmt.condition)}"
+    return f"{node_name(stmt)} {stmt.buffer.name}"
+
+
+def _bounds(loop: For) -> str:
+    bounds: list[Expr] = [loop.extent]
+    if loop.begin != Const(0) or loop.step != Const(1):
+        bounds.insert(0, loop.begin)
+    if loop.step != Const(1):
+        bounds.append(loop.step)
+    return ", ".join(map(format_expr, bounds))

@@ -1,0 +1,1 @@
+"""Proposes plans, has them judged, chooses."""

@@ -1,0 +1,1 @@
+"""Who is live when: one file for each policy."""

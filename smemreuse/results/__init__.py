@@ -1,0 +1,1 @@
+"""What is found of a kernel: linear sequences, live ranges, plans, verdicts."""

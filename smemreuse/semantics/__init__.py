@@ -1,0 +1,1 @@
+"""What operations do: their effects, where pointers point, what index expressions are worth."""

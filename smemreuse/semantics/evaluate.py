@@ -1,0 +1,287 @@
+"""Exact evaluation of integer expressions for all threads of a block at once, with NumPy.
+
+A value is an int when every active thread has the same, an int64 array with one entry for each
+active thread otherwise, and None when it cannot be known (data from memory, a block index).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, unsigned_bits, walk
+
+Value = int | np.ndarray | None
+LoadHook = Callable[[Load, "Threads"], Value]
+
+
+def unknown_load(load: Load, threads: Threads) -> Value:
+    """What memory holds is not known."""
+    return None
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The active threads: their linear indices in the block, and what their variables hold."""
+
+    ids: np.ndarray
+    values: Mapping[Var, Value] = field(default_factory=dict)
+    load: LoadHook = unknown_load
+
+    @property
+    def count(self) -> int:
+        return len(self.ids)
+
+    def bind(self, var: Var, value: Value) -> Threads:
+        """The same threads with one more variable."""
+        return Threads(self.ids, {**self.values, var: value}, self.load)
+
+    def where(self, mask: np.ndarray) -> Threads:
+        """Only the threads for which `mask` holds."""
+        values = {
+            var: value[mask] if isinstance(value, np.ndarray) else value
+            for var, value in self.values.items()
+        }
+        return Threads(self.ids[mask], values, self.load)
+
+    def repeated(self, var: Var, choices: np.ndarray) -> Threads:
+        """Every thread once for each choice of `var`: a whole loop at once, as more threads."""
+        values: dict[Var, Value] = {
+            known: np.repeat(value, len(choices)) if isinstance(value, np.ndarray) else value
+            for known, value in self.values.items()
+        }
+        values[var] = np.tile(choices, len(self.ids))
+        return Threads(np.repeat(self.ids, len(choices)), values, self.load)
+
+
+def _trunc_div(a: Any, b: Any) -> Any:
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((np.asarray(a) < 0) != (np.asarray(b) < 0), -quotient, quotient)
+
+
+def _trunc_mod(a: Any, b: Any) -> Any:
+    return a - _trunc_div(a, b) * b
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "floormod": lambda a, b: a % b,
+    "div": _trunc_div,
+    "mod": _trunc_mod,
+    "min": np.minimum,
+    "max": np.maximum,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "bitwise_and": lambda a, b: a & b,
+    "bitwise_or": lambda a, b: a | b,
+    "bitwise_xor": lambda a, b: a ^ b,
+    "shift_left": lambda a, b: a << b,
+    "shift_right": lambda a, b: a >> b,
+    "ceildiv": lambda a, b: -(-a // b),
+}
+_INTEGER = re.compile(r"^(bool|u?int)(\d*)$")
+_DIVISIONS = ("floordiv", "floormod", "div", "mod", "ceildiv")
+_SHIFTS = ("shift_left", "shift_right")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
+_LARGEST = 2**63 - 1
+
+SAME_FOR_SAME = frozenset(
+    {*_BINARY, *_PASS_THROUGH, "and", "or", "not", "select", "if_then_else", "cast", "let"}
+    | {"bitwise_not", "ramp", "broadcast", "shuffle", "tuple", "reinterpret"}
+    | {"block_rank_in_cluster", "cluster_block_rank"}
+)
+"""Operators whose result is the same for threads that give them the same operands. What any other
+call answers may depend on who asks."""
+
+Typed = tuple[Value, int]
+"""A value, and the bits of its type where that is unsigned, else 0."""
+
+UNKNOWN: Typed = (None, 0)
+
+
+def evaluate(expr: Expr, threads: Threads) -> Value:
+    """The value of an integer expression for the active threads."""
+    return _typed(expr, threads)[0]
+
+
+def unsigned_type(expr: Expr) -> int:
+    """The bits of an expression's type where that is unsigned, as far as it shows; else 0."""
+    return _typed(expr, Threads(np.arange(1)))[1]
+
+
+def _typed(expr: Expr, threads: Threads) -> Typed:
+    if isinstance(expr, Const):
+        is_number = isinstance(expr.value, int) and abs(expr.value) <= _LARGEST
+        return (int(expr.value), 0) if is_number else UNKNOWN
+    if isinstance(expr, Var):
+        return threads.values.get(expr), expr.unsigned
+    if isinstance(expr, Load):
+        return threads.load(expr, threads), unsigned_bits(expr.buffer.dtype)
+    if not isinstance(expr, Call):
+        return UNKNOWN
+    if expr.op in _BINARY and len(expr.args) == 2:
+        return _binary(expr.op, *(_typed(arg, threads) for arg in expr.args))
+    if expr.op in ("and", "or"):
+        return _logical(expr, threads), 0
+    if expr.op == "not":
+        operand = evaluate(expr.args[0], threads)
+        return (None if operand is None else _plain(np.equal(operand, 0))), 0
+    if expr.op in ("select", "if_then_else") and len(expr.args) == 3:
+        return _select(*(_typed(arg, threads) for arg in expr.args))
+    if expr.op == "cast" and len(expr.args) == 2:
+        return _cast(expr, threads)
+    if expr.op in _PASS_THROUGH and len(expr.args) == 1:
+        return _typed(expr.args[0], threads)
+    if expr.op == "let" and isinstance(expr.args[0], Var):
+        value = evaluate(expr.args[1], threads)
+        return _typed(expr.args[2], threads.bind(expr.args[0], value))
+    return _thread_query(expr, threads), 0
+
+
+def _plain(value: Any) -> Value:
+    """Booleans as integers, one-element results as ints."""
+    array = np.asarray(value)
+    return int(array) if array.ndim == 0 else array.astype(np.int64)
+
+
+def _binary(op: str, left: Typed, right: Typed) -> Typed:
+    """Both operands have one type in TIR; a literal does not say which."""
+    (a, b), bits = (left[0], right[0]), max(left[1], right[1])
+    if a is None or b is None:
+        # x * 0 is 0 and x % 1 is 0, whatever x is.
+        zero = (op == "mul" and (_is(a, 0) or _is(b, 0))) or (
+            op in ("floormod", "mod") and _is(b, 1)
+        )
+        return (0 if zero else None), 0 if op in _COMPARISONS else bits
+    if op in _DIVISIONS and np.any(np.equal(b, 0)):
+        return None, bits
+    if op in _COMPARISONS:
+        return _plain(_BINARY[op](a, b)), 0
+    if op in _SHIFTS and (np.any(np.less(b, 0)) or np.any(np.greater_equal(b, bits or 64))):
+        return None, bits
+    if op == "mul" and bits == 32:
+        left32, right32 = (np.asarray(np.asarray(one) % 2**32, dtype=np.uint64) for one in (a, b))
+        return _plain(left32 * right32 % np.uint64(2**32)), bits
+    if _too_large(op, a, b):
+        return None, bits
+    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits
+
+
+def _too_large(op: str, a: Value, b: Value) -> bool:
+    """Whether a result may not fit into the int64 that it is computed in."""
+    left, right = _magnitude(a), _magnitude(b)
+    if op == "mul":
+        return left * right > _LARGEST
+    if op == "shift_left":
+        return left << right > _LARGEST
+    return op in ("add", "sub", "ceildiv") and left + right > _LARGEST
+
+
+def _magnitude(value: Value) -> int:
+    if isinstance(value, int):
+        return abs(value)
+    assert value is not None
+    return max(abs(int(value.min())), abs(int(value.max()))) if value.size else 0
+
+
+def _wrapped(value: Value, bits: int) -> Value:
+    """What an unsigned type makes of a result. CUDA computes 8 and 16 bits as int, and whether a
+    result is stored in between decides if it wraps; 64 bits do not fit here: not known."""
+    if not bits or value is None:
+        return value
+    if np.all(np.greater_equal(value, 0)) and (bits >= 63 or np.all(np.less(value, 1 << bits))):
+        return value
+    return _plain(np.asarray(value) % (1 << 32)) if bits == 32 else None
+
+
+def _is(value: Value, number: int) -> bool:
+    return isinstance(value, int) and value == number
+
+
+def _logical(expr: Call, threads: Threads) -> Value:
+    """`and` and `or`; one side may decide alone."""
+    left, right = (evaluate(arg, threads) for arg in expr.args)
+    decisive = 0 if expr.op == "and" else 1
+    for side in (left, right):
+        if side is not None and np.all(np.not_equal(side, 0) == bool(decisive)):
+            return decisive
+    if left is None or right is None:
+        return None
+    combine = np.logical_and if expr.op == "and" else np.logical_or
+    return _plain(combine(np.not_equal(left, 0), np.not_equal(right, 0)))
+
+
+def _select(chooser: Typed, one: Typed, other: Typed) -> Typed:
+    condition, then, orelse = chooser[0], one[0], other[0]
+    bits = max(one[1], other[1])
+    if condition is None:
+        return None, bits
+    if isinstance(condition, int):
+        return (then if condition else orelse), bits
+    if then is None or orelse is None:
+        chosen = then if orelse is None else orelse
+        wanted = bool(orelse is None)
+        return (chosen if np.all(np.not_equal(condition, 0) == wanted) else None), bits
+    return _plain(np.where(np.not_equal(condition, 0), then, orelse)), bits
+
+
+def _cast(expr: Call, threads: Threads) -> Typed:
+    dtype = expr.args[0]
+    match = _INTEGER.match(str(dtype.value)) if isinstance(dtype, Const) else None
+    unsigned = unsigned_bits(str(dtype.value)) if isinstance(dtype, Const) else 0
+    value = evaluate(expr.args[1], threads) if match is not None else None
+    if match is None or value is None:
+        return None, unsigned
+    if match.group(1) == "bool":
+        return _plain(np.not_equal(value, 0)), 0
+    bits = int(match.group(2) or 32)
+    if bits >= 64:
+        return _wrapped(value, unsigned), unsigned
+    half = 0 if unsigned else 1 << (bits - 1)
+    return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned
+
+
+def wraps(expr: Expr) -> bool:
+    """Whether there is something unsigned in an expression, whose sums wrap."""
+    return any(
+        (isinstance(node, Var) and node.unsigned > 0)
+        or (isinstance(node, Load) and unsigned_bits(node.buffer.dtype) > 0)
+        or (isinstance(node, Call) and node.op == "cast" and unsigned_type(node) > 0)
+        for node in walk(expr)
+    )
+
+
+def holds(dtype: str, value: Value) -> bool:
+    """Whether an integer type has a value, so that storing it changes nothing."""
+    match = _INTEGER.match(dtype)
+    if match is None or value is None:
+        return False
+    bits = 1 if match.group(1) == "bool" else int(match.group(2) or 32)
+    signed = match.group(1) == "int"
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return bool(np.all(np.greater_equal(value, least)) and np.all(np.less_equal(value, most)))
+
+
+def _thread_query(expr: Call, threads: Threads) -> Value:
+    """The intrinsics that ask which thread this is."""
+    if expr.op == "tl_shuffle_elect" and len(expr.args) == 1:
+        group = evaluate(expr.args[0], threads)
+        if isinstance(group, int) and group >= 0:
+            return _plain(threads.ids == 0 if group == 0 else threads.ids % group == 0)
+    if expr.op in ("get_warp_idx", "get_warp_idx_sync") and not expr.args:
+        return threads.ids // 32
+    if expr.op == "get_lane_idx" and not expr.args:
+        return threads.ids % 32
+    return None

@@ -1,0 +1,81 @@
+"""Calls of functions that are written in CUDA: what can be read of their text, name and type.
+
+The text of a function is seldom at hand, and where it is, it is not understood. It is searched for
+signs of what outlasts the call (rule 5); a function without text counts as one that has them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from smemreuse.ir.expr import Call, Const
+
+INLINED = "cuda.func_call"
+"""`func_call(name, arguments..., source text[, type that it returns])`"""
+
+_TYPED = ("call_extern", "call_pure_extern")
+"""`call_extern(type that it returns, name, arguments...)`"""
+
+FOREIGN = frozenset({INLINED, *_TYPED, "call_global"})
+
+ADDRESS_TYPES = frozenset({"handle", "int64", "uint64", "uint32"})
+"""What a function may give a pointer back as; addresses in shared memory have 32 bits."""
+
+# Inline assembly, and what copies or multiplies asynchronously, or reaches another block's memory.
+_STARTS_SOMETHING = re.compile(
+    r"asm|async|bulk|cluster|cp_|cute::|cutlass|mapa|mbarrier|pipeline|sm90|sm100|tcgen05|tma_"
+    r"|wgmma|#\s*include\s*\"",
+    re.IGNORECASE,
+)
+# Functions of CUDA and of TileLang's runtime that are over when they return. A `tl::gemm` whose
+# last parameter is -1 leaves its wgmma to be waited for.
+_KNOWN = re.compile(r"tl::|atomic|__|printf$|u?min$|u?max$", re.IGNORECASE)
+# Functions of CUDA whose parameters are values.
+_VALUES = re.compile(r"__(?!atomic)|printf$|u?min$|u?max$")
+_LEFT_TO_WAIT_FOR = re.compile(r"-1\s*>$")
+# What these give back is what was in memory, never where.
+_GIVES_CONTENTS = re.compile(r"(tl::)?atomic|__ld", re.IGNORECASE)
+
+
+def is_over_at_return(call: Call) -> bool:
+    """Whether nothing that a function does outlasts its call, as far as can be read."""
+    name, *others = _texts(call)
+    if _STARTS_SOMETHING.search(name) or names_instructions(call):
+        return False
+    if _KNOWN.match(name):
+        return not _LEFT_TO_WAIT_FOR.search(name)
+    return any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in others)
+
+
+def takes_values(call: Call) -> bool:
+    """Whether an element that a function is handed is read there and no more.
+
+    C++ passes `x[0]` by reference where the parameter is one; from there all of `x` is in reach.
+    """
+    name, *others = _texts(call)
+    if _VALUES.match(name):
+        return True
+    texts = others if call.op == INLINED else []
+    defined = any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in texts)
+    return defined and not any("&" in text for text in texts)
+
+
+def names_instructions(call: Call) -> bool:
+    """Whether a call brings source text with instructions in it that nothing here understands."""
+    return call.op in FOREIGN and any(map(_STARTS_SOMETHING.search, _texts(call)[1:]))
+
+
+def returns_address(call: Call) -> bool:
+    """Whether what a function gives back may be one of the pointers that it was handed."""
+    if _GIVES_CONTENTS.match(_texts(call)[0]):
+        return False
+    operands = call.args[:1] if call.op in _TYPED else call.args[-1:]
+    types = [arg.value for arg in operands if isinstance(arg, Const)]
+    return not types or not isinstance(types[0], str) or types[0] in ADDRESS_TYPES
+
+
+def _texts(call: Call) -> list[str]:
+    """The strings among a call's operands: the function's name first, empty if there is none."""
+    args = call.args[1:] if call.op in _TYPED else call.args
+    values = [arg.value for arg in args if isinstance(arg, Const)]
+    return [value for value in values if isinstance(value, str)] or [""]

@@ -1,0 +1,234 @@
+"""Where pointers point: which allocation an expression names, and how far behind its start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Bind,
+    Block,
+    Buffer,
+    Declare,
+    For,
+    Stmt,
+    Store,
+    element_bits,
+    expressions_of,
+    walk_statements,
+)
+from smemreuse.semantics.foreign import ADDRESS_TYPES, FOREIGN, returns_address, takes_values
+
+# Pointers made of a pointer: no access by themselves.
+ADDRESS_OPS = frozenset({"tvm_access_ptr", "address_of", "handle_add_byte_offset", "reinterpret"})
+
+# Types too narrow for an address, or that nobody computes one in.
+_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
+# Apache TVM's loads and atomics: they give back what was in memory, never where.
+_GIVES_CONTENTS = ("ptx.ld", "ptx.atom")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A place in an allocation, `offset` bytes (an expression) behind its first byte."""
+
+    buffer: Buffer
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Pointers:
+    """Variables that hold addresses: `exact` ones in one place, `possible` ones in any of several.
+
+    A `possible` variable is bound to something made of addresses that is not understood, such as a
+    choice between two pointers, or what a function returns that was handed one. Allocations are
+    `kept` whose addresses were stored in memory: nobody follows them there (rule 1).
+    """
+
+    exact: Mapping[Var, Address] = field(default_factory=dict)
+    possible: Mapping[Var, tuple[Buffer, ...]] = field(default_factory=dict)
+    kept: Collection[Buffer] = ()
+
+    def of_variable(self, var: Var) -> tuple[Buffer, ...]:
+        """The allocations that a variable may point into."""
+        if var in self.exact:
+            return (self.exact[var].buffer,)
+        return self.possible.get(var, ())
+
+    def of_buffer(self, buffer: Buffer) -> tuple[Buffer, ...]:
+        """The allocations whose bytes a buffer may name."""
+        storage = buffer.storage
+        return self.of_variable(storage) if isinstance(storage, Var) else (storage,)
+
+
+def find_pointers(body: Block) -> Pointers:
+    """Every variable of a kernel that holds an address inside an allocation, or may."""
+    exact: dict[Var, Address] = {}
+    possible: dict[Var, tuple[Buffer, ...]] = {}
+    kept: dict[Buffer, None] = {}
+    found = Pointers(exact, possible, kept.keys())
+    while True:
+        before = len(kept)
+        for stmt in walk_statements(body):
+            kept.update(dict.fromkeys(_kept_by(stmt, found)))
+            if isinstance(stmt, (Bind, For)):
+                value = stmt.value if isinstance(stmt, Bind) else stmt.begin
+                address = address_of(value, found) if isinstance(stmt, Bind) else None
+                mentioned = dict.fromkeys(_mentioned(value, found))
+                if address is not None:
+                    exact[stmt.var] = address
+                elif mentioned:
+                    possible[stmt.var] = tuple(mentioned)
+        if len(kept) == before:
+            return found
+
+
+def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
+    """The allocations whose addresses a statement puts into memory, or may."""
+    if isinstance(stmt, Store):
+        yield from _mentioned(stmt.value, pointers)
+    for expr in expressions_of(stmt):
+        for node in walk(expr):
+            if isinstance(node, Call) and node.op in FOREIGN:
+                yield from _kept_by_function(node, pointers)
+
+
+def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
+    """A function may store a pointer where another one leads to, if there is room for one."""
+    room = (
+        node.buffer.scope not in SHARED_SCOPES and node.buffer.dtype in ADDRESS_TYPES
+        for arg in call.args
+        if not (isinstance(arg, Load) and takes_values(call))
+        for node in walk(arg)
+        if isinstance(node, (Pointer, Load))
+    )
+    if any(room):
+        for arg in call.args:
+            yield from _mentioned(arg, pointers)
+
+
+def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
+    """The allocations whose addresses, not whose contents, may be in a value."""
+    if isinstance(value, Pointer):
+        yield from pointers.of_buffer(value.buffer)
+    elif isinstance(value, Var):
+        yield from pointers.of_variable(value)
+    elif isinstance(value, Load):
+        if not _NO_ADDRESS.match(value.buffer.dtype):
+            yield from pointers.kept
+    elif isinstance(value, Call) and _carries_address(value):
+        for operand in value.args:
+            if value.op == "address_of" and isinstance(operand, Load):
+                yield from pointers.of_buffer(operand.buffer)
+            else:
+                yield from _mentioned(operand, pointers)
+        if value.op in FOREIGN:
+            yield from pointers.kept
+
+
+def _carries_address(call: Call) -> bool:
+    """Whether the address in an operand may be in the result."""
+    if call.op in FOREIGN:
+        return returns_address(call)
+    if call.op == "cast" and isinstance(call.args[0], Const):
+        return not _NO_ADDRESS.match(str(call.args[0].value))
+    return not call.op.startswith(_GIVES_CONTENTS)
+
+
+def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buffer]]:
+    """Views that are known to end behind the allocation that they show, each with that."""
+    for stmt in walk_statements(body):
+        place = storage_address(stmt.buffer, pointers) if isinstance(stmt, Declare) else None
+        if place is not None and isinstance(stmt, Declare):
+            view, whole = stmt.buffer, place.buffer.size
+            begin, first = constant(place.offset), constant(view.elem_offset)
+            if None not in (whole, begin, first, view.size):
+                first_byte = (begin or 0) + (first or 0) * element_bits(view.dtype) // 8
+                is_beyond = first_byte + (view.size or 0) > (whole or 0)
+                if is_beyond:
+                    yield view, place.buffer
+
+
+def address_of(expr: Expr, addresses: Pointers) -> Address | None:
+    """The place that a pointer-valued expression names; None if it names none that is known."""
+    if isinstance(expr, Pointer):
+        return storage_address(expr.buffer, addresses)
+    if isinstance(expr, Var):
+        return addresses.exact.get(expr)
+    if not isinstance(expr, Call) or expr.op not in ADDRESS_OPS:
+        return None
+    if expr.op == "reinterpret":
+        return address_of(expr.args[-1], addresses)
+    if expr.op == "handle_add_byte_offset":
+        return displaced(address_of(expr.args[0], addresses), expr.args[1])
+    if expr.op == "address_of":
+        load = expr.args[0]
+        return element_address(load, addresses) if isinstance(load, Load) else None
+    base = address_of(expr.args[1], addresses)
+    return displaced(base, scaled(expr.args[2], pointee_bits(expr)))
+
+
+def storage_address(buffer: Buffer, addresses: Pointers) -> Address | None:
+    storage = buffer.storage
+    if isinstance(storage, Var):
+        return addresses.exact.get(storage)
+    return Address(storage, Const(0))
+
+
+def element_address(load: Load, addresses: Pointers) -> Address | None:
+    base = storage_address(load.buffer, addresses)
+    index = flat_index(load.buffer, load.indices)
+    if isinstance(index, Call) and index.op == "ramp":
+        index = index.args[0]
+    return displaced(base, scaled(index, element_bits(load.buffer.dtype)))
+
+
+def displaced(base: Address | None, offset: Expr) -> Address | None:
+    if base is None:
+        return None
+    if base.offset == Const(0):
+        return Address(base.buffer, offset)
+    return Address(base.buffer, Call("add", (base.offset, offset)))
+
+
+def scaled(index: Expr, bits: int) -> Expr:
+    """An element index in bytes."""
+    if index == Const(0) or bits == 8:
+        return index
+    if bits % 8 == 0:
+        return Call("mul", (index, Const(bits // 8)))
+    return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
+
+
+def pointee_bits(pointer: Expr) -> int:
+    """Bits of one element behind a pointer: of its `type_annotation`, or of what is loaded."""
+    if isinstance(pointer, Call) and pointer.op == "address_of":
+        load = pointer.args[0]
+        return element_bits(load.buffer.dtype) if isinstance(load, Load) else 8
+    if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
+        annotation = pointer.args[0]
+        if isinstance(annotation, Call) and annotation.args:
+            dtype = annotation.args[0]
+            if isinstance(dtype, Const):
+                return element_bits(str(dtype.value))
+    return 8
+
+
+def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """The row-major element index of a buffer access; the last index may be a ramp."""
+    flat = indices[-1] if indices else Const(0)
+    scale: Expr = Const(1)
+    for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
+        scale = extent if scale == Const(1) else Call("mul", (scale, extent))
+        flat = _ramp_add(flat, Call("mul", (index, scale)))
+    return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
+
+
+def _ramp_add(index: Expr, more: Expr) -> Expr:
+    if isinstance(index, Call) and index.op == "ramp":
+        base, stride, lanes = index.args
+        return Call("ramp", (Call("add", (base, more)), stride, lanes))
+    return Call("add", (index, more))

@@ -1,0 +1,1 @@
+"""Architectures, and what a block takes of their shared memory."""

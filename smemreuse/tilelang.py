@@ -1,0 +1,64 @@
+"""smemreuse inside TileLang: `with smemreuse.tilelang.merge(): ...` around any compilation.
+
+`footprint` and `fits` tell what kernels need of shared memory without compiling them.
+
+Needs TileLang 0.1.15 (`pip install smemreuse[tilelang]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
+from smemreuse.compilers.tilelang.estimate import Footprint, footprint
+from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.session import Session, activated
+from smemreuse.compilers.tilelang.visitor import read_function, read_module
+from smemreuse.pipeline.fallback import LeftToStock
+from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
+from smemreuse.pipeline.planning import checked_options
+
+__all__ = [
+    "AppliedPlan",
+    "FailedConfig",
+    "FittingConfigs",
+    "Footprint",
+    "LeftToStock",
+    "LoweredKernel",
+    "Session",
+    "SizedConfig",
+    "fits",
+    "footprint",
+    "merge",
+    "read_function",
+    "read_module",
+]
+
+
+@contextmanager
+def merge(
+    policy: str = "dataflow",
+    *,
+    packer: str = "best",
+    objective: str = "occupancy",
+    unchecked: bool = False,
+) -> Iterator[Session]:
+    """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
+
+    Works for `tilelang.compile`, `@tilelang.jit`, `tilelang.lower` and the autotuner, in this
+    thread and in any other, since TileLang compiles in worker threads too. Kernels already
+    compiled, and TileLang's caches of them, stay apart. The yielded session lists the plans.
+
+    Each plan is checked on the IR that TileLang's later passes have put barriers into. One that
+    does not hold there is not applied: the next more cautious is, and in the end none that shares
+    anything. `unchecked=True` applies the policy's plan whatever the checker says, to see what it
+    would do; policies `inner` and `outer` give wrong results on some kernels that way.
+
+    A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
+    lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.
+    """
+    options = checked_options(policy, packer, objective)
+    install()
+    with activated(Session(**options, unchecked=unchecked)) as session:
+        yield session

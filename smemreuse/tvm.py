@@ -1,0 +1,60 @@
+"""smemreuse inside Apache TVM: a pass, and a pipeline `tvm.compile(..., tir_pipeline="smemreuse")`.
+
+Needs Apache TVM 0.27 (`pip install smemreuse[tvm]`). Importing this registers the pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from smemreuse.compilers.tvm.hooks import PIPELINE, activated, register
+from smemreuse.compilers.tvm.session import AppliedPlan, Session
+from smemreuse.compilers.tvm.visitor import read_function, read_module
+from smemreuse.pipeline.fallback import LeftToStock
+from smemreuse.pipeline.planning import checked_options
+
+__all__ = [
+    "PIPELINE",
+    "AppliedPlan",
+    "LeftToStock",
+    "MergeSharedMemoryAllocations",
+    "Session",
+    "merge",
+    "read_function",
+    "read_module",
+]
+
+register()
+
+
+def MergeSharedMemoryAllocations(
+    policy: str = "dataflow", *, packer: str = "best", objective: str = "occupancy"
+) -> Any:
+    """The pass that takes the place of `s_tir.transform.MergeSharedMemoryAllocations`.
+
+    For a place behind `ThreadSync` and before `SplitHostDevice`. It brings the barriers that its
+    plans need, and is checked on the IR that it returns; where no tighter plan holds, buffers lie
+    side by side. Raises `PlanError` for an unknown policy, packer or objective.
+    """
+    return Session(**checked_options(policy, packer, objective)).lowering_pass()
+
+
+@contextmanager
+def merge(
+    policy: str = "dataflow",
+    *,
+    packer: str = "best",
+    objective: str = "occupancy",
+    unchecked: bool = False,
+) -> Iterator[Session]:
+    """Plans shared memory with smemreuse in what this thread compiles with TVM's pipelines.
+
+    The yielded session lists the plans. `unchecked=True` applies the policy's plan whatever the
+    checker says, to see what it would do. A function that smemreuse fails on is merged by TVM's own
+    pass, with a warning; the session lists it in `left`. Raises `PlanError` as the pass does.
+    """
+    options = checked_options(policy, packer, objective)
+    with activated(Session(**options, unchecked=unchecked)) as session:
+        yield session

@@ -1,0 +1,75 @@
+"""TileLang for the tests of this folder, with a kernel cache of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+if importlib.util.find_spec("tilelang") is None:
+    collect_ignore_glob = ["test_*.py"]
+else:
+    os.environ["TILELANG_CACHE_DIR"] = tempfile.mkdtemp(prefix="smemreuse-tests-")
+    sys.path.insert(0, str(ROOT))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fixture kernel in one configuration, and how it is lowered."""
+
+    fixture: str
+    config: str
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.fixture}-{self.config}-{self.variant}"
+
+    @property
+    def func(self) -> Any:
+        return _make(self.fixture, self.config)
+
+    @property
+    def arch(self) -> str:
+        return self.variant.split("-")[0]
+
+    @property
+    def pass_configs(self) -> Mapping[str, object]:
+        if not self.variant.endswith("-plain"):
+            return {}
+        return {"tl.disable_warp_specialized": True, "tl.disable_tma_lower": True}
+
+
+@cache
+def _make(fixture: str, config: str) -> Any:
+    from fixtures.kernels import FIXTURES
+
+    return FIXTURES[fixture].make(**FIXTURES[fixture].configs[config])
+
+
+CONFIGS = {
+    "gemm": ("small", "large"),
+    "batched_gemm": ("small", "wide"),
+    "stream_k": ("small", "large"),
+}
+CASES = [
+    Case(fixture, config, variant)
+    for fixture, configs in CONFIGS.items()
+    for config in configs
+    for variant in ("sm_80", "sm_90a", "sm_90a-plain")
+]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    param = request.param
+    assert isinstance(param, Case)
+    return param

@@ -1,0 +1,75 @@
+"""Both frontends must tell the same story about the same kernel."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir import labels
+from smemreuse.ir.expr import format_expr
+from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
+from smemreuse.pipeline.planning import sequence_of
+from smemreuse.report.data import analyze_entry, subjects
+from smemreuse.tilelang import read_module
+from tests.compilers.tilelang.conftest import Case
+from tests.compilers.tilelang.lowering import stock
+
+pytestmark = pytest.mark.tilelang
+
+
+@pytest.fixture(autouse=True)
+def whole_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shortened label would be cut at another place once a name has a suffix."""
+    monkeypatch.setattr(labels, "MAX_LABEL", 10_000)
+
+
+def normalized(text: str) -> str:
+    """The printer tells two variables of one name apart by a suffix; live objects need none."""
+    return re.sub(r"\b([A-Za-z]\w*?)(_\d+)+\b", r"\1", text)
+
+
+def sequences(kernels: list[Kernel]) -> list[tuple[str, ...]]:
+    rows = []
+    for subject in subjects("", kernels):
+        for policy in ("outer", "inner"):
+            sequence = sequence_of(subject.kernel, subject.scope, policy)
+            data = analyze_entry(subject, policy, *sequence)
+            entries = data["sequence"]
+            assert isinstance(entries, list)
+            for entry in entries:
+                entry.pop("line", None)
+                rows.append(tuple(normalized(str(value)) for value in entry.values()))
+    return rows
+
+
+def test_frontends_agree_on_every_sequence(case: Case) -> None:
+    mod = stock(case).before
+    live, text = read_module(mod), list(parse_dump(mod.script()).kernels)
+    assert [kernel.name for kernel in live] == [kernel.name for kernel in text]
+    assert len(sequences(live)) > 20
+    assert sequences(live) == sequences(text)
+
+
+def test_frontends_agree_on_every_expression(case: Case) -> None:
+    mod = stock(case).before
+
+    def lines(kernel: Kernel) -> list[str]:
+        return [
+            normalized(f"{type(stmt).__name__} {[format_expr(e) for e in expressions_of(stmt)]}")
+            for stmt in walk_statements(kernel.body)
+        ]
+
+    (live,), (text,) = read_module(mod), parse_dump(mod.script()).kernels
+    assert lines(live) == lines(text)
+
+
+def test_frontends_agree_behind_the_merge(case: Case) -> None:
+    """The merged module too: handles bound into the arena are touches of the arena."""
+    mod = stock(case).after
+    live, text = read_module(mod), list(parse_dump(mod.script()).kernels)
+    (arena,) = live[0].allocations("shared.dyn")
+    assert arena.name == "buf_dyn_shmem"
+    assert any("buf_dyn_shmem" in row[3] for row in sequences(live))
+    assert sequences(live) == sequences(text)

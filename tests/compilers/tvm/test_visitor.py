@@ -1,0 +1,72 @@
+"""Both frontends must tell the same story about the same kernel, before the merge and behind it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from fixtures.tvm import FIXTURES, Fixture
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.expr import format_expr
+from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
+from smemreuse.pipeline.planning import sequence_of
+
+pytestmark = pytest.mark.tvm
+
+
+@pytest.fixture(params=list(FIXTURES.values()), ids=lambda fixture: fixture.name)
+def captured(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    from fixtures.tvm.lowering import capture
+
+    fixture: Fixture = request.param
+    pair: tuple[Any, Any] = capture(fixture.make(**fixture.configs["small"]), fixture.pass_configs)
+    return pair
+
+
+def normalized(text: str) -> str:
+    """The printer writes `blockIdx.x` as `blockIdx_x`, and numbers names that occur twice."""
+    return re.sub(r"\b([A-Za-z]\w*?)(_\d+)+\b", r"\1", text.replace("Idx.", "Idx_"))
+
+
+def lines(kernel: Kernel) -> list[str]:
+    return [
+        normalized(f"{type(stmt).__name__} {[format_expr(e) for e in expressions_of(stmt)]}")
+        for stmt in walk_statements(kernel.body)
+    ]
+
+
+def live_ranges(kernel: Kernel) -> list[tuple[str, str, int, int]]:
+    return [
+        (policy, normalized(live.buffer.name), live.begin, live.end)
+        for scope in kernel.shared_scopes()
+        for policy in ("outer", "inner", "dataflow")
+        for live in sequence_of(kernel, scope, policy)[1].values()
+    ]
+
+
+def test_frontends_agree(captured: tuple[Any, Any]) -> None:
+    from smemreuse.tvm import read_module
+
+    for mod in captured:
+        live, text = read_module(mod), list(parse_dump(mod.script()).kernels)
+        assert [kernel.name for kernel in live] == [kernel.name for kernel in text]
+        for ours, read in zip(live, text, strict=True):
+            assert lines(ours) == lines(read)
+            assert live_ranges(ours) == live_ranges(read)
+            assert (ours.dialect, read.dialect) == ("tvm", "tvm")
+
+
+def test_a_host_function_has_no_kernel() -> None:
+    import tvm
+    from tvm.script import tirx as T
+
+    from smemreuse.tvm import read_module
+
+    @T.prim_func(s_tir=True)
+    def host(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.float32(0)
+
+    assert read_module(tvm.IRModule({"host": host})) == []
