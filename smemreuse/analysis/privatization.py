@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from smemreuse.analysis.divergence import ThreadFlow
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Var, children, walk
 from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
@@ -29,7 +30,6 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.results.sequence import Access
 from smemreuse.semantics.evaluate import Threads, evaluate, wraps
 from smemreuse.semantics.intrinsics import RETURNING_OPS, MemoryAccess, calls_any, leaves
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
 from smemreuse.ir.kernel import Bind, Block, Buffer, Store, expressions_of, walk_statements
-from smemreuse.results.sequence import Access, Touch
+from smemreuse.results.sequence import Touch
 from smemreuse.semantics.foreign import FOREIGN, returns_address
 
 Aliases = Mapping[Var, tuple[Buffer, ...]]

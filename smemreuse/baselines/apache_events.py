@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from smemreuse.analysis.liveness import live_ranges
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, children
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -38,7 +39,7 @@ from smemreuse.ir.kernel import (
     expressions_of,
     nested_blocks,
 )
-from smemreuse.results.sequence import Access, LiveRange, StmtEntry, Touch
+from smemreuse.results.sequence import LiveRange, StmtEntry, Touch
 
 _SMALL_BITS = 32
 

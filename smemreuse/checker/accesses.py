@@ -12,9 +12,9 @@ from smemreuse.checker.state import State
 from smemreuse.checker.touch import Touch, by_anyone
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import Buffer
-from smemreuse.results.sequence import Access
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.intrinsics import Engine, MemoryAccess
 

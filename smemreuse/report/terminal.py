@@ -15,12 +15,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
 from smemreuse.report.columns import packed
 from smemreuse.report.palette import ANSI, COLOURS, colour
 from smemreuse.report.timeline import Band, Range, Timeline
-from smemreuse.results.sequence import Access, Plan
+from smemreuse.results.sequence import Plan
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."

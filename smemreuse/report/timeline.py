@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.program_points import moments
+from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import (
     Block,
     Buffer,
@@ -24,7 +25,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.policies.attribution import inner
-from smemreuse.results.sequence import Access, LiveRange, Plan, StmtEntry
+from smemreuse.results.sequence import LiveRange, Plan, StmtEntry
 from smemreuse.semantics.intrinsics import WAIT_PARITY, WAITS, evaluated_call
 
 Range = tuple[int, int]

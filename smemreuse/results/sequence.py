@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import combinations
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const, Expr, format_expr
 from smemreuse.ir.kernel import Buffer, Stmt
-
-
-class Access(Enum):
-    """What an access does to the bytes; an operand that is not understood does both (rule 1)."""
-
-    READ = "read"
-    WRITE = "write"
-    READ_WRITE = "read-write"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
 from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
@@ -24,7 +25,6 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.results.sequence import Access
 from smemreuse.semantics.foreign import FOREIGN, is_over_at_return, takes_values
 from smemreuse.semantics.pointers import (
     ADDRESS_OPS,

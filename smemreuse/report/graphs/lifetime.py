@@ -8,12 +8,13 @@ from html import escape as escape_html
 
 import graphviz
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import entry_label, label
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
 from smemreuse.report.timeline import Band, Mark, Range, Step, Timeline
-from smemreuse.results.sequence import Access, Plan
+from smemreuse.results.sequence import Plan
 
 _WIDTH = 70
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "rw"}

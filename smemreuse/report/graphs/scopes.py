@@ -7,12 +7,13 @@ from textwrap import shorten
 import graphviz
 import networkx as nx
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import For, If, While, unique_names
 from smemreuse.ir.labels import label
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
-from smemreuse.results.sequence import Access, StmtEntry
+from smemreuse.results.sequence import StmtEntry
 
 _WIDTH = 60
 _ACCESS = {Access.READ: "reads", Access.WRITE: "writes", Access.READ_WRITE: "reads and writes"}

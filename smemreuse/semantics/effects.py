@@ -1,0 +1,244 @@
+"""The columns of the table of effects: what one row says of an operation.
+
+The default of every column is "does nothing": `Effect()` only computes a value. What the columns
+mean is defined here and nowhere else; the rows are in `smemreuse.semantics.rows`. Positions of
+operands count from 0, or from the end if they are negative. Sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call
+
+
+class Engine(Enum):
+    """What carries an access out, and so what has to be waited for before it is over (rule 5)."""
+
+    THREAD = "thread"
+    CP_ASYNC = "cp.async"
+    TMA_LOAD = "TMA load"
+    TMA_STORE = "TMA store"
+    WGMMA = "wgmma"
+    TCGEN05 = "tcgen05"
+    REMOTE = "another block"
+    UNKNOWN_ASYNC = "asynchronous copy"
+
+
+class Proxy(Enum):
+    """How an access reaches memory; between the two a fence must stand (rule 11)."""
+
+    GENERIC = "generic"
+    ASYNC = "async"
+
+
+# Operands ---------------------------------------------------------------------------------------
+
+
+class Place(Enum):
+    """An operand that is found by what it is."""
+
+    SHARED = "the first operand that points into shared memory"
+    BARRIER = "the first operand that is an element of an mbarrier buffer"
+
+
+Position: TypeAlias = int | Place
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """So many bytes."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BytesIn:
+    """As many bytes as the operand at this position says."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ElementsIn:
+    """As many elements of what the pointer points to as the operand at this position says."""
+
+    at: int
+
+
+class Extent(Enum):
+    """A size that no operand beside the pointer tells."""
+
+    CLAIMED = "what the access pointer claims"
+    WHOLE = "anywhere in the buffer"
+
+
+Size: TypeAlias = Fixed | BytesIn | ElementsIn | Extent
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyIf:
+    """Certain only if the operand at this position is this constant."""
+
+    at: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand through which memory is accessed.
+
+    `access` None is what the access pointer's own mask says. `certain` says whether all of the
+    bytes are surely accessed: True, False, or under a condition. `swizzled` operands are aligned to
+    the period of the swizzle (rule 7).
+    """
+
+    at: Position
+    access: Access | None
+    size: Size = Extent.WHOLE
+    certain: bool | OnlyIf = True
+    swizzled: bool = False
+
+
+# Synchronization --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Waits for all but the last groups of an engine's accesses: as many as operand `keep` says.
+
+    Without that operand, or with `keep` None, for all.
+    """
+
+    engine: Engine
+    keep: int | None = None
+
+
+class Signal(Enum):
+    """What an operation does to the mbarrier that it is handed."""
+
+    INITIALIZE = "sets how many arrivals complete a phase: operand `count`"
+    ARRIVE = "arrives"
+    EXPECT = "announces bytes: operand `count`"
+    ARRIVE_AND_EXPECT = "announces bytes, then arrives"
+    ARRIVE_WITH_COPIES = "arrives when the thread's cp.async copies so far have landed"
+    COMPLETE_WITH_BYTES = "takes the bytes written off what is announced, when they have landed"
+    WAIT = "waits until the phase of parity `count` is complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Mbarrier:
+    """What is done to which mbarrier; `count` is the operand that the signal speaks of."""
+
+    signal: Signal
+    at: Position = 0
+    count: int | None = None
+
+
+class Group(Enum):
+    """Who meets at a barrier."""
+
+    NOBODY = "nobody: it is emitted as nothing"
+    WARP = "the threads of a warp, of operand `mask` alone if there is one"
+    NAMED = "as many threads as operand `count` says; all of the block without it, or at -1"
+    BLOCK = "all threads of the block"
+    CLUSTER = "all threads of the cluster"
+    GRID = "all threads of the grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A barrier of threads.
+
+    `waits` is False for one that is only arrived at, `arrives` for one only waited at. `by_scope`
+    names an operand that holds a storage scope, by which `Group` is then chosen: a `warp` scope is
+    emitted as nothing, `shared` and `shared.dyn` are what `group` says.
+    """
+
+    group: Group
+    count: int | None = None
+    mask: int | None = None
+    identity: int | None = None
+    by_scope: int | None = None
+    arrives: bool = True
+    waits: bool = True
+
+
+class Leaving(Enum):
+    """Where a thread goes on that does not go on with the next statement."""
+
+    RETURN = "nowhere"
+    BREAK = "behind the loop"
+    CONTINUE = "with the next iteration"
+
+
+# Values -----------------------------------------------------------------------------------------
+
+
+class Answer(Enum):
+    """What threads get that hand in the same operands."""
+
+    SAME = "the same"
+    VARIES = "each its own, perhaps"
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A local that from now on stands for a buffer, whose bytes a matrix instruction reads."""
+
+    local: int
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One row: all that an operation does beside computing its value.
+
+    - `operands`: what memory it accesses. `arity`: the numbers of operands with which it is
+      understood so, None for any; with others it counts as one without a row, but for its engine.
+    - `handed_on`: an address among its other operands may be accessed through, as one that is not
+      understood. Otherwise these are evaluated, and an address among them is not followed.
+    - `follows`: it may access what memory holds the address of.
+    - `engine`, `proxy`: who carries the accesses out, and how.
+    - `commits`: it closes a group of this engine's accesses. `waits`: for such groups.
+    - `mbarrier`, `meeting`, `fence`: how it orders accesses. `fence` is of the async proxy.
+    - `describes`: the local that it makes a descriptor. `reads_described`: it accesses what the
+      descriptors among its operands stand for.
+    - `writes_locals`: positions of local or register operands that it writes, lvalues included.
+    - `answer`: whether threads may differ in its result. `address`: whether the result may be an
+      address that is in an operand. `leaves`: whether the thread goes on behind it.
+    - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
+    - `words`: for a row that says that there is no effect, why.
+    """
+
+    operands: tuple[Operand, ...] = ()
+    arity: frozenset[int] | None = None
+    handed_on: bool = False
+    follows: bool = False
+    engine: Engine = Engine.THREAD
+    proxy: Proxy = Proxy.GENERIC
+    commits: Engine | None = None
+    waits: Wait | None = None
+    mbarrier: Mbarrier | None = None
+    meeting: Meeting | None = None
+    fence: bool = False
+    describes: Descriptor | None = None
+    reads_described: bool = False
+    writes_locals: tuple[int, ...] = ()
+    answer: Answer = Answer.SAME
+    address: bool = False
+    leaves: Leaving | None = None
+    remote: bool = False
+    words: str = ""
+
+
+Row: TypeAlias = Effect | Callable[[Call], Effect | None]
+"""An effect, or what finds it by the operands of the call: their number, a function's template
+arguments. None where the call has a form that is not understood."""
+
+Rows: TypeAlias = dict[str, Row]
+"""Rows by the operation's script name, without the compiler's namespace: `tma_load`, `ptx.cp`."""
