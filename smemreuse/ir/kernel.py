@@ -287,12 +287,16 @@ def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """One device kernel: its statements and the function attributes that planning needs."""
+    """One device kernel: its statements and the function attributes that planning needs.
+
+    `derived` keeps what was worked out about it, under whatever worked it out.
+    """
 
     name: str
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
     dialect: str = "tilelang"
+    derived: dict[object, object] = field(default_factory=dict, init=False, repr=False)
 
     def allocations(self, scope: str | None = None) -> tuple[Buffer, ...]:
         """Buffers allocated in the kernel in program order, of one storage scope or of all."""
