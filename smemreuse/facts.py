@@ -1,7 +1,7 @@
 """What is found out about a kernel: each fact once, by whoever asks first.
 
-The idea is LibCST's `MetadataWrapper.resolve`: a fact is a function of the kernel's other facts, and
-the wrapper remembers its answer. So rooms above add facts of their own without being known here.
+The idea is LibCST's `MetadataWrapper.resolve`: a fact is a function of the kernel's other facts,
+and the wrapper remembers its answer. So rooms above add facts without being known here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from smemreuse.ir.kernel import Kernel, Stmt, walk_statements
-from smemreuse.semantics.intrinsics import MemoryAccess, accesses_of
+from smemreuse.semantics.accesses import MemoryAccess, accesses_of
 from smemreuse.semantics.pointers import Pointers, find_pointers
 
 T = TypeVar("T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.footprints import Footprints, Touched
 from smemreuse.checker.history import RECENT, Seen
@@ -15,8 +16,9 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.evaluate import Threads
-from smemreuse.semantics.intrinsics import Engine, MemoryAccess
 
 
 class Accesses:
@@ -41,6 +43,8 @@ class Accesses:
 
     def perform(self, access: MemoryAccess, threads: Threads, partly: bool, event: int) -> None:
         """All that an access of a statement does when threads, or only part of them, make it."""
+        if access.uncovered:
+            raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         located = self._located(access, threads)
         certain = access.certain and located is not None and not partly
         where, by_thread, leaves = located if located is not None else self._whole(access.buffer)

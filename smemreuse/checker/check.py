@@ -11,19 +11,12 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance
-from smemreuse.checker.setting import AXES, Setting
+from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
-from smemreuse.ir.expr import Const, Expr, Var
-from smemreuse.ir.kernel import (
-    MAX_FOLLOWED,
-    THREAD_EXTENT,
-    Attr,
-    Buffer,
-    Kernel,
-    unique_names,
-    walk_statements,
-)
+from smemreuse.ir.expr import Expr, Var, constant
+from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.pointers import Pointers, find_pointers, views_beyond
@@ -92,7 +85,7 @@ def _traces(
         setting = Setting(
             relevance,
             layout,
-            _thread_axes(kernel),
+            thread_axes(kernel.body),
             assume_barriers=assume_barriers,
             budget=budget,
         )
@@ -111,27 +104,9 @@ def _traces(
                     if key not in findings or finding.certain:
                         findings[key] = finding
             block.settle(trace.values.decisions)
-    except Uncovered as reason:
+    except (Uncovered, UnknownThreads) as reason:
         return list(findings.values()), (str(reason), *left.values())
     return list(findings.values()), tuple(left.values())
-
-
-def _thread_axes(kernel: Kernel) -> dict[str, int]:
-    """The extents of the thread axes; every axis once, constant."""
-    axes: dict[str, int] = {}
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
-            tag = str(stmt.node.value)
-            if tag in AXES:
-                extent = stmt.value.value if isinstance(stmt.value, Const) else None
-                if not isinstance(extent, int) or extent < 1 or axes.get(tag, extent) != extent:
-                    raise Uncovered(f"the extent of {tag} is not one constant")
-                axes[tag] = extent
-    if not axes:
-        axes["threadIdx.x"] = 1
-    if math.prod(axes.values()) > 1024:
-        raise Uncovered("more than 1,024 threads in a block")
-    return axes
 
 
 class _Blocks:
@@ -182,14 +157,13 @@ def _block_kinds(kernel: Kernel) -> Iterator[_Blocks]:
     """Yields the open blocks until all are settled. A grid of unknown size is one unknown block."""
     variables: list[Var] = []
     extents: list[int] = []
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            if str(stmt.node.value if isinstance(stmt.node, Const) else "") in AXES:
-                continue
-            extent = stmt.value.value if isinstance(stmt.value, Const) else None
-            if isinstance(extent, int) and extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
-                variables.append(stmt.var)
-                extents.append(extent)
+    for launch in launches(kernel.body):
+        extent = constant(launch.value)
+        if tag_of(launch) in AXES or launch.var is None or extent is None:
+            continue
+        if extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
+            variables.append(launch.var)
+            extents.append(extent)
     blocks = _Blocks(variables, extents)
     while blocks.open.any():
         yield blocks

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.touch import Touch
-from smemreuse.semantics.intrinsics import Engine
+from smemreuse.semantics.effects import Engine
 
 
 @dataclass(eq=False)

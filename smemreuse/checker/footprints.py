@@ -8,8 +8,8 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import Bytes
 from smemreuse.checker.touch import ANYONE, by_anyone
 from smemreuse.checker.vectors import Key, identity
+from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.evaluate import Value
-from smemreuse.semantics.intrinsics import Footprint, MemoryAccess
 
 MAX_DISTANCE = 1 << 24
 """Bytes between a buffer and an access to it that begins outside."""

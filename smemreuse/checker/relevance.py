@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Set
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     Bind,
     Block,
     Buffer,
-    Evaluate,
     For,
     If,
     Stmt,
@@ -25,62 +24,14 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.semantics.evaluate import wraps
-from smemreuse.semantics.foreign import FOREIGN, takes_values
-from smemreuse.semantics.intrinsics import (
-    LEAVING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    MemoryAccess,
-    accesses_of,
-)
-from smemreuse.semantics.pointers import Pointers
-
-SYNC_OPS = frozenset(
-    {
-        "tvm_storage_sync",
-        "sync_warp",
-        "named_barrier_arrive",
-        WAIT_PARITY,
-        "mbarrier_expect_tx",
-        "ptx_arrive_barrier",
-        "ptx_arrive_barrier_expect_tx",
-        "ptx_init_barrier_thread_count",
-        "ptx_cp_async",
-        "ptx_commit_group",
-        "ptx_cp_async_barrier",
-        "ptx_cp_async_barrier_noinc",
-        "tma_load",
-        "tma_load_im2col",
-        "tma_store",
-        "tma_store_arrive",
-        "initialize_wgmma_descriptor",
-        "ptx_wgmma_ss",
-        "ptx_wgmma_rs",
-        "warpgroup_commit_batch",
-        *WAITS,
-        *LEAVING_OPS,
-    }
-)
-
-_ARRIVALS = frozenset(
-    {
-        *("tma_load", "tma_load_im2col", "mbarrier_expect_tx"),
-        *("ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx"),
-        *("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"),
-    }
-)
-"""What counts towards the phase of an mbarrier."""
+from smemreuse.semantics.accesses import MemoryAccess, accesses_of
+from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.periodic import is_affine, is_increment, moduli
+from smemreuse.semantics.pointers import Pointers, escaping
+from smemreuse.semantics.table import calls_of, deciding_operands, effect_of
 
 BARRIER_SCOPE = "shared.barrier"
 
-_COUNTED = frozenset({*WAITS, "tvm_storage_sync", "named_barrier_arrive"}) | frozenset(
-    {"ptx_init_barrier_thread_count", "ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"}
-)
-
-# Of these, nothing depends on the order between the iterations of an unrolled inner loop.
-_UNORDERED = frozenset({"ptx_cp_async", "tma_store"})
 MAX_PERIOD = 64
 
 
@@ -92,7 +43,7 @@ class Relevance:
         self._shared = shared
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
-        self._calls: dict[Stmt, frozenset[str]] = {}
+        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
         for stmt in walk_statements(body):
             everything = list(accesses_of(stmt, pointers))
@@ -107,7 +58,7 @@ class Relevance:
             for stmt in walk_statements(body)
             if isinstance(stmt, Store) and stmt.buffer.scope == "global"
         }
-        self.escaped = set(_escaped_locals(body))
+        self.escaped = {one for stmt in walk_statements(body) for one in escaping(stmt)}
         self._counters: set[object] = set()
         self._relevant: dict[Stmt, bool] = {}
         self._periods: dict[For, int | None] = {}
@@ -129,14 +80,16 @@ class Relevance:
         known = self._waits.get(stmt)
         if known is None:
             known = self._waits[stmt] = any(
-                WAIT_PARITY in self._sync_calls(inner) for inner in walk_statements((stmt,))
+                effect.signals is Signal.WAIT
+                for inner in walk_statements((stmt,))
+                for _, effect in self._synchronizing(inner)
             )
         return known
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""
         return any(
-            self._sync_calls(stmt) - _UNORDERED
+            any(effect.orders for _, effect in self._synchronizing(stmt))
             or isinstance(stmt, While)
             or self._sets_counter(stmt)
             for stmt in walk_statements(block)
@@ -151,17 +104,15 @@ class Relevance:
         }
 
     def _matters(self, stmt: Stmt) -> bool:
-        return stmt in self.accesses or bool(self._sync_calls(stmt)) or self._sets_counter(stmt)
+        return bool(stmt in self.accesses or self._synchronizing(stmt) or self._sets_counter(stmt))
 
-    def _sync_calls(self, stmt: Stmt) -> frozenset[str]:
-        """The synchronizing intrinsics that a statement itself calls."""
-        known = self._calls.get(stmt)
+    def _synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
+        """The operations of a statement itself that the order of accesses depends on."""
+        known = self._effects.get(stmt)
         if known is None:
-            known = self._calls[stmt] = frozenset(
-                node.op
-                for expr in expressions_of(stmt)
-                for node in walk(expr)
-                if isinstance(node, Call) and node.op in SYNC_OPS
+            found = ((call, effect_of(call)) for call in calls_of(stmt))
+            known = self._effects[stmt] = tuple(
+                (call, effect) for call, effect in found if effect.synchronizes
             )
         return known
 
@@ -203,10 +154,8 @@ class Relevance:
                 yield access.footprint.start
             if access.barrier is not None:
                 yield from access.barrier.indices
-        if isinstance(stmt, Evaluate) and self._sync_calls(stmt):
-            for node in walk(stmt.value):
-                if isinstance(node, Call) and _is_counted(node):
-                    yield from _barrier_operands(node)
+        for call, effect in self._synchronizing(stmt):
+            yield from deciding_operands(call, effect)
 
     def iterations(self, loop: For, count: int) -> Iterable[int]:
         """The iterations to run: all, or as many as show every state that the loop can be in.
@@ -227,7 +176,7 @@ class Relevance:
         only under a modulus by a constant; the period is then the common one.
         """
         arrives = self._arrives(loop)
-        if arrives and _completes_phases(loop):
+        if arrives and self._completes_phases(loop):
             return None
         stepped: set[object] = set()
         for stmt in walk_statements(loop.body):
@@ -249,7 +198,7 @@ class Relevance:
         for stmt in walk_statements(loop.body):
             if isinstance(stmt, Bind) and any(varies(node) for node in walk(stmt.value)):
                 tainted.add(stmt.var)
-                if not _is_affine(stmt.value, varies) or crooked & set(walk(stmt.value)):
+                if not is_affine(stmt.value, varies) or crooked & set(walk(stmt.value)):
                     crooked.add(stmt.var)  # `k // 4` has another period than `k`
             elif isinstance(stmt, For) and self._steps_differ(stmt, varies):
                 return None
@@ -262,7 +211,7 @@ class Relevance:
                     return None  # its value goes on under another name
                 continue
             for expr in self._deciding(stmt):
-                divisors = _moduli(expr, varies)
+                divisors = moduli(expr, varies)
                 if divisors is None or crooked & set(walk(expr)):
                     return None
                 period = math.lcm(period, *divisors)
@@ -271,8 +220,31 @@ class Relevance:
         return period if period <= MAX_PERIOD else None
 
     def _arrives(self, loop: For) -> bool:
-        calls = {call for stmt in walk_statements(loop.body) for call in self._sync_calls(stmt)}
-        return bool(calls & _ARRIVALS)
+        return any(
+            effect.arrives
+            for stmt in walk_statements(loop.body)
+            for _, effect in self._synchronizing(stmt)
+        )
+
+    def _completes_phases(self, loop: For) -> bool:
+        """Whether a loop that arrives at mbarriers does so at some for which it does not wait."""
+        arrived = self._slots(loop.body, lambda effect: effect.arrives)
+        waited = self._slots(loop.body, lambda effect: effect.signals is Signal.WAIT)
+        if not waited or not {one for one, _ in arrived} <= {one for one, _ in waited}:
+            return True
+        fixed = all(isinstance(index, Const) for _, index in arrived | waited)
+        return fixed and not arrived <= waited
+
+    def _slots(self, block: Block, holds: Callable[[Effect], bool]) -> set[tuple[object, object]]:
+        """The mbarriers that operations name: their storage and slot, a constant or just some."""
+        return {
+            (arg.buffer.storage, arg.indices[0] if isinstance(arg.indices[0], Const) else None)
+            for stmt in walk_statements(block)
+            for call, effect in self._synchronizing(stmt)
+            if holds(effect)
+            for arg in call.args
+            if isinstance(arg, Load) and arg.buffer.scope == BARRIER_SCOPE
+        }
 
     def _steps_differ(self, inner: For, varies: Callable[[Expr], bool]) -> bool:
         """Whether an inner loop steps counters, and not equally often every time."""
@@ -280,33 +252,6 @@ class Relevance:
         return any(varies(node) for expr in rounds for node in walk(expr)) and any(
             self._sets_counter(stmt) for stmt in walk_statements(inner.body)
         )
-
-
-def _completes_phases(loop: For) -> bool:
-    """Whether a loop that arrives at mbarriers does so at some for which it does not wait."""
-    arrived, waited = _slots(loop.body, _ARRIVALS), _slots(loop.body, {WAIT_PARITY})
-    if not waited or not {storage for storage, _ in arrived} <= {storage for storage, _ in waited}:
-        return True
-    fixed = all(isinstance(index, Const) for _, index in arrived | waited)
-    return fixed and not arrived <= waited
-
-
-def _is_counted(call: Call) -> bool:
-    """Whether a call's operands say what is waited for, or counted towards it."""
-    return call.op in _COUNTED or call.op.startswith(("mbarrier", "ptx_arrive"))
-
-
-def _slots(block: Block, ops: Set[str]) -> set[tuple[object, object]]:
-    """The mbarriers that calls name: their storage and slot, a constant or just some."""
-    return {
-        (arg.buffer.storage, arg.indices[0] if isinstance(arg.indices[0], Const) else None)
-        for stmt in walk_statements(block)
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-        if isinstance(node, Call) and node.op in ops
-        for arg in node.args
-        if isinstance(arg, Load) and arg.buffer.scope == BARRIER_SCOPE
-    }
 
 
 def _loads_any(stmt: Stmt, storages: Set[object]) -> bool:
@@ -324,68 +269,11 @@ def _is_step(store: Store) -> bool:
         return False
     if not all(isinstance(index, Const) for index in store.indices):
         return False
-    if not (isinstance(value, Call) and value.op == "add" and len(value.args) == 2):
-        return False
-    left, right = value.args
-    return (
-        isinstance(left, Load)
-        and isinstance(right, Const)
-        and left.buffer.storage is store.buffer.storage
-        and left.indices == store.indices
+    return is_increment(
+        value,
+        lambda node: (
+            isinstance(node, Load)
+            and node.buffer.storage is store.buffer.storage
+            and node.indices == store.indices
+        ),
     )
-
-
-def _moduli(expr: Expr, varies: Callable[[Expr], bool]) -> set[int] | None:
-    """The constants modulo which `expr` depends on what varies; None if it does so otherwise."""
-    if varies(expr):
-        return None
-    if isinstance(expr, Call) and expr.op == "floormod":
-        dividend, divisor = expr.args
-        if any(varies(node) for node in walk(dividend)):
-            if not isinstance(divisor, Const) or not isinstance(divisor.value, int):
-                return None
-            if wraps(dividend) and divisor.value & (divisor.value - 1):
-                return None  # what wraps keeps its place modulo powers of two alone
-            return {divisor.value} if divisor.value > 0 and _is_affine(dividend, varies) else None
-    found: set[int] = set()
-    for child in children(expr):
-        moduli = _moduli(child, varies)
-        if moduli is None:
-            return None
-        found |= moduli
-    return found
-
-
-def _escaped_locals(body: Block) -> Iterator[Buffer | Var]:
-    """Local buffers whose address is taken: what they hold may change at any time."""
-    for stmt in walk_statements(body):
-        for expr in expressions_of(stmt):
-            for node in walk(expr):
-                if isinstance(node, Pointer):
-                    yield node.buffer.storage
-                elif isinstance(node, Call) and node.op == "address_of":
-                    if isinstance(node.args[0], Load):
-                        yield node.args[0].buffer.storage
-                elif isinstance(node, Call) and node.op in FOREIGN and not takes_values(node):
-                    yield from (arg.buffer.storage for arg in node.args if isinstance(arg, Load))
-
-
-def _barrier_operands(call: Call) -> Iterator[Expr]:
-    for argument in call.args:
-        if isinstance(argument, Load):
-            yield from argument.indices
-        else:
-            yield argument
-
-
-def _is_affine(expr: Expr, varies: Callable[[Expr], bool]) -> bool:
-    """Whether `expr` is a sum of integer multiples of what varies, and of things that do not."""
-    if varies(expr) or not any(varies(node) for node in walk(expr)):
-        return True
-    if isinstance(expr, Call) and expr.op in ("add", "sub"):
-        return all(_is_affine(arg, varies) for arg in expr.args)
-    if isinstance(expr, Call) and expr.op == "mul":
-        return any(isinstance(arg, Const) for arg in expr.args) and all(
-            _is_affine(arg, varies) for arg in expr.args
-        )
-    return False

@@ -11,8 +11,6 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.kernel import For
 
-AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-
 
 class Setting:
     """The plan, the kernel's relevant parts, and what one trace may remember for the next."""
