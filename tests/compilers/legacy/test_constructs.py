@@ -22,7 +22,8 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
-from smemreuse.semantics.intrinsics import Engine, MemoryAccess, accesses_of
+from smemreuse.semantics.accesses import MemoryAccess, accesses_of
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
 from tests.compilers.text.test_round_trip import outer
 from tests.compilers.text.texts import LAUNCH, kernel_of, leaves

@@ -7,7 +7,8 @@ import pytest
 from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel, walk_statements
-from smemreuse.semantics.intrinsics import WHOLE, Engine, MemoryAccess, accesses_of
+from smemreuse.semantics.accesses import WHOLE, MemoryAccess, accesses_of
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
 
 HEADER = """
