@@ -1,0 +1,35 @@
+"""The rows of the table of effects, one file a family of operations.
+
+Operations go by the names that the printers give them, without the compiler's namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from smemreuse.semantics.effects import Row
+from smemreuse.semantics.rows import (
+    addresses,
+    arithmetic,
+    barriers,
+    copies,
+    matrices,
+    mbarriers,
+    memory,
+    tensor_memory,
+    threads,
+)
+from smemreuse.semantics.rows.forms import merged
+
+_FILES = (
+    *(addresses, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(tensor_memory, threads),
+)
+
+TABLE: Mapping[str, Row] = merged(*(file.ROWS for file in _FILES))
+"""Every operation that is understood. Two rows for one are a `ValueError`."""
+
+
+def lookup(name: str) -> Row | None:
+    """The row of an operation, by its script name; None where there is none: it is uncovered."""
+    return TABLE.get(name)
