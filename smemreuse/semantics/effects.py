@@ -126,6 +126,8 @@ class Signal(Enum):
     EXPECT = "announces bytes: operand `count`"
     ARRIVE_AND_EXPECT = "announces bytes, then arrives"
     ARRIVE_WITH_COPIES = "arrives when the thread's cp.async copies so far have landed"
+    HOLD_FOR_COPIES = "has one arrival more be due, and makes it when those copies have landed"
+    ARRIVE_WITH_MATRICES = "arrives when the thread's tcgen05 operations so far are complete"
     COMPLETE_WITH_BYTES = "takes the bytes written off what is announced, when they have landed"
     WAIT = "waits until the phase of parity `count` is complete"
 
@@ -156,7 +158,8 @@ class Meeting:
 
     `waits` is False for one that is only arrived at, `arrives` for one only waited at. `by_scope`
     names an operand that holds a storage scope, by which `Group` is then chosen: a `warp` scope is
-    emitted as nothing, `shared` and `shared.dyn` are what `group` says.
+    emitted as nothing, `shared` and `shared.dyn` are what `group` says. `threads` is how many meet
+    at a named barrier where no operand says it.
     """
 
     group: Group
@@ -166,6 +169,7 @@ class Meeting:
     by_scope: int | None = None
     arrives: bool = True
     waits: bool = True
+    threads: int | None = None
 
 
 class Leaving(Enum):
