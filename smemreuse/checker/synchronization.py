@@ -19,7 +19,6 @@ from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import (
     counted,
     effect_of,
-    group_of,
     is_mbarrier,
     mbarrier_operand,
     operands_of,
@@ -74,7 +73,7 @@ class Synchronization:
 
     def _meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
-        threads, group = agent.threads, group_of(call, meeting)
+        threads, group = agent.threads, meeting.group
         if group is Group.NAMED and not (meeting.arrives and meeting.waits):
             raise Uncovered(f"`{call.op}` is not followed")
         if group is Group.NOBODY or not (meeting.arrives and meeting.waits):
@@ -167,7 +166,7 @@ class Synchronization:
     def _signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
         """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
         threads, signal = agent.threads, effect.signals
-        if signal is Signal.ARRIVE_WITH_COPIES:
+        if signal in (Signal.ARRIVE_WITH_COPIES, Signal.HOLD_FOR_COPIES):
             return  # it counts as one that never arrives
         barrier = self._barrier(mbarrier_operand(call, effect), threads)
         if barrier is None:

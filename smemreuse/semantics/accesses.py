@@ -41,6 +41,7 @@ from smemreuse.semantics.pointers import (
     claimed_elements,
     contents_computing,
     displaced,
+    element_address,
     flat_index,
     is_typed,
     mask_of,
@@ -134,7 +135,8 @@ def _evaluated(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 def _computing(pointer: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
     """The contents that are read to compute an address: its indices and offsets."""
-    for operand in contents_computing(pointer):
+    computed = children(pointer) if isinstance(pointer, Load) else contents_computing(pointer)
+    for operand in computed:
         yield from _used(operand, pointers)
 
 
@@ -226,7 +228,11 @@ def _through(
     argument: Expr, operand: Operand, effect: Effect, call: Call, pointers: Pointers
 ) -> list[MemoryAccess] | None:
     """The access through an operand that a row lists; None if nobody knows where it leads."""
-    place = address_of(argument, pointers)
+    # An element stands for itself: it is a reference to where the access begins.
+    if isinstance(argument, Load):
+        place = element_address(argument, pointers)
+    else:
+        place = address_of(argument, pointers)
     if place is None:
         return None
     operands = operands_of(call)
@@ -312,7 +318,10 @@ def _beside(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[Memo
             yield _as_done(access, effect)
         return
     for access in _handed(argument, pointers):
-        yield _as_done(access, effect) if access.footprint is WHOLE else access
+        if access.footprint is WHOLE:
+            yield _as_done(access, effect)
+        else:
+            yield replace(access, swizzled=effect.may_swizzle)
 
 
 def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
@@ -321,7 +330,7 @@ def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
         access,
         certain=False,
         engine=effect.engine,
-        swizzled=effect.swizzles,
+        swizzled=effect.may_swizzle,
         uncovered=effect.unknown or access.uncovered,
     )
 

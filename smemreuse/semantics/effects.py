@@ -166,7 +166,6 @@ class Meeting:
     count: int | None = None
     mask: int | None = None
     identity: int | None = None
-    by_scope: int | None = None
     arrives: bool = True
     waits: bool = True
     threads: int | None = None
@@ -286,6 +285,11 @@ class Effect:
             Signal.INITIALIZE,
             Signal.WAIT,
         )
+
+    @property
+    def may_swizzle(self) -> bool:
+        """Whether what reaches it by other operands than the listed ones may be swizzled."""
+        return self.swizzles or any(operand.swizzled for operand in self.operands)
 
     @property
     def hands_on(self) -> bool:

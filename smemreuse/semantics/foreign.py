@@ -52,13 +52,15 @@ def foreign_effect(call: Call) -> Effect:
 
 
 def arguments_of(call: Call) -> tuple[Expr, ...]:
-    """What a function is handed, without the name and the types around it."""
-    if call.op in _TYPED:
-        return call.args[2:]
+    """What a function is handed, without its name, its text and the type that it returns."""
+    before = 2 if call.op in _TYPED else 1
+    first = 0
+    while first < min(before, len(call.args)) and _is_text(call.args[first]):
+        first += 1
+    last = len(call.args)
     if call.op == INLINED:
-        texts = [n for n, arg in enumerate(call.args) if n and _is_text(arg)]
-        return call.args[1 : texts[0] if texts else None]
-    return call.args[1:]
+        last = next((n for n in range(first, last) if _is_text(call.args[n])), last)
+    return call.args[first:last]
 
 
 def _is_text(expr: Expr) -> bool:

@@ -119,7 +119,7 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
     elif isinstance(value, Load):
         if not _NO_ADDRESS.match(value.buffer.dtype):
             yield from pointers.kept
-    elif isinstance(value, Call) and _carries_address(value):
+    elif isinstance(value, Call) and effect_of(value).address:
         for operand in value.args:
             if value.op == "address_of" and isinstance(operand, Load):
                 yield from pointers.of_buffer(operand.buffer)
@@ -127,13 +127,6 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
                 yield from _mentioned(operand, pointers)
         if value.op in FOREIGN:
             yield from pointers.kept
-
-
-def _carries_address(call: Call) -> bool:
-    """Whether the address in an operand may be in the result."""
-    if call.op == "cast" and isinstance(call.args[0], Const):
-        return not _NO_ADDRESS.match(str(call.args[0].value))
-    return effect_of(call).address
 
 
 def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:

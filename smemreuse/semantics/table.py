@@ -9,9 +9,7 @@ from smemreuse.ir.expr import Call, Const, Expr, Load, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
 from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Meeting, Signal
 from smemreuse.semantics.foreign import FOREIGN, arguments_of, foreign_effect
-from smemreuse.semantics.rows import TABLE, function_row
-
-_BLOCK_SCOPES = ("shared", "shared.dyn")
+from smemreuse.semantics.rows import lookup
 
 BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 """The barrier that all threads of a block meet at, as TIR writes it."""
@@ -21,10 +19,8 @@ def effect_of(call: Call) -> Effect:
     """What an operation does. One without a row, or in a form that its row does not know, may do
     anything to what it is handed, at any time later, and says so in `unknown`."""
     if call.op in FOREIGN:
-        row = function_row(call)
-        effect = row(call) if callable(row) else row
-        return foreign_effect(call) if effect is None else _in_this_form(call, effect)
-    row = TABLE.get(call.op)
+        return foreign_effect(call)
+    row = lookup(call.op)
     if row is None:
         return _unknown(f"`{call.op}` has no row in the table of effects")
     effect = row(call) if callable(row) else row
@@ -49,7 +45,8 @@ def _in_this_form(call: Call, effect: Effect) -> Effect:
     if effect.arity is None or len(call.args) in effect.arity:
         return effect
     reason = f"`{call.op}` is not known with {len(call.args)} operands"
-    return replace(effect, operands=(), handed_on=True, unknown=reason)
+    swizzles = effect.may_swizzle
+    return replace(effect, operands=(), handed_on=True, swizzles=swizzles, unknown=reason)
 
 
 def operands_of(call: Call) -> tuple[Expr, ...]:
@@ -116,15 +113,6 @@ def waits(stmt: Stmt) -> bool:
 # Barriers of threads ----------------------------------------------------------------------------
 
 
-def group_of(call: Call, meeting: Meeting) -> Group:
-    """Who meets: by the storage scope that the call names, where that decides."""
-    if meeting.by_scope is None:
-        return meeting.group
-    scope = call.args[meeting.by_scope] if meeting.by_scope < len(call.args) else None
-    named = isinstance(scope, Const) and scope.value in _BLOCK_SCOPES
-    return meeting.group if named else Group.NOBODY
-
-
 def counted(call: Call, meeting: Meeting) -> Expr | None:
     """The number of threads that meet, where a call says one; Apache TVM writes -1 for all."""
     if meeting.count is None or meeting.count >= len(call.args):
@@ -139,9 +127,9 @@ def is_block_barrier(stmt: Stmt) -> bool:
     meeting = effect_of(call).meeting if call is not None else None
     if call is None or meeting is None or not (meeting.arrives and meeting.waits):
         return False
-    group = group_of(call, meeting)
-    wide = group in (Group.BLOCK, Group.CLUSTER, Group.GRID)
-    return wide or (group is Group.NAMED and counted(call, meeting) is None)
+    if meeting.group is Group.NAMED:
+        return counted(call, meeting) is None
+    return meeting.group in (Group.BLOCK, Group.CLUSTER, Group.GRID)
 
 
 def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
