@@ -18,8 +18,9 @@ from smemreuse.ir.expr import Expr, Var, constant
 from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
-from smemreuse.semantics.pointers import Pointers, find_pointers, views_beyond
+from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""
@@ -42,11 +43,13 @@ def check_plan(
     *,
     assume_barriers: bool = True,
     budget: int = DEFAULT_BUDGET,
+    accesses: KernelAccesses | None = None,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
     `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
-    aliases, as in TileLang; without it every barrier must be in the kernel already.
+    aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
+    those of the kernel, where somebody has found them already.
     """
     names = unique_names(kernel.allocations(scope))
     static = tuple(static_violations(offsets, alignments, names, arena))
@@ -54,15 +57,15 @@ def check_plan(
         return Verdict(UNSOUND, static)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
-    pointers = find_pointers(kernel.body)
+    accesses = accesses or KernelAccesses.of(kernel.body)
     beyond = tuple(
         f"{view.name}, a view of {names[buffer]}, is larger than that"
-        for view, buffer in views_beyond(kernel.body, pointers)
+        for view, buffer in views_beyond(kernel.body, accesses.pointers)
         if buffer in offsets
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
-    findings, uncovered = _traces(kernel, layout, pointers, assume_barriers, budget)
+    findings, uncovered = _traces(kernel, layout, accesses, assume_barriers, budget)
     uncovered = (*beyond, *uncovered)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
@@ -75,10 +78,10 @@ def check_plan(
 
 
 def _traces(
-    kernel: Kernel, layout: Layout, pointers: Pointers, assume_barriers: bool, budget: int
+    kernel: Kernel, layout: Layout, accesses: KernelAccesses, assume_barriers: bool, budget: int
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), pointers)
+    relevance = Relevance(kernel.body, set(layout.partners), accesses.by_statement)
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:

@@ -8,7 +8,7 @@ every `c` iterations, so a few periods stand for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
@@ -24,10 +24,10 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.semantics.accesses import MemoryAccess, accesses_of
+from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.periodic import is_affine, is_increment, moduli
-from smemreuse.semantics.pointers import Pointers, escaping
+from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.table import calls_of, deciding_operands, effect_of
 
 BARRIER_SCOPE = "shared.barrier"
@@ -38,15 +38,19 @@ MAX_PERIOD = 64
 class Relevance:
     """Which statements of a kernel matter to the buffers in `shared`."""
 
-    def __init__(self, body: Block, shared: Set[Buffer], pointers: Pointers):
+    def __init__(
+        self,
+        body: Block,
+        shared: Set[Buffer],
+        accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
+    ):
         self._body = body
         self._shared = shared
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
-        for stmt in walk_statements(body):
-            everything = list(accesses_of(stmt, pointers))
+        for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
                 self.accesses[stmt] = found

@@ -7,7 +7,7 @@ address is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
@@ -16,11 +16,13 @@ from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
     SHARED_SCOPES,
     Bind,
+    Block,
     Buffer,
     Stmt,
     Store,
     element_bits,
     expressions_of,
+    walk_statements,
 )
 from smemreuse.semantics.effects import (
     BytesIn,
@@ -42,6 +44,7 @@ from smemreuse.semantics.pointers import (
     contents_computing,
     displaced,
     element_address,
+    find_pointers,
     flat_index,
     is_typed,
     mask_of,
@@ -90,6 +93,21 @@ class MemoryAccess:
     claimed: Footprint | None = None
     swizzled: bool = False
     uncovered: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAccesses:
+    """Every access of a kernel by its statement, and the pointers that they go through."""
+
+    pointers: Pointers
+    by_statement: Mapping[Stmt, tuple[MemoryAccess, ...]]
+
+    @staticmethod
+    def of(body: Block) -> KernelAccesses:
+        """Those of a kernel's body."""
+        pointers = find_pointers(body)
+        found = {stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)}
+        return KernelAccesses(pointers, found)
 
 
 def accesses_of(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:

@@ -62,9 +62,9 @@ def at_one_place(kernel: Kernel) -> Verdict:
     return check_plan(kernel, SCOPE, offsets, 128, {}, assume_barriers=False)
 
 
-def filling(**columns: object) -> Row:
+def filling(engine: Engine = Engine.THREAD) -> Row:
     operand = Operand(0, Access.WRITE, BytesIn(2), swizzled=True)
-    return Effect(operands=(operand,), **columns)
+    return Effect(operands=(operand,), engine=engine)
 
 
 def test_without_a_row_nothing_is_known_and_nothing_is_proved() -> None:
