@@ -303,7 +303,7 @@ class Trace:
                 agent.threads = self._vectors.repeated(threads, stmt.var, begin, step, count)
                 yield from self._run(stmt.body, agent)
             else:
-                for index in self._relevance.iterations(stmt, count):
+                for index in self._setting.periods.iterations(stmt, count):
                     value = begin + step * index
                     agent.threads = threads.bind(stmt.var, value)
                     agent.loops = (*loops, (stmt.var.name, value))
