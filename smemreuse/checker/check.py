@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-
+from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
@@ -14,20 +12,16 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
-from smemreuse.ir.expr import Expr, Var, constant
 from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
-from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
+from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""
 
 MAX_KINDS = 16
-MAX_BLOCKS = 1 << 16
-MAX_DECISION = 1 << 22
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -95,7 +89,7 @@ def _traces(
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_FOLLOWED:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
-        for block, kind in zip(_block_kinds(kernel), range(MAX_KINDS + 1), strict=False):
+        for block, kind in zip(kinds_of_blocks(kernel.body), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
             trace = Trace(setting, block.index)
@@ -110,63 +104,3 @@ def _traces(
     except (Uncovered, UnknownThreads) as reason:
         return list(findings.values()), (str(reason), *left.values())
     return list(findings.values()), tuple(left.values())
-
-
-class _Blocks:
-    """The thread blocks of a grid that no trace has covered yet."""
-
-    def __init__(self, variables: Sequence[Var], extents: Sequence[int]):
-        self._variables = variables
-        self._grid = np.unravel_index(np.arange(math.prod(extents)), extents) if extents else ()
-        self.open = np.ones(math.prod(extents), dtype=bool)
-
-    @property
-    def index(self) -> dict[Var, int]:
-        """The first block that is still open."""
-        first = int(np.argmax(self.open))
-        pairs = zip(self._variables, self._grid, strict=True)
-        return {var: int(values[first]) for var, values in pairs}
-
-    def settle(self, decisions: Sequence[tuple[Expr, Threads, Value]]) -> None:
-        """Closes all blocks in which every decision of a trace comes out the same."""
-        same = self.open.copy()
-        for expr, threads, outcome in decisions:
-            where = np.flatnonzero(same)
-            if threads.count * len(where) > MAX_DECISION:
-                where = where[:1]
-                same[:] = False
-                same[where] = True
-            same[where] = self._agrees(expr, threads, outcome, where)
-        first = int(np.argmax(self.open))
-        same[first] = True
-        self.open &= ~same
-
-    def _agrees(
-        self, expr: Expr, threads: Threads, outcome: Value, where: np.ndarray
-    ) -> np.ndarray:
-        each = threads.repeated(Var("block"), where)
-        for var, values in zip(self._variables, self._grid, strict=True):
-            each = each.bind(var, np.tile(values[where], threads.count))
-        value = evaluate(expr, each)
-        if value is None:
-            return np.zeros(len(where), dtype=bool)
-        table = np.broadcast_to(np.asarray(value), (threads.count * len(where),))
-        table = table.reshape(threads.count, len(where))
-        expected = np.broadcast_to(np.asarray(outcome), (threads.count,))
-        return np.asarray((table == expected[:, None]).all(axis=0))
-
-
-def _block_kinds(kernel: Kernel) -> Iterator[_Blocks]:
-    """Yields the open blocks until all are settled. A grid of unknown size is one unknown block."""
-    variables: list[Var] = []
-    extents: list[int] = []
-    for launch in launches(kernel.body):
-        extent = constant(launch.value)
-        if tag_of(launch) in AXES or launch.var is None or extent is None:
-            continue
-        if extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
-            variables.append(launch.var)
-            extents.append(extent)
-    blocks = _Blocks(variables, extents)
-    while blocks.open.any():
-        yield blocks

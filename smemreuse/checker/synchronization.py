@@ -6,7 +6,7 @@ from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
-from smemreuse.checker.layout import Bytes
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.mbarriers import Barrier
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
@@ -117,8 +117,8 @@ class Synchronization:
             return
         warps, full = self._vectors.warps(ids).tolist(), self._vectors.full_warps(ids).tolist()
         epochs = self._state.order.epochs
-        for touch in self._state.engines.wait(wait.engine, keep, ids, warps, full):
-            self._state.history.note(touch, epochs[touch.warps])
+        for traced in self._state.engines.wait(wait.engine, keep, ids, warps, full):
+            self._state.history.note(traced, epochs[traced.warps])
 
     def _read_described(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """Reads what its descriptors stand for."""
@@ -132,10 +132,10 @@ class Synchronization:
                     if not self._reads_already(buffer, where, agent.threads):
                         self._accesses.read_in_flight(buffer, where, agent.threads, event)
 
-    def _reads_already(self, buffer: Buffer, where: Bytes, threads: Threads) -> bool:
+    def _reads_already(self, buffer: Buffer, where: ByteIndices, threads: Threads) -> bool:
         """Whether the batch being issued has this read in flight already."""
         batch = self._state.engines.queue(Engine.WGMMA, int(threads.ids[0]) // 32).uncommitted
-        return any(one.touch.buffer is buffer and one.touch.where is where for one in batch)
+        return any(one.traced.buffer is buffer and one.traced.where is where for one in batch)
 
     # Mbarriers ----------------------------------------------------------------------------------
 
