@@ -168,7 +168,7 @@ _VALUES: FunctionRows = merged(
     values(
         """
         tl::max tl::min tl::pow_of_int tl::pack_half2 tl::pack_b8x4 tl::pack_float16x4
-        tl::pack_bfloat16x4 tl::get_floor_log2 tl::ceil_div RoundTiesAwayFromZero
+        tl::pack_bfloat16x4 tl::get_floor_log2 tl::ceil_div tl::RoundTiesAwayFromZero
         __habs __hadd_rn __hdiv __hfma __hmul_rn __hsub_rn __pack_half2 __pack_nv_bfloat162
         hatan hceil hcos hcosh herf hexp hexp10 hexp2 hfloor hfmod hlog hlog10 hlog2 hnearbyint
         hpow hrcp hrint hrsqrt hsin hsinh hsqrt htan htanh htrunc
