@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.semantics.effects import Row
+from smemreuse.semantics.effects import Row, Rows
 from smemreuse.semantics.rows import (
     addresses,
     arithmetic,
@@ -19,6 +19,7 @@ from smemreuse.semantics.rows import (
     tensor_memory,
     threads,
 )
+from smemreuse.semantics.rows.device_functions import function_row
 from smemreuse.semantics.rows.forms import merged
 
 _FILES = (
@@ -26,7 +27,9 @@ _FILES = (
     *(tensor_memory, threads),
 )
 
-TABLE: Mapping[str, Row] = merged(*(file.ROWS for file in _FILES))
+_FOREIGN: Rows = dict.fromkeys(("call_extern", "call_pure_extern", "cuda.func_call"), function_row)
+
+TABLE: Mapping[str, Row] = merged(_FOREIGN, *(file.ROWS for file in _FILES))
 """Every operation that is understood. Two rows for one are a `ValueError`."""
 
 

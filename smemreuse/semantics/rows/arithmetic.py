@@ -22,7 +22,7 @@ def _cast(call: Call) -> Effect:
     return Effect(address=narrow is None, words=A_VALUE)
 
 
-_OPERATORS = merged(
+_OPERATORS: Rows = merged(
     address_values("add sub mul div mod floordiv floormod ceildiv truncdiv truncmod min max"),
     address_values("bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right"),
     address_values("select if_then_else let tuple shuffle broadcast ramp likely assume_value"),

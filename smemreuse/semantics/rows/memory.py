@@ -10,7 +10,7 @@ _ATOMIC = accessing(updates(0, Extent.CLAIMED), handed_on=True, answer=Answer.VA
 # Two or four elements, of which the access pointer claims one.
 _VECTOR_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES)
 
-_ATOMICS = merged(
+ROWS: Rows = merged(
     each(
         "atomic_add_elem_op atomic_add_ret_elem_op atomic_or_elem_op"
         " atomic_max_elem_op atomic_max_ret_elem_op atomic_min_elem_op atomic_min_ret_elem_op",
@@ -28,5 +28,3 @@ _ATOMICS = merged(
     # TIR's own: `atomic_add(element or pointer, value)`.
     each("atomic_add", _VECTOR_ATOMIC),
 )
-
-ROWS: Rows = _ATOMICS
