@@ -32,7 +32,7 @@ from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.dataflow import Dataflow, Pair, dataflow
 from smemreuse.results.sequence import Linearization, LiveRange, Plan, StmtEntry
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
-from smemreuse.semantics.intrinsics import WAIT_PARITY, calls_any
+from smemreuse.semantics.table import waits_for_phase
 from smemreuse.targets.architectures import (
     ARCHITECTURES,
     DEFAULT_ARCH,
@@ -416,7 +416,7 @@ class _Planner:
 
 
 def _uses_mbarriers(kernel: Kernel) -> bool:
-    return calls_any(kernel.body, (WAIT_PARITY,))
+    return waits_for_phase(kernel.body)
 
 
 def _append_symbolic(

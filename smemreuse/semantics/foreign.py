@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from smemreuse.ir.expr import Call, Const
+from smemreuse.ir.expr import Call, Const, Expr
+from smemreuse.semantics.effects import Answer, Effect, Engine
 
 INLINED = "cuda.func_call"
 """`func_call(name, arguments..., source text[, type that it returns])`"""
@@ -35,6 +36,35 @@ _VALUES = re.compile(r"__(?!atomic)|printf$|u?min$|u?max$")
 _LEFT_TO_WAIT_FOR = re.compile(r"-1\s*>$")
 # What these give back is what was in memory, never where.
 _GIVES_CONTENTS = re.compile(r"(tl::)?atomic|__ld", re.IGNORECASE)
+
+
+def foreign_effect(call: Call) -> Effect:
+    """What a function without a row may do, as far as its text or its name tells."""
+    return Effect(
+        handed_on=True,
+        by_reference=not takes_values(call),
+        swizzles=names_instructions(call),
+        follows=True,
+        engine=Engine.THREAD if is_over_at_return(call) else Engine.UNKNOWN_ASYNC,
+        answer=Answer.VARIES,
+        address=returns_address(call),
+    )
+
+
+def arguments_of(call: Call) -> tuple[Expr, ...]:
+    """What a function is handed, without its name, its text and the type that it returns."""
+    before = 2 if call.op in _TYPED else 1
+    first = 0
+    while first < min(before, len(call.args)) and _is_text(call.args[first]):
+        first += 1
+    last = len(call.args)
+    if call.op == INLINED:
+        last = next((n for n in range(first, last) if _is_text(call.args[n])), last)
+    return call.args[first:last]
+
+
+def _is_text(expr: Expr) -> bool:
+    return isinstance(expr, Const) and isinstance(expr.value, str)
 
 
 def is_over_at_return(call: Call) -> bool:

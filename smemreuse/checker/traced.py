@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.layout import Bytes
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.kernel import Buffer
 
 ANYONE = -1
@@ -14,14 +14,14 @@ ANYONE = -1
 
 
 @dataclass(frozen=True)
-class Touch:
+class TracedAccess:
     """The bytes of one buffer that threads read or write, each with the thread that does.
 
     `certain` is False where the access may not happen at all, or not to all of these bytes.
     """
 
     buffer: Buffer
-    where: Bytes
+    where: ByteIndices
     by_thread: np.ndarray
     is_write: bool
     certain: bool
@@ -29,9 +29,9 @@ class Touch:
     warps: np.ndarray
     event: int
 
-    def of_warp(self, warp: int) -> Touch:
+    def of_warp(self, warp: int) -> TracedAccess:
         """The access as one of a warp, none of whose threads is known to have made it."""
-        return Touch(
+        return TracedAccess(
             self.buffer,
             self.where,
             by_anyone(len(self.where)),
