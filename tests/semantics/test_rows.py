@@ -184,13 +184,19 @@ def test_cp_async_counts_elements_or_bytes(operands: tuple[object, ...], written
     assert target.certain is False  # nothing here is an access pointer
 
 
-def test_two_blocks_work_together_where_an_annotation_says_so() -> None:
-    row = lookup("tma_load")
-    assert callable(row)
-    plain = Call("tma_load", (Var("map"), Var("barrier"), Var("target"), Const(0)))
-    effect = row(plain)
+@pytest.mark.parametrize(
+    ("name", "operands", "remote"),
+    [
+        ("tcgen05_mma_arrive", 1, False),
+        ("tcgen05_mma_arrive", 2, True),
+        ("ptx_tcgen05_cp_warpx4", 3, False),
+        ("ptx_tcgen05_cp_warpx4", 4, True),
+        ("ptx_arrive_barrier_expect_tx", 2, False),
+        ("ptx_arrive_barrier_expect_tx", 4, True),
+        ("tma_load_multicast", 5, True),
+    ],
+)
+def test_what_reaches_another_block_says_so(name: str, operands: int, remote: bool) -> None:
+    effect = _effect(name, *[None] * operands)
     assert effect is not None
-    assert not effect.remote
-    annotated = row(replace(plain, args=(*plain.args, Call("dict", (Const(1),)))))
-    assert annotated is not None
-    assert annotated.remote
+    assert effect.remote == remote
