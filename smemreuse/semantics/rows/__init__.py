@@ -10,20 +10,30 @@ from collections.abc import Mapping
 from smemreuse.semantics.effects import Row, Rows
 from smemreuse.semantics.rows import (
     addresses,
+    apache,
     arithmetic,
     barriers,
     copies,
     matrices,
     mbarriers,
     memory,
+    ptx_barriers,
+    ptx_copies,
+    ptx_matrices,
+    ptx_memory,
+    ptx_values,
     tensor_memory,
     threads,
 )
 from smemreuse.semantics.rows.device_functions import function_row
+from smemreuse.semantics.rows.elsewhere import FAMILIES, elsewhere
 from smemreuse.semantics.rows.forms import merged
 
+__all__ = ["FAMILIES", "TABLE", "elsewhere", "function_row", "lookup"]
+
 _FILES = (
-    *(addresses, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(addresses, apache, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(ptx_barriers, ptx_copies, ptx_matrices, ptx_memory, ptx_values),
     *(tensor_memory, threads),
 )
 

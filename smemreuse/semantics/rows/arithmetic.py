@@ -59,7 +59,7 @@ _VECTORS = values("vectorhigh vectorlow vectorcombine vscale get_active_lane_mas
 
 # What the readers make of Python literals, of the fields of buffers and of objects that are
 # only named: nothing is computed when the kernel runs.
-_NAMED = values(
+_NAMED = address_values(
     """
     dict lambda subscript shape strides axis_separators comm_reducer target type_annotation
     unknown_size unknown_offset large_uint_imm undef

@@ -90,7 +90,7 @@ _PIPELINE: FunctionRows = {
 _MATH = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv
     erfcx erfinv exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod hypot ilogb j0 j1
-    ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround max min nearbyint
+    ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nearbyint
     nextafter norm3d norm4d normcdf pow rcbrt remainder rhypot rint round rsqrt scalbln scalbn
     sin sinh sinpi sqrt tan tanh tgamma trunc y0 y1
 """
@@ -138,14 +138,15 @@ _VALUES: FunctionRows = merged(
             {
                 *(name + suffix for name in _MATH.split() for suffix in ("", "f")),
                 *_FAST.split(),
-                *_INTEGERS.split(),
                 *_HALVES.split(),
                 *_CONVERSIONS.split(),
                 *_VECTORS,
             }
         )
     ),
-    varying("clock clock64 globaltimer __nv_ptx_builtin_ocg_clock"),
+    # Addresses in shared memory are integers of 32 bits.
+    address_values(["min", "max", *_INTEGERS.split()]),
+    varying("clock clock64"),
     address_values(
         "__cvta_generic_to_shared __cvta_shared_to_generic __cvta_generic_to_global"
         " __cvta_global_to_generic __cvta_generic_to_local __cvta_local_to_generic"

@@ -33,6 +33,11 @@ def each(names: str | Iterable[str], row: Effect) -> dict[str, Effect]:
     return rows
 
 
+def prefixed(beginning: str, names: str) -> list[str]:
+    """Names with the same beginning, of which the rest is given in one string."""
+    return [beginning + name for name in names.split()]
+
+
 def merged(*parts: Mapping[str, AnyRow]) -> dict[str, AnyRow]:
     """Rows from several places; raises `ValueError` for an operation that has two."""
     rows: dict[str, AnyRow] = {}

@@ -37,7 +37,6 @@ def shifted(effect: Effect, by: int) -> Effect:
             count=moved(meeting.count),
             mask=moved(meeting.mask),
             identity=moved(meeting.identity),
-            by_scope=moved(meeting.by_scope),
         ),
         describes=effect.describes
         and Descriptor(_moved(effect.describes.local, by), _moved(effect.describes.buffer, by)),
@@ -84,7 +83,7 @@ def positions(effect: Effect) -> Iterator[int]:
         named += [effect.mbarrier.at, effect.mbarrier.count]
     if effect.meeting is not None:
         meeting = effect.meeting
-        named += [meeting.count, meeting.mask, meeting.identity, meeting.by_scope]
+        named += [meeting.count, meeting.mask, meeting.identity]
     if effect.describes is not None:
         named += [effect.describes.local, effect.describes.buffer]
     yield from (at for at in named if isinstance(at, int))

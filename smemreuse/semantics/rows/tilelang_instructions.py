@@ -231,6 +231,8 @@ def _gemm(name: FunctionName, parameters: int) -> Effect | None:
     `use_wgmma` is a word, and comes for Hopper alone, behind 8 or 12 numbers. With wgmma, all but
     the last `wg_wait` groups are waited for, this one's own included; none with -1.
     """
+    if len(name.arguments) < 8:
+        return None
     words = [at for at, argument in enumerate(name.arguments) if argument in ("true", "false")]
     uses_wgmma = bool(words) and name.arguments[words[-1]] == "true"
     keeps = name.arguments[words[-1] + 1 :] if words else name.arguments[8:]
