@@ -256,7 +256,7 @@ def test_no_depth_of_nesting_crashes_a_verb(make: object, tmp_path: Path) -> Non
     """What reading survives, what comes after must survive too, or refuse."""
     assert callable(make)
     path = tmp_path / "k.tir"
-    for depth in (90, 160, 240, 330, 400, 480, 700, 950):
+    for depth in (90, 240, 480, 950):
         path.write_text(launched(make(depth)))
         for verb in ("analyze", "plan", "apply"):
             assert run(*VERBS[verb](str(path))).exit_code in (0, 2), depth

@@ -10,12 +10,12 @@ import pytest
 
 from smemreuse.commands.common import read_subjects
 from smemreuse.explain.explainer import Explainer
-from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from tests.commands.running import assert_one_line_error, run
 from tests.compilers.text.texts import BUFFERS, LAUNCH
 from tests.compilers.text.texts import dump as dump_text
 from tests.conftest import DUMPS, ROOT
+from tests.dumps import plans_of, subjects_of
 
 
 def dump(name: str) -> str:
@@ -223,9 +223,9 @@ def test_three_buffers_are_too_many() -> None:
 
 
 def test_a_pair_that_a_proved_plan_shares_may_share(dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
-        plan = plan_kernel(subject.kernel, subject.scope)
-        if not judge(subject.kernel, plan).sound:
+    for subject in subjects_of(dump_path):
+        plan, verdict = plans_of(subject)["dataflow"]
+        if not verdict.sound:
             continue
         explainer = Explainer(subject.kernel, subject.scope)
         for one, two in combinations(plan.offsets, 2):

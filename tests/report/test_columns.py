@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,11 @@ from rich.text import Text
 from smemreuse.commands.common import read_subjects
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.data import Subject
 from smemreuse.report.tables import analyze_table, compare_table, plan_table
 from smemreuse.report.view import judged_plans
+from smemreuse.results.sequence import Plan
+from smemreuse.results.verdict import Verdict
 from tests.commands.running import run
 from tests.conftest import DUMPS
 
@@ -33,19 +37,24 @@ def printed(out: Console, table: RenderableType) -> str:
     return text
 
 
+@cache
+def two_kernels() -> list[tuple[Subject, int, list[tuple[Plan, Verdict]]]]:
+    found = read_subjects([str(BATCHED), str(DUMPS / "mmha_decode.sm_80.tir")])[:2]
+    return [(one, 65_536, [*judged_plans(one, "best", "bytes").values()]) for one in found]
+
+
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "piped"])
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
-    found = read_subjects([str(BATCHED), str(DUMPS / "mmha_decode.sm_80.tir")])[:2]
-    rows = [(one, 65_536, [*judged_plans(one, "best", "bytes").values()]) for one in found]
+    rows = two_kernels()
     out = console(width, terminal)
     text = printed(out, compare_table(out, rows))
     for words in ("outer", "inner", "dataflow", "65,536", "66,320", "33,536", "1.000", "unsound"):
         assert words in text
     for name in ("batched_gemm_kernel", "mmha_decode.sm_80.tir", "shared.dyn"):
         assert name in text
-    for subject, _, _ in rows:
-        plan = plan_kernel(subject.kernel, subject.scope)
+    for subject, _, judged in rows:
+        (plan,) = (plan for plan, _ in judged if plan.policy == "dataflow")
         out = console(width, terminal)
         text = printed(out, plan_table(out, subject, plan))
         found_words = {*text.replace("|", " ").split()}

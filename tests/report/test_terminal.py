@@ -22,6 +22,7 @@ from smemreuse.report.timeline import Timeline
 from smemreuse.results.sequence import Plan
 from tests.commands.running import run
 from tests.conftest import DUMPS
+from tests.dumps import plans_of, subjects_of
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 
@@ -85,8 +86,8 @@ def test_rows_are_rounded_where_there_would_be_too_many() -> None:
 
 
 def test_equal_buffers_have_equal_rows(dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
-        plan = plan_kernel(subject.kernel, subject.scope)
+    for subject in subjects_of(dump_path):
+        plan, _ = plans_of(subject)["dataflow"]
         scale = Scale.of([plan])
         timeline = Timeline(subject.kernel, subject.scope)
         lines = memory_map(plan, timeline, 300, scale).plain.splitlines()
@@ -94,8 +95,13 @@ def test_equal_buffers_have_equal_rows(dump_path: Path) -> None:
             if scale.exact and buffer in plan.offsets:
                 drawn = sum(chr(ord("A") + number) in line for line in lines)
                 assert drawn * scale.top // scale.rows == buffer.size
-        legend = run("plan", dump_path).stdout
-        assert not plan.offsets or str(scale) in legend
+
+
+def test_the_legend_tells_the_scale(sample_path: Path) -> None:
+    legend = run("plan", sample_path).stdout
+    for subject in subjects_of(sample_path):
+        plan, _ = plans_of(subject)["dataflow"]
+        assert not plan.offsets or str(Scale.of([plan])) in legend
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 100, 120, 160])
@@ -136,8 +142,8 @@ def test_a_lifetime_chart() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int, dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
-        plan = plan_kernel(subject.kernel, subject.scope)
+    for subject in subjects_of(dump_path):
+        plan, _ = plans_of(subject)["dataflow"]
         out = Console(file=io.StringIO(), width=width)
         if plan.offsets:
             out.print(drawn_plan(out, plan, Timeline(subject.kernel, subject.scope)))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-import pytest
-
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Evaluate
-from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
-from smemreuse.report.data import Subject, subjects
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.policies.attribution import POLICIES
 from smemreuse.report.timeline import Timeline
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
+from tests.dumps import plans_of, subjects_of
 
 SOURCE = dump(
     LAUNCH
@@ -23,16 +21,13 @@ SOURCE = dump(
 )
 
 
-def all_subjects(path: Path) -> list[Subject]:
-    return subjects(path.name, read_dump(path).kernels)
-
-
-@pytest.mark.parametrize("packer", ["best", "tilelang"])
-def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(packer: str, dump_path: Path) -> None:
-    for each in all_subjects(dump_path):
+def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(dump_path: Path) -> None:
+    for each in subjects_of(dump_path):
         timeline = Timeline(each.kernel, each.scope)
-        for policy in POLICY_NAMES:
-            plan = plan_kernel(each.kernel, each.scope, policy=policy, packer=packer)
+        plans = [plan for plan, _ in plans_of(each).values()]
+        for policy in POLICIES:  # with TileLang's live ranges
+            plans.append(plan_kernel(each.kernel, each.scope, policy=policy, packer="tilelang"))
+        for plan in plans:
             ranges = timeline.ranges(plan)
             assert set(ranges) == set(plan.live)
             for one, two in combinations(ranges, 2):
@@ -41,9 +36,9 @@ def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(packer: str, dump_pat
 
 
 def test_the_axis_is_inner_s_sequence(dump_path: Path) -> None:
-    for each in all_subjects(dump_path):
+    for each in subjects_of(dump_path):
         timeline = Timeline(each.kernel, each.scope)
-        plan = plan_kernel(each.kernel, each.scope, policy="inner")
+        plan, _ = plans_of(each)["inner"]
         assert timeline.length == len(plan.entries)
         assert timeline.ranges(plan) == {
             buffer: (live.begin, live.end) for buffer, live in plan.live.items()
