@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    force_option,
     objective_option,
     packer_option,
     policy_option,
-    write_output,
 )
+from smemreuse.commands.output import force_option, write_output
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError

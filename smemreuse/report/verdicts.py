@@ -1,4 +1,4 @@
-"""The checker's verdicts as JSON-ready data and as text."""
+"""The checker's verdicts as text."""
 
 from __future__ import annotations
 
@@ -8,38 +8,18 @@ from rich.text import Text
 
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, Violation
 
-Data = dict[str, object]
-
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
-
-
-def verdict_data(verdict: Verdict) -> Data:
-    """The part of the machine contract that every verb with a verdict shares."""
-    return {
-        "sound": verdict.sound,
-        "verdict": verdict.verdict,
-        "violations": [
-            {
-                "rule": violation.rule,
-                "buffers": list(violation.buffers),
-                "witness": violation.witness,
-            }
-            for violation in verdict.violations
-        ],
-        "uncovered": list(verdict.uncovered),
-        "assumptions": list(verdict.assumptions),
-    }
 
 
 def verdict_text(verdict: Verdict) -> Text:
     """The one word, coloured on a terminal."""
-    return Text(verdict.verdict, style=_STYLES.get(verdict.verdict, "yellow"))
+    return Text(verdict.verdict.value, style=_STYLES.get(verdict.verdict, "yellow"))
 
 
 def first_finding(verdict: Verdict) -> str:
     """What comes first among the things that keep a verdict from being sound."""
     told = (*map(_told, verdict.violations), *verdict.uncovered)
-    return told[0] if told else verdict.verdict
+    return told[0] if told else verdict.verdict.value
 
 
 def refusal(verdict: Verdict) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.commands.common import read_subjects
-from smemreuse.explain.explainer import Explainer
+from smemreuse.commands.subjects import read_subjects
+from smemreuse.explainer.pairs import Explainer
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from tests.commands.running import assert_one_line_error, run

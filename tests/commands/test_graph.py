@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from smemreuse.commands.common import read_subjects
+from smemreuse.commands.subjects import read_subjects
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
+from smemreuse.commands.graph import picture_of
 from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
 from smemreuse.report.graphs.interference import CONFLICT, SHARED, UNPROVED
 from tests.commands.running import assert_one_line_error, run
@@ -125,7 +126,7 @@ def test_names_that_mean_something_to_graphviz(kind: str) -> None:
     kernel = kernel_of(text)
     for number, allocation in enumerate(kernel.allocations()):
         object.__setattr__(allocation, "name", f'a:<b>"\\N{number}')
-    graph = draw(kind, [Subject("k.tir", kernel, "shared.dyn")], "dataflow")
+    graph = draw(kind, [picture_of(kind, Subject("k.tir", kernel, "shared.dyn"), "dataflow")], "dataflow")
     root = ElementTree.fromstring(render(graph, "svg", kind, "dataflow"))
     assert any('a:<b>"\\N0' in "".join(node.itertext()) for node in root.iter())
 

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from smemreuse.commands.common import read_subjects
+from smemreuse.commands.subjects import read_subjects
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.tables import analyze_table, compare_table, plan_table
-from smemreuse.report.view import judged_plans
+from smemreuse.explainer.plans import judged_plans
 from tests.commands.running import run
 from tests.conftest import DUMPS
 
@@ -37,7 +37,7 @@ def printed(out: Console, table: RenderableType) -> str:
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
     found = read_subjects([str(BATCHED), str(DUMPS / "mmha_decode.sm_80.tir")])[:2]
-    rows = [(one, 65_536, [*judged_plans(one, "best", "bytes").values()]) for one in found]
+    rows = [(one, 65_536, [*judged_plans(one.kernel, one.scope, "best", "bytes").values()]) for one in found]
     out = console(width, terminal)
     text = printed(out, compare_table(out, rows))
     for words in ("outer", "inner", "dataflow", "65,536", "66,320", "33,536", "1.000", "unsound"):
@@ -58,7 +58,7 @@ def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
 
 def test_a_table_for_each_kernel_where_one_has_no_room() -> None:
     (subject,) = read_subjects([str(BATCHED)])
-    rows = [(subject, 65_536, [*judged_plans(subject, "best", "bytes").values()])]
+    rows = [(subject, 65_536, [*judged_plans(subject.kernel, subject.scope, "best", "bytes").values()])]
     out = console(80)
     text = printed(out, compare_table(out, rows))
     assert "batched_gemm.sm_80.tir: batched_gemm_kernel (shared.dyn), 65,536 side by side" in text

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scripts.make_pictures import browser as chromium
-from smemreuse.commands.common import read_subjects
+from smemreuse.commands.subjects import read_subjects
+from smemreuse.explainer.overview import overview
+from smemreuse.explainer.plans import judged_plans
+from smemreuse.report.data import Subject
 from smemreuse.report.page import report_page
 from smemreuse.report.page.figures import memory_map
-from smemreuse.report.view import judged_plans, kernel_view
+from smemreuse.report.view import kernel_view
 from tests.commands.running import run
 from tests.compilers.text.texts import dump, launched
 from tests.conftest import DUMPS
@@ -34,12 +37,17 @@ needs_chromium = pytest.mark.skipif(
 
 def view_of(path: Path) -> dict[str, Any]:
     subject = read_subjects([str(path)])[0]
-    return kernel_view(subject, judged_plans(subject, "best", "bytes"))
+    return viewed(subject)
+
+
+def viewed(subject: Subject) -> dict[str, Any]:
+    kernel, scope = subject.kernel, subject.scope
+    return kernel_view(subject, overview(kernel, scope, judged_plans(kernel, scope, "best", "bytes")))
 
 
 def test_every_dump_has_a_view_that_fits_together(dump_path: Path) -> None:
     for subject in read_subjects([str(dump_path)]):
-        view: dict[str, Any] = kernel_view(subject, judged_plans(subject, "best", "bytes"))
+        view = viewed(subject)
         assert json.loads(json.dumps(view)) == view
         names = {buffer["name"] for buffer in view["buffers"]}
         for policy, plan in view["policies"].items():

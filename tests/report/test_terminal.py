@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from smemreuse.commands.common import read_subjects
+from smemreuse.commands.subjects import read_subjects
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.palette import ANSI
 from smemreuse.report.terminal import Scale, drawn_plan, drawn_plans, lifetime_chart, memory_map
-from smemreuse.report.timeline import Timeline
+from smemreuse.explainer.timeline import timeline_of
 from smemreuse.results.sequence import Plan
+from smemreuse.results.timeline import Timeline
 from tests.commands.running import run
 from tests.conftest import DUMPS
 
@@ -29,7 +30,7 @@ BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 def batched() -> tuple[Timeline, dict[str, str]]:
     """The batched GEMM's timeline, and its memory map under each policy, 50 columns wide."""
     (subject,) = read_subjects([str(BATCHED)])
-    timeline = Timeline(subject.kernel, subject.scope)
+    timeline = timeline_of(subject.kernel, subject.scope)
     policies = ("outer", "dataflow")
     plans = [plan_kernel(subject.kernel, subject.scope, policy=one) for one in policies]
     scale = Scale.of(plans)
@@ -88,7 +89,7 @@ def test_equal_buffers_have_equal_rows(dump_path: Path) -> None:
     for subject in read_subjects([str(dump_path)]):
         plan = plan_kernel(subject.kernel, subject.scope)
         scale = Scale.of([plan])
-        timeline = Timeline(subject.kernel, subject.scope)
+        timeline = timeline_of(subject.kernel, subject.scope)
         lines = memory_map(plan, timeline, 300, scale).plain.splitlines()
         for number, buffer in enumerate(timeline.names):
             if scale.exact and buffer in plan.offsets:
@@ -103,7 +104,7 @@ def test_maps_of_several_policies_are_never_cut(width: int) -> None:
     kernel, scope = _scope(BATCHED)
     plans = [plan_kernel(kernel, scope, policy=one) for one in ("outer", "inner", "dataflow")]
     out = Console(file=io.StringIO(), width=width)
-    out.print(drawn_plans(out, plans, Timeline(kernel, scope)))
+    out.print(drawn_plans(out, plans, timeline_of(kernel, scope)))
     text = out.file.getvalue()  # type: ignore[attr-defined]
     assert "\u2026" not in text
     assert max(map(len, text.splitlines())) <= width
@@ -116,7 +117,7 @@ def test_maps_of_several_policies_are_never_cut(width: int) -> None:
 def test_neighbours_differ_on_a_terminal_of_8_colours() -> None:
     kernel, scope = _scope(BATCHED)
     out = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
-    out.print(drawn_plan(out, plan_kernel(kernel, scope), Timeline(kernel, scope)))
+    out.print(drawn_plan(out, plan_kernel(kernel, scope), timeline_of(kernel, scope)))
     text = out.file.getvalue()  # type: ignore[attr-defined]
     colours = {letter: set(re.findall(rf"\[30;(\d+)m{letter}", text)) for letter in "ABC"}
     assert all(len(found) == 1 for found in colours.values())
@@ -126,8 +127,8 @@ def test_neighbours_differ_on_a_terminal_of_8_colours() -> None:
 
 def test_a_lifetime_chart() -> None:
     (subject,) = read_subjects([str(BATCHED)])
-    timeline = Timeline(subject.kernel, subject.scope)
-    ranges = timeline.ranges(plan_kernel(subject.kernel, subject.scope))
+    timeline = timeline_of(subject.kernel, subject.scope)
+    ranges = timeline.spans(plan_kernel(subject.kernel, subject.scope))
     lines = lifetime_chart(ranges, timeline, 60).plain.splitlines()
     assert lines[0].startswith("loops | <for b in serial(4)-----")
     assert lines[-1] == "   Cs |" + " " * 43 + "[==)" + " " * 3 + "|"
@@ -140,7 +141,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, dump_path: Path) -> None
         plan = plan_kernel(subject.kernel, subject.scope)
         out = Console(file=io.StringIO(), width=width)
         if plan.offsets:
-            out.print(drawn_plan(out, plan, Timeline(subject.kernel, subject.scope)))
+            out.print(drawn_plan(out, plan, timeline_of(subject.kernel, subject.scope)))
             text = out.file.getvalue()  # type: ignore[attr-defined]
             assert max(map(len, text.splitlines())) <= width
             assert all(line.count("|") == 2 for line in text.splitlines() if "|A" in line)
@@ -158,7 +159,7 @@ def test_piped_output_is_plain_ascii(verb: str) -> None:
 def test_colour_on_a_terminal_unless_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     (subject,) = read_subjects([str(BATCHED)])
     plan = plan_kernel(subject.kernel, subject.scope)
-    timeline = Timeline(subject.kernel, subject.scope)
+    timeline = timeline_of(subject.kernel, subject.scope)
 
     def printed() -> str:
         file = io.StringIO()

@@ -11,7 +11,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Evaluate
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Subject, subjects
-from smemreuse.report.timeline import Timeline
+from smemreuse.explainer.timeline import timeline_of
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 
 SOURCE = dump(
@@ -30,10 +30,10 @@ def all_subjects(path: Path) -> list[Subject]:
 @pytest.mark.parametrize("packer", ["best", "tilelang"])
 def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(packer: str, dump_path: Path) -> None:
     for each in all_subjects(dump_path):
-        timeline = Timeline(each.kernel, each.scope)
+        timeline = timeline_of(each.kernel, each.scope)
         for policy in POLICY_NAMES:
             plan = plan_kernel(each.kernel, each.scope, policy=policy, packer=packer)
-            ranges = timeline.ranges(plan)
+            ranges = timeline.spans(plan)
             assert set(ranges) == set(plan.live)
             for one, two in combinations(ranges, 2):
                 overlap = ranges[one][0] < ranges[two][1] and ranges[two][0] < ranges[one][1]
@@ -42,16 +42,16 @@ def test_ranges_overlap_on_the_axis_as_they_do_in_the_plan(packer: str, dump_pat
 
 def test_the_axis_is_inner_s_sequence(dump_path: Path) -> None:
     for each in all_subjects(dump_path):
-        timeline = Timeline(each.kernel, each.scope)
+        timeline = timeline_of(each.kernel, each.scope)
         plan = plan_kernel(each.kernel, each.scope, policy="inner")
         assert timeline.length == len(plan.entries)
-        assert timeline.ranges(plan) == {
+        assert timeline.spans(plan) == {
             buffer: (live.begin, live.end) for buffer, live in plan.live.items()
         }
 
 
 def test_loops_and_barriers_stand_where_they_are() -> None:
-    timeline = Timeline(kernel_of(SOURCE), "shared.dyn")
+    timeline = timeline_of(kernel_of(SOURCE), "shared.dyn")
     assert [step.depth for step in timeline.steps] == [0, 1, 2, 1, 1, 2, 1, 0]
     assert [(band.kind, band.begin, band.end) for band in timeline.bands] == [
         ("loop", 1, 4),
@@ -64,8 +64,8 @@ def test_loops_and_barriers_stand_where_they_are() -> None:
 
 def test_outer_s_ranges_are_carried_over_to_the_loops() -> None:
     kernel = kernel_of(SOURCE)
-    timeline = Timeline(kernel, "shared.dyn")
-    ranges = timeline.ranges(plan_kernel(kernel, "shared.dyn", policy="outer"))
+    timeline = timeline_of(kernel, "shared.dyn")
+    ranges = timeline.spans(plan_kernel(kernel, "shared.dyn", policy="outer"))
     assert {timeline.names[buffer]: span for buffer, span in ranges.items()} == {
         "As": (1, 7),
         "Bs": (4, 7),
