@@ -18,13 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from smemreuse.commands.graph import picture_of  # noqa: E402
+from smemreuse.commands.report import view_of  # noqa: E402
 from smemreuse.commands.subjects import read_subjects  # noqa: E402
-from smemreuse.explainer.overview import overview  # noqa: E402
-from smemreuse.explainer.plans import judged_plans  # noqa: E402
-from smemreuse.report.data import Data, Subject  # noqa: E402
 from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
-from smemreuse.report.view import kernel_view  # noqa: E402
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -79,13 +76,6 @@ def photograph(page: Path, out: Path) -> None:
 _SETTLED = "const done = arguments[0]; setTimeout(() => done(), 400)"
 
 
-def view_of(subject: Subject) -> Data:
-    """What the report shows of a kernel, under the name that its dump has in the repository."""
-    kernel, scope = subject.kernel, subject.scope
-    plans = judged_plans(kernel, scope, "best", "bytes")
-    return {**kernel_view(subject, overview(kernel, scope, plans)), "file": DUMP}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
@@ -94,7 +84,7 @@ def main() -> int:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        views = [view_of(one) for one in found]
+        views = [{**view_of(one, "best", "bytes"), "file": DUMP} for one in found]
         page.write_text(report_page(views), encoding="utf-8")
         photograph(page, out)
     pictures = [picture_of("lifetime", one, "dataflow") for one in found]

@@ -35,10 +35,13 @@ def report(
     check_output(output, force)
     found = [one for one in read_subjects(files) if one.has_buffers]
     note_if_empty(found, files)
-    views = [_view(one, packer, objective, arch) for one in track(found, "analysing")]
+    views = [view_of(one, packer, objective, arch) for one in track(found, "analysing")]
     write_output(output, report_page(views).encode(), force)
 
 
-def _view(subject: Subject, packer: str, objective: str, arch: Architecture | None) -> Data:
+def view_of(
+    subject: Subject, packer: str, objective: str, arch: Architecture | None = None
+) -> Data:
+    """What the page shows of a kernel."""
     plans = judged_plans(subject.kernel, subject.scope, packer, objective, arch)
     return kernel_view(subject, overview(subject.kernel, subject.scope, plans), arch)

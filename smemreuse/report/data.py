@@ -36,8 +36,8 @@ def subjects(file: str, kernels: Sequence[Kernel]) -> list[Subject]:
     ]
 
 
-def buffers_data(subject: Subject, plan: Plan) -> list[Data]:
-    names = unique_names(subject.kernel.allocations(subject.scope))
+def buffers_data(plan: Plan) -> list[Data]:
+    names = unique_names(tuple(plan.buffers))
     return [
         {
             "name": names[buffer],
@@ -110,7 +110,7 @@ def compare_entry(subject: Subject, judged: Sequence[Judged]) -> Data:
     some_plan, _ = judged[0]
     return {
         **heading(subject),
-        "buffers": buffers_data(subject, some_plan),
+        "buffers": buffers_data(some_plan),
         "total_bytes": some_plan.total_bytes,
         "kept_apart": kept_apart(subject.kernel),
         "policies": {plan.policy: _policy_data(plan, verdict) for plan, verdict in judged},
@@ -131,7 +131,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "policy": plan.policy,
         "packer": plan.packer,
         "objective": plan.objective,
-        "buffers": buffers_data(subject, plan),
+        "buffers": buffers_data(plan),
         **placement_data(plan),
         "notes": list(plan.notes),
     }

@@ -71,7 +71,7 @@ def kernel_view(subject: Subject, found: Overview, arch: Architecture | None = N
         ],
         "bands": [_band(band) for band in timeline.bands],
         "marks": [_mark(mark) for mark in timeline.marks],
-        "buffers": buffers_data(subject, some_plan),
+        "buffers": buffers_data(some_plan),
         "side_by_side": {
             "bytes": apart.arena_bytes,
             **arena_data(apart),

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Evaluate
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Subject, subjects
-from smemreuse.explainer.timeline import timeline_of
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 
 SOURCE = dump(

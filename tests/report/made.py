@@ -145,9 +145,7 @@ def plan(
         **more,
     }
     ranges = {one: LiveRange(one, *span) for one, span in live.items()}
-    return Plan(
-        scope=SCOPE, policy=policy, live=ranges, offsets=offsets, entries=entries, **made
-    )
+    return Plan(scope=SCOPE, policy=policy, live=ranges, offsets=offsets, entries=entries, **made)
 
 
 APART = plan("outer", {A: 0, B: 16 * KB, C: 32 * KB}, OUTER_LIVE, OUTER_ENTRIES)
