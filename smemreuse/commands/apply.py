@@ -17,7 +17,6 @@ from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import PlanOptions, acceptable, proposals, stock_options
-from smemreuse.report.verdicts import refusal
 from smemreuse.results.sequence import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -51,7 +50,7 @@ def apply(
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break
-            click.echo(f"{kernel.name}: policy {plan.policy} {refusal(verdict)}", err=True)
+            click.echo(f"{kernel.name}: policy {plan.policy} {verdict.refusal}", err=True)
         return plan
 
     try:

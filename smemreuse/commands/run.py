@@ -19,7 +19,6 @@ from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.data import Data
-from smemreuse.report.page import report_page
 from smemreuse.report.run import run_entry, run_lines, run_table, run_view
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
@@ -143,6 +142,8 @@ def _write_report(file: str, script: str, views: Sequence[Data], force: bool) ->
     if not views:
         _say(NO_REPORT)
         return
+    from smemreuse.report.page import report_page  # and Plotly, which only this needs
+
     page = report_page(views, f"Shared memory of the kernels of {printable(script)}")
     write_output(file, page.encode(), force)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
-from smemreuse.report.verdicts import first_finding, refusal, verdict_text
+from smemreuse.report.verdicts import verdict_text
 from smemreuse.report.view import kernel_view
 from smemreuse.results.explanation import Explanation, Unneeded
 from smemreuse.results.overview import Overview
@@ -72,7 +72,7 @@ def _reasons(found: Explanation) -> list[str]:
     """What forbids a pair to share; the checker may forbid what no static rule does."""
     if found.reasons or found.may_share:
         return list(found.reasons)
-    return [first_finding(found.verdict)]
+    return [found.verdict.first_finding]
 
 
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
@@ -117,11 +117,11 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
         sharing = each.sharing
         where = f"{name} ({each.plan.scope})"
         if each.stock_verdict.verdict is UNSOUND:
-            why = first_finding(each.stock_verdict)
+            why = each.stock_verdict.first_finding
             yield Text(f"{where}: TileLang's own merge is unsound: {why}")
         for plan, verdict in each.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
-            yield Text(f"{where}: {size} was {refusal(verdict)}")
+            yield Text(f"{where}: {size} was {verdict.refusal}")
         for found in sharing.refused[:MAX_REFUSED]:
             one, two = found.names
             yield Text(f"{where}: {one} and {two} do not share: {_reasons(found)[0]}")

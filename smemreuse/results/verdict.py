@@ -34,6 +34,9 @@ class Violation:
     buffers: tuple[str, ...]
     witness: str
 
+    def __str__(self) -> str:
+        return f"rule {self.rule}, {' and '.join(self.buffers)}: {self.witness}"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
@@ -58,6 +61,17 @@ class Verdict:
             return self
         verdict = UNPROVED if self.sound else self.verdict
         return replace(self, verdict=verdict, uncovered=(*self.uncovered, *reasons))
+
+    @property
+    def first_finding(self) -> str:
+        """What comes first among the things that keep the verdict from being sound."""
+        told = (*map(str, self.violations), *self.uncovered)
+        return told[0] if told else self.verdict.value
+
+    @property
+    def refusal(self) -> str:
+        """Why a plan was not applied: the word, and the first thing that speaks against it."""
+        return f"not applied, {self.verdict}: {self.first_finding}"
 
     def __repr__(self) -> str:
         """One line: the word, the rules broken, and how much was not covered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.report.verdicts import findings, first_finding, refusal, verdict_text
+from smemreuse.report.verdicts import findings, verdict_text
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 
@@ -20,12 +20,6 @@ def test_a_line_for_everything_that_was_found() -> None:
         "  not covered: a footprint",
         "  assuming that barriers follow",
     ]
-
-
-def test_the_first_thing_that_speaks_against_it() -> None:
-    assert refusal(BROKEN) == "not applied, unsound: rule 2, As and Cs: `x` overwrote it"
-    assert first_finding(Verdict(UNPROVED, uncovered=("why", "more"))) == "why"
-    assert first_finding(Verdict(SOUND)) == "sound"
 
 
 def test_the_word_has_a_colour_of_its_own() -> None:
