@@ -39,7 +39,7 @@ class Cause:
         return f"rule {self.rule}: {self.rule.conflict}" if self.rule else LIVE_TOGETHER
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The static causes against sharing, and the checker's own verdict on it.
 
@@ -56,6 +56,11 @@ class Explanation:
     settled: tuple[str, ...]
     verdict: Verdict
     outer: str = ""
+
+    def __repr__(self) -> str:
+        """One line: the two names, whether they may share, and what decides."""
+        why = f", {self.forbidden_by}" if self.forbidden_by else ""
+        return f"Explanation({' and '.join(self.names)} {self.sharing.words}{why})"
 
     @property
     def reasons(self) -> tuple[str, ...]:
