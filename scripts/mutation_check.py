@@ -303,14 +303,8 @@ MUTATIONS = (
     Mutation(
         "audit: addresses of views are ignored",
         VIEWS,
-        "            yield node.buffer, None\n",
-        "            pass\n",
-    ),
-    Mutation(
-        "audit: addresses of elements are ignored",
-        VIEWS,
-        "yield from ((arg.buffer, None) for arg in node.args if isinstance(arg, Load))",
-        "pass",
+        "        if arena in escaping(stmt):\n",
+        "        if False:\n",
     ),
     Mutation(
         "audit: views that disturb each other are sound",

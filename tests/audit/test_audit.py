@@ -163,8 +163,9 @@ def test_views_that_disturb_each_other_may_be_of_one_buffer() -> None:
         "X[n + tx] = T.float16(0)\nY[64 + tx] = T.float32(0)\n",
         'X[tx] = T.float16(0)\nT.call_extern("int32", "f", T.address_of(Y[64]))\n',
         'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y.data)\n',
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y[64])\n',
     ],
-    ids=["index of the launch", "address of an element", "pointer"],
+    ids=["index of the launch", "address of an element", "pointer", "reference"],
 )
 def test_views_that_indices_do_not_tell_apart(body: str) -> None:
     found = audit_of_views(body)
