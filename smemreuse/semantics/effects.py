@@ -158,7 +158,7 @@ class Meeting:
 
     `waits` is False for one that is only arrived at, `arrives` for one only waited at; where both
     are, it takes part and orders nothing. `threads` is how many meet at a named barrier where no
-    operand says it. What the operation itself accesses, it accesses behind the barrier.
+    operand says it. What the operation itself accesses comes before the barrier.
     """
 
     group: Group

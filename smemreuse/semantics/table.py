@@ -110,6 +110,8 @@ def waits(stmt: Stmt) -> bool:
 
 def counted(call: Call, meeting: Meeting) -> Expr | None:
     """The number of threads that meet, where a call says one; Apache TVM writes -1 for all."""
+    if meeting.threads is not None:
+        return Const(meeting.threads)
     if meeting.count is None or meeting.count >= len(call.args):
         return None
     count = call.args[meeting.count]

@@ -17,8 +17,8 @@ from tests.report.made import out, printed
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 
 
-def test_equal_buffers_have_equal_rows(dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
+def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
+    for subject in read_subjects([str(sample_path)]):
         plan = plan_kernel(subject.kernel, subject.scope)
         scale = Scale.of([plan])
         timeline = timeline_of(subject.kernel, subject.scope)
@@ -27,13 +27,13 @@ def test_equal_buffers_have_equal_rows(dump_path: Path) -> None:
             if scale.exact and buffer in plan.offsets:
                 drawn = sum(chr(ord("A") + number) in line for line in lines)
                 assert drawn * scale.top // scale.rows == buffer.size
-        legend = run("plan", dump_path).stdout
+        legend = run("plan", sample_path).stdout
         assert not plan.offsets or str(scale) in legend
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_is_wider_than_the_terminal(width: int, dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
+def test_no_line_is_wider_than_the_terminal(width: int, sample_path: Path) -> None:
+    for subject in read_subjects([str(sample_path)]):
         plan = plan_kernel(subject.kernel, subject.scope)
         console = out(width)
         if plan.offsets:

@@ -128,16 +128,15 @@ _MEMORY: Rows = {
 }
 
 
-def _describing(engine: Engine) -> Effect:
-    """`encode_matrix_descriptor(descriptor, address, offsets..., swizzle)`"""
-    return accessing(
-        reads(1, certain=False, swizzled=True),
-        *registers(written=(0,)),
-        engine=engine,
-        proxy=Proxy.ASYNC,
-        describes=Descriptor(local=0, buffer=1),
-        writes_locals=(0,),
-    )
+# `(pointer to the descriptor, address, offsets..., swizzle)`: nobody follows the descriptor through
+# its pointer, so what it stands for may be read at any time from now on.
+_DESCRIBING = accessing(
+    reads(1, certain=False, swizzled=True),
+    engine=Engine.UNKNOWN_ASYNC,
+    proxy=Proxy.ASYNC,
+    describes=Descriptor(local=0, buffer=1),
+    writes_locals=(0,),
+)
 
 
 def _mma_store(call: Call) -> Effect | None:
@@ -164,8 +163,8 @@ def _legacy_mma(call: Call) -> Effect | None:
 
 
 _MATRICES: Rows = {
-    "cuda.wgmma.encode_matrix_descriptor": _describing(Engine.WGMMA),
-    "cuda.tcgen05.encode_matrix_descriptor": _describing(Engine.TCGEN05),
+    "cuda.wgmma.encode_matrix_descriptor": _DESCRIBING,
+    "cuda.tcgen05.encode_matrix_descriptor": _DESCRIBING,
     "cuda.mma_store": _mma_store,
     "cuda.mma_store_legacy": _mma_store,
     "cuda.mma_fill": _mma_fill,

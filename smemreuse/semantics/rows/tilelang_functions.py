@@ -28,27 +28,10 @@ from smemreuse.semantics.rows.forms import (
     varying,
     writes,
 )
-from smemreuse.semantics.rows.function_names import FunctionName, parse_name
+from smemreuse.semantics.rows.function_names import FunctionName
 from smemreuse.semantics.rows.function_rows import FunctionRows
 
 _WARP = 32
-
-
-def _barrier(name: FunctionName, threads: int) -> Meeting | None:
-    """The fifth template argument: `tl::NamedBarrier<threads>`, `tl::SyncThreadsBarrier` or none.
-
-    It was a number of threads once, of those that met in `run_hopper`.
-    """
-    if name.path.endswith("_hopper"):
-        return Meeting(Group.NAMED, threads=threads if len(name.arguments) < 5 else name.number(4))
-    if len(name.arguments) < 5 or name.number(4) is not None:
-        return Meeting(Group.BLOCK)
-    policy = parse_name(name.arguments[4])
-    if policy == FunctionName("tl::SyncThreadsBarrier"):
-        return Meeting(Group.BLOCK)
-    if policy is None or policy.path != "tl::NamedBarrier" or policy.number(0) is None:
-        return None
-    return Meeting(Group.NAMED, threads=policy.number(0))
 
 
 def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
@@ -56,7 +39,8 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
 
     Threads further apart than a warp exchange their values in the workspace: all meet, each writes
     its own, all meet, each reads another's; and again, for each halving of the distance. So what
-    a thread reads was written in the same call, and its last access comes behind the last barrier.
+    a thread reads was written in the same call. Its last access comes behind the last barrier,
+    where a row cannot tell that they have met: they count as not having met.
     """
     threads, scale = name.number(1), name.number(2)
     if threads is None or scale is None:
@@ -65,13 +49,10 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     result = registers(written=in_place)
     if threads == scale or threads // 2 < _WARP:
         return accessing(*result, writes_locals=in_place, answer=Answer.VARIES)
-    meeting = _barrier(name, threads)
-    if meeting is None or parameters < 2:
+    if parameters < 2:
         return None
     workspace = writes(1, certain=False)
-    return accessing(
-        workspace, *result, meeting=meeting, writes_locals=in_place, answer=Answer.VARIES
-    )
+    return accessing(workspace, *result, writes_locals=in_place, answer=Answer.VARIES)
 
 
 def _named_barrier(name: FunctionName, parameters: int) -> Effect | None:
