@@ -14,7 +14,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.planning import checked_options
-from smemreuse.report.run import RunKernel
+from smemreuse.results.run import RunKernel
 from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 
