@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    force_option,
     objective_option,
     packer_option,
     policy_option,
-    write_output,
 )
+from smemreuse.commands.output import force_option, write_output
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import PlanOptions, acceptable, proposals, stock_options
-from smemreuse.report.verdicts import refusal
 from smemreuse.results.sequence import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -52,7 +50,7 @@ def apply(
             verdict = judge(kernel, plan)
             if unchecked or acceptable(plan, verdict):
                 break
-            click.echo(f"{kernel.name}: policy {plan.policy} {refusal(verdict)}", err=True)
+            click.echo(f"{kernel.name}: policy {plan.policy} {verdict.refusal}", err=True)
         return plan
 
     try:

@@ -267,7 +267,8 @@ def _through(
     certain = _is_certain(operand, operands) and (
         operand.size is Extent.WHOLE or (known and _counts_elements(argument, operand))
     )
-    claimed = _claimed(argument)
+    # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
+    claimed = _claimed(argument) if effect.describes is not None else None
     return [
         MemoryAccess(
             place.buffer,

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from smemreuse.explain.explainer import Explainer
+from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import (
     Assert,

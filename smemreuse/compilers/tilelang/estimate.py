@@ -18,9 +18,10 @@ from tilelang.transform.pass_config import normalize_pass_configs
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.session import Session, confined
 from smemreuse.errors import BackendError, PlanError
-from smemreuse.pipeline.lowered import KernelFootprint, LoweredKernel
+from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.planning import PlanOptions, checked_options
 from smemreuse.progress import track
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.targets.architectures import Architecture, architecture
 
 PrimFunc = tvm.tirx.PrimFunc
