@@ -63,10 +63,10 @@ _CP_ASYNC: Rows = {
     "ptx_cp_async_barrier": Effect(mbarrier=Mbarrier(Signal.HOLD_FOR_COPIES)),
 }
 
-# `tma_load(tensor map, mbarrier, target, coordinates..., policy)`, or without a map `(target, source,
-# mbarrier, bytes, policy)`. What lies out of bounds is filled with zeros: the whole box is written.
-# An annotation is printed as one operand more, which looks like a coordinate: with `use_2cta`, the
-# mbarrier of the first of two blocks gets the bytes of both.
+# `tma_load(tensor map, mbarrier, target, coordinates..., policy)`, or without a map `(target,
+# source, mbarrier, bytes, policy)`. What lies out of bounds is filled with zeros: all of the box is
+# written. An annotation is printed as one operand more, which looks like a coordinate: with
+# `use_2cta`, the mbarrier of the first of two blocks gets the bytes of both.
 TMA_LOAD = accessing(
     writes(SHARED, Extent.CLAIMED, swizzled=True),
     engine=Engine.TMA_LOAD,
