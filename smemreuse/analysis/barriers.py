@@ -45,16 +45,8 @@ from smemreuse.semantics.intrinsics import (
 from smemreuse.semantics.pointers import find_pointers
 
 BARRIER = Call("tvm_storage_sync", (Const("shared"),))
-SYNCHRONIZES_LATER = ("tilelang",)
-"""Dialects of compilers that put barriers in behind the merge, with the aliases in view."""
-
 _BLOCK_SCOPES = (Const("shared"), Const("shared.dyn"))
 _Buffers = frozenset[Buffer]
-
-
-def barriers_to_insert(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
-    """`barriers_needed`, or nothing where a later pass of the compiler sees to it."""
-    return set() if kernel.dialect in SYNCHRONIZES_LATER else barriers_needed(kernel, offsets)
 
 
 def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:

@@ -10,6 +10,7 @@ from smemreuse.analysis.touches import (
     touches_of_bind,
     touches_of_store,
 )
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
@@ -38,8 +39,13 @@ _SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
 
 def linearize(kernel: Kernel, scope: str, policy: Policy) -> Linearization:
     """The linear sequence of `kernel` as seen from the allocations of one storage scope."""
-    builder = _Linearizer(kernel, scope, policy)
-    builder.block(kernel.body)
+    return facts_of(kernel).ask(linear_sequence, scope, policy)
+
+
+def linear_sequence(facts: KernelFacts, scope: str, policy: Policy) -> Linearization:
+    """As `linearize`, worked out anew."""
+    builder = _Linearizer(facts.kernel, scope, policy)
+    builder.block(facts.kernel.body)
     return Linearization(tuple(builder.entries), builder.alloc_level)
 
 

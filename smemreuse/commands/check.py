@@ -10,7 +10,6 @@ import click
 from rich.text import Text
 
 from smemreuse.analysis.alignment import alignments
-from smemreuse.analysis.barriers import SYNCHRONIZES_LATER
 from smemreuse.audit import applied_layout, inseparable_arena
 from smemreuse.checker import check_plan
 from smemreuse.commands.common import (
@@ -140,7 +139,7 @@ def _inseparable(subject: Subject, arena: Buffer) -> Audit:
 
 def _comes_later(kernel: Kernel, scope: str, merged: bool) -> bool:
     """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
-    if merged and kernel.dialect not in SYNCHRONIZES_LATER:
+    if merged and not kernel.dialect.synchronizes_later:
         return False
     return not _has_barriers(kernel, scope)
 

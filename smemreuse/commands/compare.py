@@ -19,6 +19,7 @@ from smemreuse.commands.common import (
     read_subjects,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
+from smemreuse.report.provenance import notes
 from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.timeline import Timeline
@@ -79,5 +80,5 @@ def _entry(subject: Subject, judged: Sequence[Judged]) -> Data:
     assert isinstance(policies, dict)
     for plan, verdict in judged:
         policies[plan.policy].update(verdict_data(verdict))
-        policies[plan.policy]["notes"] = list(plan.notes)
+        policies[plan.policy]["notes"] = list(notes(plan.provenance))
     return entry

@@ -17,7 +17,8 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.planner.problem import align_up
 from smemreuse.policies.attribution import outer
 from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
-from smemreuse.results.sequence import LiveRange, Plan, StmtEntry
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import LiveRange, StmtEntry
 from smemreuse.results.verdict import UNSOUND, Verdict
 from smemreuse.semantics.intrinsics import WAIT_PARITY, calls_any
 

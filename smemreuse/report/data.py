@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
-from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.report.provenance import notes
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import Linearization, LiveRange
 
 Data = dict[str, object]
 
@@ -109,7 +111,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "objective": plan.objective,
         "buffers": buffers_data(subject, plan),
         **placement_data(plan),
-        "notes": list(plan.notes),
+        "notes": list(notes(plan.provenance)),
     }
 
 
@@ -143,7 +145,7 @@ def heading(subject: Subject) -> Data:
         "file": subject.file,
         "name": subject.kernel.name,
         "scope": subject.scope,
-        "dialect": subject.kernel.dialect,
+        "dialect": subject.kernel.dialect.name,
     }
 
 

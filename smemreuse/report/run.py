@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations
 
 from rich.console import Console
@@ -13,12 +13,12 @@ from rich.text import Text
 from smemreuse.explain.explainer import Explainer, Explanation
 from smemreuse.ir.kernel import Buffer
 from smemreuse.pipeline.lowered import AppliedPlan, KernelFootprint, LoweredKernel
-from smemreuse.pipeline.planning import TRACED
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, subjects
 from smemreuse.report.verdicts import first_finding, refusal, verdict_data, verdict_text
 from smemreuse.report.view import judged_plans, kernel_view
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import UNSOUND, Verdict
 
 MAX_REFUSED = 5
@@ -109,11 +109,10 @@ def run_views(script: str, kernel: RunKernel, packer: str, objective: str) -> It
         merged = by_scope.get(subject.scope)
         if merged is not None:
             stock = (merged.stock, merged.stock_verdict)
-            note = f"applied for objective `{objective}`; the others are planned for `bytes`"
-            plan = merged.applied.plan
-            applied = (replace(plan, notes=(note, *plan.notes)), merged.applied.verdict)
+            applied = (merged.applied.plan, merged.applied.verdict)
             plans = {"TileLang's own": stock, **plans, "applied": applied}
-        yield {**kernel_view(subject, plans), "name": kernel.title}
+        note = f"applied for objective `{objective}`; the others are planned for `bytes`"
+        yield {**kernel_view(subject, plans, remarks={"applied": note}), "name": kernel.title}
 
 
 def run_entry(script: str, kernel: RunKernel) -> Data:
@@ -238,7 +237,11 @@ def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
         return f"policy {plan.policy} found no place{adds}"
     if plan.packer != "best":
         return f"packer {plan.packer} found no place{adds}"
-    if plan.objective == "occupancy" and found.settled and TRACED not in plan.notes:
+    if (
+        plan.objective == "occupancy"
+        and found.settled
+        and plan.provenance.origin is not Origin.TRACED
+    ):
         return (
             "the kernel's concurrent arms would have to wait for each other, which objective "
             "`bytes` accepts, and `occupancy` only where the kernel does not fit otherwise"

@@ -21,7 +21,7 @@ from smemreuse.ir.labels import label
 from smemreuse.report.columns import packed
 from smemreuse.report.palette import ANSI, COLOURS, colour
 from smemreuse.report.timeline import Band, Range, Timeline
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."

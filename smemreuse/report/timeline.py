@@ -25,7 +25,8 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.policies.attribution import inner
-from smemreuse.results.sequence import LiveRange, Plan, StmtEntry
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import LiveRange, StmtEntry
 from smemreuse.semantics.intrinsics import WAIT_PARITY, WAITS, evaluated_call
 
 Range = tuple[int, int]

@@ -12,8 +12,8 @@ from smemreuse.explain.explainer import Explainer, Explanation
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import entry_label, label
-from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import POLICY_NAMES, PlanOptions, plan_kernel
+from smemreuse.pipeline.choice import compare_policies
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import (
     Data,
     Subject,
@@ -23,9 +23,10 @@ from smemreuse.report.data import (
     heading,
     placement_data,
 )
+from smemreuse.report.provenance import notes
 from smemreuse.report.timeline import Band, Mark, Range, Timeline
 from smemreuse.report.verdicts import verdict_data
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import (
     ARCHITECTURES,
@@ -43,16 +44,8 @@ def judged_plans(
     subject: Subject, packer: str, objective: str, arch: Architecture | None = None
 ) -> dict[str, Judged]:
     """The plan of each policy, by its name, and the checker's verdict on it."""
-    plans = {
-        policy: plan_kernel(
-            subject.kernel,
-            subject.scope,
-            **PlanOptions(policy=policy, packer=packer, objective=objective),
-            arch=arch,
-        )
-        for policy in POLICY_NAMES
-    }
-    return {policy: (plan, judge(subject.kernel, plan)) for policy, plan in plans.items()}
+    found = compare_policies(subject.kernel, subject.scope, packer, objective, arch)
+    return {policy: (each.plan, each.verdict) for policy, each in found.items()}
 
 
 def side_by_side(subject: Subject) -> Plan:
@@ -61,14 +54,17 @@ def side_by_side(subject: Subject) -> Plan:
 
 
 def kernel_view(
-    subject: Subject, plans: Mapping[str, Judged], arch: Architecture | None = None
+    subject: Subject,
+    plans: Mapping[str, Judged],
+    arch: Architecture | None = None,
+    remarks: Mapping[str, str] | None = None,
 ) -> Data:
     """One kernel and scope: its program order, its buffers, plans by name, and every pair.
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
     and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
     `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
-    of threads, is symbolic.
+    of threads, is symbolic. `remarks` come before the notes of the plan that they are for.
     """
     known = arch or target_architecture(subject.kernel)
     arch = known or ARCHITECTURES[DEFAULT_ARCH]
@@ -105,7 +101,10 @@ def kernel_view(
             **_residents(subject, apart, arch),
         },
         "policies": {
-            name: {**_plan(plan, verdict, timeline), **_residents(subject, plan, arch)}
+            name: {
+                **_plan(plan, verdict, timeline, (remarks or {}).get(name)),
+                **_residents(subject, plan, arch),
+            }
             for name, (plan, verdict) in plans.items()
         },
         "pairs": [_pair(found) for found in Explainer(subject.kernel, subject.scope).pairs()],
@@ -144,7 +143,7 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
     ranges = timeline.ranges(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
@@ -152,7 +151,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
         **placement_data(plan),
         "gap": gap_text(plan),
         **verdict_data(verdict),
-        "notes": list(plan.notes),
+        "notes": [*([remark] if remark else []), *notes(plan.provenance)],
         "rectangles": [
             {
                 "name": names[buffer],

@@ -16,7 +16,7 @@ from smemreuse.pipeline.planning import (
     settled,
     stock_options,
 )
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.targets.architectures import ARCHITECTURES, threads_of
 from smemreuse.targets.blocks import block_memory

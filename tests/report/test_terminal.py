@@ -19,7 +19,7 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.palette import ANSI
 from smemreuse.report.terminal import Scale, drawn_plan, drawn_plans, lifetime_chart, memory_map
 from smemreuse.report.timeline import Timeline
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from tests.commands.running import run
 from tests.conftest import DUMPS
 

@@ -12,7 +12,7 @@ import numpy as np
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import KEPT, plan_kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 from tests.soundness.interpreter import (
     BASE_MODES,

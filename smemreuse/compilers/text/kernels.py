@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Allocate,
@@ -23,7 +24,7 @@ from smemreuse.ir.kernel import (
 
 
 def split_kernels(
-    name: str, body: Block, attrs: Mapping[str, object], dialect: str
+    name: str, body: Block, attrs: Mapping[str, object], dialect: Dialect
 ) -> list[Kernel]:
     """The device kernels of a function: none for a host function, usually one.
 

@@ -10,7 +10,7 @@ import networkx as nx
 from smemreuse.explain.explainer import MUST_NOT, Explainer
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 CONFLICT, UNPROVED, SHARED, FREE = "conflict", "unproved", "shared", "free"
 """An edge's `kind`: the two must not share; it is not proved that they may; they do in the plan;

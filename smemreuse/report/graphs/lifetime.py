@@ -14,7 +14,7 @@ from smemreuse.ir.labels import entry_label, label
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
 from smemreuse.report.timeline import Band, Mark, Range, Step, Timeline
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 _WIDTH = 70
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "rw"}
