@@ -32,7 +32,7 @@ class TileLangMerge(Baseline):
             scope,
             kernel.allocations(scope),
             alignments(kernel, scope),
-            aggressive_live_ranges(kernel.body, sequence),
+            pass_live_ranges(kernel.body, sequence),
             sequence.entries,
         )
 
@@ -45,7 +45,7 @@ DEFAULT = TileLangMerge("TileLang 0.1.15", "outer", "tilelang")
 AGGRESSIVE = TileLangMerge("TileLang 0.1.15, aggressive", "inner", "tilelang")
 
 
-def aggressive_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:
+def pass_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:
     """Live ranges of a kernel body as the pass has them, from the `sequence` of either policy."""
     entries = sequence.entries
     ranges = live_ranges(entries)

@@ -225,7 +225,11 @@ def may_keep(kernel: Kernel) -> bool:
 
 def uses_mbarriers(kernel: Kernel) -> bool:
     """Whether threads of a kernel wait for mbarriers."""
-    return calls_any(kernel.body, (WAIT_PARITY,))
+    return facts_of(kernel).ask(mbarriers_are_waited_for)
+
+
+def mbarriers_are_waited_for(facts: KernelFacts) -> bool:
+    return calls_any(facts.kernel.body, (WAIT_PARITY,))
 
 
 def sequence_of(

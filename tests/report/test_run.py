@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import parse_dump, read_dump
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Kernel, walk_statements
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import checked_options, plan_kernel
+from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.run import (
     MAX_REFUSED,
     run_entry,
@@ -32,7 +33,7 @@ from tests.compilers.text.texts import dump
 from tests.conftest import DUMPS
 from tests.report.test_tables import text
 
-STOCK = checked_options("outer", "tilelang", "bytes")
+STOCK = BASELINES["tilelang-0.1.15"]
 
 
 def lowered(kernel: Kernel, objective: str = "occupancy") -> LoweredKernel:
@@ -241,8 +242,8 @@ def test_the_objective_is_not_blamed_for_other_choices(options: dict[str, str], 
     kernel = of_dump("batched_gemm.sm_90a")
     (applied,) = kernel.plans
     offsets = {one: number * 2**20 for number, one in enumerate(applied.plan.offsets)}
-    made: Any = {"objective": "occupancy", **options, "offsets": offsets}
-    apart = replace(applied.plan, **made)
+    made: Any = {"objective": "occupancy", **options}
+    apart = replace(applied.plan.with_provenance(**made), offsets=offsets)
     each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, plan=apart),))
     told = [one for one in lines(each) if "could share" in one]
     assert told
