@@ -188,8 +188,8 @@ MUTATIONS = (
     Mutation(
         "checker: reads are not checked",
         ACCESSES,
-        "            lost = memory.lost(touch)\n",
-        "            lost = memory.lost(touch)[:0]\n",
+        "            lost = memory.lost(traced)\n",
+        "            lost = memory.lost(traced)[:0]\n",
     ),
     Mutation(
         "checker: a join keeps what one side has",

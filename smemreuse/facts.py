@@ -1,7 +1,7 @@
 """What is found out about a kernel: each fact once, by whoever asks first.
 
-The idea is LibCST's `MetadataWrapper.resolve`: a fact is a function of the kernel's other facts, and
-the wrapper remembers its answer. So rooms above add facts of their own without being known here.
+The idea is LibCST's `MetadataWrapper.resolve`: a fact is a function of the kernel's other facts,
+and the wrapper remembers its answer. So rooms above add facts without being known here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
-from smemreuse.ir.kernel import Kernel, Stmt, walk_statements
-from smemreuse.semantics.intrinsics import MemoryAccess, accesses_of
-from smemreuse.semantics.pointers import Pointers, find_pointers
+from smemreuse.ir.kernel import Kernel, Stmt
+from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
+from smemreuse.semantics.pointers import Pointers
 
 T = TypeVar("T")
 
@@ -30,19 +30,20 @@ class KernelFacts:
         self._known: dict[tuple[Hashable, ...], Any] = {}
 
     @cached_property
+    def memory(self) -> KernelAccesses:
+        """Where pointers point, and what every statement accesses."""
+        self.computed["memory"] += 1
+        return KernelAccesses.of(self.kernel.body)
+
+    @property
     def pointers(self) -> Pointers:
         """Where every pointer variable points."""
-        self.computed["pointers"] += 1
-        return find_pointers(self.kernel.body)
+        return self.memory.pointers
 
-    @cached_property
+    @property
     def accesses(self) -> Mapping[Stmt, tuple[MemoryAccess, ...]]:
         """The accesses of each statement itself, in the order in which it makes them."""
-        self.computed["accesses"] += 1
-        return {
-            stmt: tuple(accesses_of(stmt, self.pointers))
-            for stmt in walk_statements(self.kernel.body)
-        }
+        return self.memory.by_statement
 
     def ask(self, fact: Callable[..., T], *args: Hashable) -> T:
         """`fact(self, *args)`, worked out when it is first asked for."""

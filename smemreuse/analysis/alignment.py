@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from smemreuse.analysis.touches import find_aliases, touches_of
 from smemreuse.errors import InputError
 from smemreuse.facts import KernelFacts, facts_of
-from smemreuse.ir.expr import Call, walk
 from smemreuse.ir.kernel import (
     TVM_ALIGNMENT,
     Buffer,
     Kernel,
     element_bits,
-    expressions_of,
-    walk_statements,
 )
-from smemreuse.semantics.foreign import names_instructions
 
 MIN_ALIGNMENT = 16
 """Bytes: the widest vector access (`float4`, 16-byte cp.async), and TVM's own minimum."""
@@ -31,27 +26,6 @@ MAX_ALIGNMENT = 2**17
 _ALIGNMENTS = [2**exponent for exponent in range(MAX_ALIGNMENT.bit_length())]
 
 SMEM_ALIGNMENT_MAP = "tl.smem_alignment_map"
-
-_SWIZZLED_OPS = frozenset(
-    {
-        "tma_load",
-        "tma_load_multicast",
-        "tma_load_im2col",
-        "tma_load_gather4",
-        "tma_store",
-        "tma_store_scatter4",
-        "tma_store_cluster",
-        "initialize_wgmma_descriptor",
-        "initialize_tcgen05_descriptor",
-    }
-)
-
-# Apache TVM's names. That of a copy does not always say whether a tensor map comes with it.
-_SWIZZLED_FAMILIES = tuple(
-    f"{namespace}.{family}"
-    for namespace in ("ptx", "cuda")
-    for family in ("cp", "multimem_cp", "tma", "wgmma", "tcgen05")
-)
 
 
 def alignments(kernel: Kernel, scope: str) -> Mapping[Buffer, int]:
@@ -120,22 +94,7 @@ def _power_of_two(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
-def _may_swizzle(call: Call) -> bool:
-    return (
-        call.op in _SWIZZLED_OPS
-        or call.op.startswith(_SWIZZLED_FAMILIES)
-        or names_instructions(call)
-    )
-
-
 def _swizzled_buffers(kernel: Kernel) -> set[Buffer]:
-    """Allocations that reach an intrinsic whose hardware may swizzle them."""
-    aliases = find_aliases(kernel.body)
-    return {
-        touch.buffer
-        for stmt in walk_statements(kernel.body)
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-        if isinstance(node, Call) and _may_swizzle(node)
-        for touch in touches_of(node, aliases)
-    }
+    """Allocations that reach an operation whose hardware may swizzle them."""
+    accesses = facts_of(kernel).accesses.values()
+    return {access.buffer for found in accesses for access in found if access.swizzled}

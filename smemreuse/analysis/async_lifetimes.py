@@ -19,18 +19,11 @@ from smemreuse.ir.kernel import (
     While,
     nested_blocks,
 )
-from smemreuse.semantics.intrinsics import (
-    RETURNING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    MemoryAccess,
-    calls_any,
-    evaluated_call,
-    leaves,
-)
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Engine, Signal
+from smemreuse.semantics.table import effect_of, evaluated_call, leaves, mbarrier_operand, returns
 
-_COMMITS = {"ptx_commit_group": Engine.CP_ASYNC, "tma_store_arrive": Engine.TMA_STORE}
+_COMMITTED = (Engine.CP_ASYNC, Engine.TMA_STORE)
 
 
 @dataclass(frozen=True)
@@ -58,8 +51,7 @@ def in_flight(body: Block, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]) ->
     `carried` has the loops at whose end an access may still be in flight: it lands in a later
     iteration.
     """
-    returns = calls_any(body, RETURNING_OPS)
-    walker = _Walker(accesses, surely=not returns)
+    walker = _Walker(accesses, surely=not returns(body))
     left = walker.block(body, frozenset())
     walker.found.never_retired = {issued.buffer for issued in left}
     return walker.found
@@ -86,7 +78,7 @@ class _Walker:
         for access in self._accesses.get(stmt, ()):
             if access.engine is not Engine.THREAD:
                 slot = format_expr(access.barrier) if access.barrier is not None else ""
-                needs_commit = access.engine in _COMMITS.values()
+                needs_commit = access.engine in _COMMITTED
                 pending |= {_Issued(access.buffer, access.engine, not needs_commit, slot)}
         call = evaluated_call(stmt)
         if call is not None:
@@ -111,7 +103,7 @@ class _Walker:
         return result
 
     def _intrinsic(self, call: Call, stmt: Stmt, pending: frozenset[_Issued]) -> frozenset[_Issued]:
-        committing = _COMMITS.get(call.op)
+        committing = effect_of(call).commits
         if committing is not None:
             return frozenset(
                 _Issued(one.buffer, one.engine, True, one.slot) if one.engine is committing else one
@@ -126,7 +118,13 @@ class _Walker:
 
 
 def _retires(call: Call, issued: _Issued) -> bool:
-    if call.op == WAIT_PARITY:
-        return issued.engine is Engine.TMA_LOAD and issued.slot == format_expr(call.args[0])
-    everything = not call.args or call.args[0] == Const(0)
-    return WAITS.get(call.op) is issued.engine and issued.committed and everything
+    effect = effect_of(call)
+    if effect.signals is Signal.WAIT:
+        barrier = mbarrier_operand(call, effect)
+        named = barrier is not None and issued.slot == format_expr(barrier)
+        return issued.engine is Engine.TMA_LOAD and named
+    if effect.waits is None or effect.waits.engine is not issued.engine:
+        return False
+    keep = effect.waits.keep
+    everything = keep is None or keep >= len(call.args) or call.args[keep] == Const(0)
+    return issued.committed and everything

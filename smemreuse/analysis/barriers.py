@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from smemreuse.analysis.divergence import ThreadFlow
-from smemreuse.ir.expr import Call, Const
 from smemreuse.ir.kernel import (
     Assert,
     Attr,
@@ -32,20 +31,12 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.semantics.intrinsics import (
-    RETURNING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    accesses_of,
-    calls_any,
-    evaluated_call,
-    leaves,
-)
+from smemreuse.semantics.accesses import accesses_of
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
+from smemreuse.semantics.table import BLOCK_BARRIER, is_block_barrier, leaves, returns, waits
 
-BARRIER = Call("tvm_storage_sync", (Const("shared"),))
-_BLOCK_SCOPES = (Const("shared"), Const("shared.dyn"))
+BARRIER = BLOCK_BARRIER
 _Buffers = frozenset[Buffer]
 
 
@@ -54,7 +45,7 @@ def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
 
     None are found for a kernel whose threads may return early: a barrier could wait for ever.
     """
-    if calls_any(kernel.body, RETURNING_OPS):
+    if returns(kernel.body):
         return set()
     walker = _Walker(kernel, _partners(offsets))
     walker.block(kernel.body, frozenset())
@@ -112,7 +103,7 @@ class _Walker:
         return pending
 
     def _statement(self, stmt: Stmt, pending: _Buffers) -> _Buffers:
-        if _is_barrier(stmt):
+        if is_block_barrier(stmt):
             return frozenset()
         exposed, _ = self._exposure(stmt)
         if stmt in self.needed or self._collide(pending, exposed):
@@ -121,7 +112,7 @@ class _Walker:
         pending |= self._touched[stmt]
         if self._is_opaque(stmt):
             return pending | exposed
-        if _waits(stmt):
+        if waits(stmt):
             return pending | self._in_flight
         if isinstance(stmt, If):
             return self.block(stmt.then, pending) | self.block(stmt.orelse, pending)
@@ -152,7 +143,7 @@ class _Walker:
         return known
 
     def _find_exposure(self, stmt: Stmt) -> tuple[_Buffers, bool]:
-        if _is_barrier(stmt):
+        if is_block_barrier(stmt):
             return frozenset(), True
         if self._is_opaque(stmt):
             inside = walk_statements((stmt,))
@@ -176,16 +167,3 @@ class _Walker:
         if isinstance(stmt, For):
             return self._flow.depends_on_thread(rounds_of(stmt)) or leaves(stmt)
         return isinstance(stmt, While)
-
-
-def _is_barrier(stmt: Stmt) -> bool:
-    """Whether the whole block meets here; a third operand of -1 or none counts its threads."""
-    call = evaluated_call(stmt)
-    if call is None or call.op != BARRIER.op or call.args[0] not in _BLOCK_SCOPES:
-        return False
-    return len(call.args) < 3 or call.args[2] == Const(-1)
-
-
-def _waits(stmt: Stmt) -> bool:
-    call = evaluated_call(stmt)
-    return call is not None and (call.op in WAITS or call.op == WAIT_PARITY)

@@ -21,7 +21,8 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.semantics.evaluate import SAME_FOR_SAME, Threads, evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.table import varies_by_thread
 
 AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 
@@ -130,7 +131,7 @@ class ThreadFlow:
         return any(
             isinstance(node, Load)
             or (isinstance(node, Var) and node in self._thread_vars)
-            or (isinstance(node, Call) and node.op not in SAME_FOR_SAME)
+            or (isinstance(node, Call) and varies_by_thread(node))
             for node in walk(expr)
         )
 

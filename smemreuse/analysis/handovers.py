@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
+from smemreuse.facts import facts_of
 from smemreuse.ir.expr import constant
-from smemreuse.ir.kernel import (
-    Block,
-    Buffer,
-    For,
-    Kernel,
-    Store,
-    While,
-    expressions_of,
-    nested_blocks,
-)
+from smemreuse.ir.kernel import Block, Buffer, For, Kernel, While, nested_blocks
 
 UNKNOWN_ROUNDS = 16
 """Rounds that a loop is taken to make when its trip count is not constant."""
@@ -26,7 +17,7 @@ class Handovers:
 
     def __init__(self, kernel: Kernel):
         self._home: dict[Buffer, _Loops] = {}
-        self._aliases = find_aliases(kernel.body)
+        self._accesses = facts_of(kernel).accesses
         self._walk(kernel.body, ())
 
     def __call__(self, one: Buffer, other: Buffer) -> int:
@@ -39,17 +30,9 @@ class Handovers:
 
     def _walk(self, block: Block, loops: _Loops) -> None:
         for stmt in block:
-            if isinstance(stmt, Store):
-                touches = list(touches_of_store(stmt, self._aliases))
-            else:
-                touches = [
-                    touch
-                    for expr in expressions_of(stmt)
-                    for touch in touches_of(expr, self._aliases)
-                ]
-            for touch in touches:
-                known = self._home.get(touch.buffer, loops)
-                self._home[touch.buffer] = _common(known, loops)
+            for access in self._accesses[stmt]:
+                known = self._home.get(access.buffer, loops)
+                self._home[access.buffer] = _common(known, loops)
             within = (*loops, stmt) if isinstance(stmt, (For, While)) else loops
             for inner in nested_blocks(stmt):
                 self._walk(inner, within)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from smemreuse.analysis.touches import (
-    find_aliases,
-    touches_of,
-    touches_of_bind,
-    touches_of_store,
-)
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -28,35 +22,45 @@ from smemreuse.ir.kernel import (
     Stmt,
     Store,
     While,
-    expressions_of,
     nested_blocks,
 )
-from smemreuse.policies.attribution import Policy
 from smemreuse.results.sequence import Linearization, StmtEntry, Touch
+from smemreuse.semantics.accesses import MemoryAccess
+
+Attribution = Callable[[int, int], int]
+"""A policy: `(level of the allocation, number of open entries) -> level of the entry touched`.
+
+Level 0 is the outermost open entry. An allocation made while `n` entries are open has level `n`,
+the level of the first entry opened after it.
+"""
 
 _SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
 
 
-def linearize(kernel: Kernel, scope: str, policy: Policy) -> Linearization:
+def linearize(kernel: Kernel, scope: str, policy: Attribution) -> Linearization:
     """The linear sequence of `kernel` as seen from the allocations of one storage scope."""
-    return facts_of(kernel).ask(linear_sequence, scope, policy)
+    return facts_of(kernel).ask(_linear_sequence, scope, policy)
 
 
-def linear_sequence(facts: KernelFacts, scope: str, policy: Policy) -> Linearization:
-    """As `linearize`, worked out anew."""
-    builder = _Linearizer(facts.kernel, scope, policy)
+def touches(accesses: Iterable[MemoryAccess]) -> Iterable[Touch]:
+    """What accesses touch, in their order (rule 1)."""
+    return (Touch(access.buffer, access.access, access.node) for access in accesses)
+
+
+def _linear_sequence(facts: KernelFacts, scope: str, policy: Attribution) -> Linearization:
+    builder = _Linearizer(facts, scope, policy)
     builder.block(facts.kernel.body)
     return Linearization(tuple(builder.entries), builder.alloc_level)
 
 
 class _Linearizer:
-    def __init__(self, kernel: Kernel, scope: str, policy: Policy):
+    def __init__(self, facts: KernelFacts, scope: str, policy: Attribution):
         self.entries: list[StmtEntry] = []
         self.alloc_level: dict[Buffer, int] = {}
         self._open: list[list[Touch]] = []
         self._scope = scope
         self._policy = policy
-        self._aliases = find_aliases(kernel.body)
+        self._accesses = facts.accesses
         self._in_thread_extent = False
 
     def block(self, block: Block) -> None:
@@ -67,10 +71,8 @@ class _Linearizer:
         if isinstance(stmt, Allocate):
             if stmt.buffer.scope == self._scope:
                 self.alloc_level[stmt.buffer] = len(self._open)
-        elif isinstance(stmt, Store):
-            self._leaf(stmt, touches_of_store(stmt, self._aliases))
-        elif isinstance(stmt, Evaluate):
-            self._leaf(stmt, touches_of(stmt.value, self._aliases))
+        elif isinstance(stmt, (Store, Evaluate)):
+            self._leaf(stmt)
         elif isinstance(stmt, Bind):
             self._bind(stmt)
         elif isinstance(stmt, Attr):
@@ -79,11 +81,10 @@ class _Linearizer:
             self._new_scope(stmt)
 
     def _bind(self, stmt: Bind) -> None:
-        touches = touches_of_bind(stmt, self._aliases)
         if self._open:
-            self._touch(touches)
+            self._touch(stmt)
         else:
-            self._leaf(stmt, touches)
+            self._leaf(stmt)
 
     def _attr(self, stmt: Attr) -> None:
         if stmt.key == THREAD_EXTENT and not self._in_thread_extent:
@@ -96,7 +97,7 @@ class _Linearizer:
             self._warp_specialization(stmt.body)
         else:
             if self._open:
-                self._touch(touches_of(stmt.value, self._aliases))
+                self._touch(stmt)
             self.block(stmt.body)
 
     def _warp_specialization(self, block: Block) -> None:
@@ -114,9 +115,9 @@ class _Linearizer:
             else:
                 self._statement(stmt)
 
-    def _leaf(self, stmt: Stmt, touches: Iterable[Touch]) -> None:
+    def _leaf(self, stmt: Stmt) -> None:
         self._open.append([])
-        self._touch(touches)
+        self._touch(stmt)
         touched = self._open.pop()
         if touched:
             self.entries.append(StmtEntry(stmt, 0, tuple(touched)))
@@ -125,8 +126,7 @@ class _Linearizer:
         begin = len(self.entries)
         self.entries.append(StmtEntry(stmt, 0))  # the offset is known when the scope closes
         self._open.append([])
-        for expr in expressions_of(stmt):
-            self._touch(touches_of(expr, self._aliases))
+        self._touch(stmt)
         for block in nested_blocks(stmt):
             self.block(block)
         touched = tuple(self._open.pop())
@@ -134,8 +134,8 @@ class _Linearizer:
         self.entries[begin] = StmtEntry(stmt, length)
         self.entries.append(StmtEntry(stmt, -length, touched))
 
-    def _touch(self, touches: Iterable[Touch]) -> None:
-        for touch in touches:
+    def _touch(self, stmt: Stmt) -> None:
+        for touch in touches(self._accesses[stmt]):
             level = self.alloc_level.get(touch.buffer)
             if level is not None:
                 self._open[self._policy(level, len(self._open))].append(touch)

@@ -30,8 +30,9 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
+from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate, wraps
-from smemreuse.semantics.intrinsics import RETURNING_OPS, MemoryAccess, calls_any, leaves
+from smemreuse.semantics.table import leaves, returns
 
 MAX_VALUES = 64
 """Values of a loop variable that are enumerated one by one."""
@@ -60,7 +61,7 @@ class Locality:
         self._flow = flow
         self._counting = True
         self._steps_left = MAX_STEPS
-        self._threads_leave = calls_any(body, RETURNING_OPS)
+        self._threads_leave = returns(body)
         self._body = body
 
     def is_local(self, loop: For | While, buffer: Buffer) -> bool:

@@ -14,7 +14,7 @@ from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Bind, Buffer, Declare, Kernel, walk_statements
-from smemreuse.semantics.intrinsics import accesses_of
+from smemreuse.semantics.accesses import accesses_of
 from smemreuse.semantics.pointers import Pointers, address_of
 
 UNKNOWN_SIZE = 2**40

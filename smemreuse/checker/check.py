@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-
+from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance
-from smemreuse.checker.setting import AXES, Setting
+from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
-from smemreuse.ir.expr import Const, Expr, Var
-from smemreuse.ir.kernel import (
-    MAX_FOLLOWED,
-    THREAD_EXTENT,
-    Attr,
-    Buffer,
-    Kernel,
-    unique_names,
-    walk_statements,
-)
+from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
+from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
-from smemreuse.semantics.pointers import Pointers, find_pointers, views_beyond
+from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""
 
 MAX_KINDS = 16
-MAX_BLOCKS = 1 << 16
-MAX_DECISION = 1 << 22
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -49,11 +37,13 @@ def check_plan(
     *,
     assume_barriers: bool = True,
     budget: int = DEFAULT_BUDGET,
+    accesses: KernelAccesses | None = None,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
     `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
-    aliases, as in TileLang; without it every barrier must be in the kernel already.
+    aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
+    those of the kernel, where somebody has found them already.
     """
     names = unique_names(kernel.allocations(scope))
     static = tuple(static_violations(offsets, alignments, names, arena))
@@ -61,15 +51,15 @@ def check_plan(
         return Verdict(UNSOUND, static)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
-    pointers = find_pointers(kernel.body)
+    accesses = accesses or KernelAccesses.of(kernel.body)
     beyond = tuple(
         f"{view.name}, a view of {names[buffer]}, is larger than that"
-        for view, buffer in views_beyond(kernel.body, pointers)
+        for view, buffer in views_beyond(kernel.body, accesses.pointers)
         if buffer in offsets
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
-    findings, uncovered = _traces(kernel, layout, pointers, assume_barriers, budget)
+    findings, uncovered = _traces(kernel, layout, accesses, assume_barriers, budget)
     uncovered = (*beyond, *uncovered)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
@@ -82,24 +72,24 @@ def check_plan(
 
 
 def _traces(
-    kernel: Kernel, layout: Layout, pointers: Pointers, assume_barriers: bool, budget: int
+    kernel: Kernel, layout: Layout, accesses: KernelAccesses, assume_barriers: bool, budget: int
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), pointers)
+    relevance = Relevance(kernel.body, set(layout.partners), accesses.by_statement)
     findings: dict[tuple[int, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:
         setting = Setting(
             relevance,
             layout,
-            _thread_axes(kernel),
+            thread_axes(kernel.body),
             assume_barriers=assume_barriers,
             budget=budget,
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_FOLLOWED:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
-        for block, kind in zip(_block_kinds(kernel), range(MAX_KINDS + 1), strict=False):
+        for block, kind in zip(kinds_of_blocks(kernel.body), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
             trace = Trace(setting, block.index)
@@ -111,85 +101,6 @@ def _traces(
                     if key not in findings or finding.certain:
                         findings[key] = finding
             block.settle(trace.values.decisions)
-    except Uncovered as reason:
+    except (Uncovered, UnknownThreads) as reason:
         return list(findings.values()), (str(reason), *left.values())
     return list(findings.values()), tuple(left.values())
-
-
-def _thread_axes(kernel: Kernel) -> dict[str, int]:
-    """The extents of the thread axes; every axis once, constant."""
-    axes: dict[str, int] = {}
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
-            tag = str(stmt.node.value)
-            if tag in AXES:
-                extent = stmt.value.value if isinstance(stmt.value, Const) else None
-                if not isinstance(extent, int) or extent < 1 or axes.get(tag, extent) != extent:
-                    raise Uncovered(f"the extent of {tag} is not one constant")
-                axes[tag] = extent
-    if not axes:
-        axes["threadIdx.x"] = 1
-    if math.prod(axes.values()) > 1024:
-        raise Uncovered("more than 1,024 threads in a block")
-    return axes
-
-
-class _Blocks:
-    """The thread blocks of a grid that no trace has covered yet."""
-
-    def __init__(self, variables: Sequence[Var], extents: Sequence[int]):
-        self._variables = variables
-        self._grid = np.unravel_index(np.arange(math.prod(extents)), extents) if extents else ()
-        self.open = np.ones(math.prod(extents), dtype=bool)
-
-    @property
-    def index(self) -> dict[Var, int]:
-        """The first block that is still open."""
-        first = int(np.argmax(self.open))
-        pairs = zip(self._variables, self._grid, strict=True)
-        return {var: int(values[first]) for var, values in pairs}
-
-    def settle(self, decisions: Sequence[tuple[Expr, Threads, Value]]) -> None:
-        """Closes all blocks in which every decision of a trace comes out the same."""
-        same = self.open.copy()
-        for expr, threads, outcome in decisions:
-            where = np.flatnonzero(same)
-            if threads.count * len(where) > MAX_DECISION:
-                where = where[:1]
-                same[:] = False
-                same[where] = True
-            same[where] = self._agrees(expr, threads, outcome, where)
-        first = int(np.argmax(self.open))
-        same[first] = True
-        self.open &= ~same
-
-    def _agrees(
-        self, expr: Expr, threads: Threads, outcome: Value, where: np.ndarray
-    ) -> np.ndarray:
-        each = threads.repeated(Var("block"), where)
-        for var, values in zip(self._variables, self._grid, strict=True):
-            each = each.bind(var, np.tile(values[where], threads.count))
-        value = evaluate(expr, each)
-        if value is None:
-            return np.zeros(len(where), dtype=bool)
-        table = np.broadcast_to(np.asarray(value), (threads.count * len(where),))
-        table = table.reshape(threads.count, len(where))
-        expected = np.broadcast_to(np.asarray(outcome), (threads.count,))
-        return np.asarray((table == expected[:, None]).all(axis=0))
-
-
-def _block_kinds(kernel: Kernel) -> Iterator[_Blocks]:
-    """Yields the open blocks until all are settled. A grid of unknown size is one unknown block."""
-    variables: list[Var] = []
-    extents: list[int] = []
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            if str(stmt.node.value if isinstance(stmt.node, Const) else "") in AXES:
-                continue
-            extent = stmt.value.value if isinstance(stmt.value, Const) else None
-            if isinstance(extent, int) and extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
-                variables.append(stmt.var)
-                extents.append(extent)
-    blocks = _Blocks(variables, extents)
-    while blocks.open.any():
-        yield blocks

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.checker.touch import Touch
-from smemreuse.semantics.intrinsics import Engine
+from smemreuse.checker.traced import TracedAccess
+from smemreuse.semantics.effects import Engine
 
 
 @dataclass(eq=False)
 class Pending:
     """An asynchronous access, issued and not yet waited for by all the warps that issued it."""
 
-    touch: Touch
+    traced: TracedAccess
 
 
 @dataclass
@@ -78,9 +78,9 @@ class Engines:
     def queue(self, engine: Engine, warp: int) -> Queue:
         return self.queues.setdefault((engine, warp), Queue())
 
-    def issue(self, engine: Engine, touch: Touch) -> None:
-        pending = Pending(touch)
-        self.pending[pending] = frozenset(map(int, touch.warps))
+    def issue(self, engine: Engine, traced: TracedAccess) -> None:
+        pending = Pending(traced)
+        self.pending[pending] = frozenset(map(int, traced.warps))
         for warp in self.pending[pending]:
             self.queue(engine, warp).uncommitted.append(pending)
 
@@ -96,7 +96,7 @@ class Engines:
 
     def wait(
         self, engine: Engine, keep: int, ids: np.ndarray, warps: Sequence[int], full: Sequence[int]
-    ) -> list[Touch]:
+    ) -> list[TracedAccess]:
         """Retires all but the last `keep` groups: from here on, accesses of the warps that waited.
 
         All threads of the `full` warps wait, only those in `ids` of the others.
@@ -104,11 +104,11 @@ class Engines:
         done = []
         for warp in warps:
             for pending in self.queue(engine, warp).retire(keep):
-                issued = pending.touch.ids
+                issued = pending.traced.ids
                 if warp not in full and not np.isin(issued[issued // 32 == warp], ids).all():
                     continue  # other threads wait than those that issued it
                 if pending in self.pending:
                     self.pending[pending] -= {warp}
-                done.append(pending.touch.of_warp(warp))
+                done.append(pending.traced.of_warp(warp))
         self.pending = {one: waiting for one, waiting in self.pending.items() if waiting}
         return done

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smemreuse.checker.layout import Bytes, Layout
+from smemreuse.checker.layout import ByteIndices, Layout
 from smemreuse.checker.memory import Shadow
-from smemreuse.checker.touch import Touch
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer, If, Stmt
 from smemreuse.ir.labels import label
 from smemreuse.results.verdict import Violation
@@ -52,15 +52,15 @@ class Findings:
         self._events.append(Event(stmt, loops))
         return len(self._events) - 1
 
-    def lost(self, touch: Touch, lost: Bytes, shadow: Shadow) -> None:
+    def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
         """A read finds bytes whose value has been overwritten (rule 2)."""
-        buffer = touch.buffer
+        buffer = traced.buffer
         sure = lost[shadow.certainly_lost[lost]]
-        certain = touch.certain and len(sure) > 0
+        certain = traced.certain and len(sure) > 0
         byte = int(sure[0] if certain else lost[0])
         reader, writer, culprit = (
             self._tell(int(number))
-            for number in (touch.event, shadow.writer[byte], shadow.culprit[byte])
+            for number in (traced.event, shadow.writer[byte], shadow.culprit[byte])
         )
         name = self._layout.names[buffer]
         verb = "overwrote" if certain else "may have overwritten"
@@ -68,7 +68,7 @@ class Findings:
         self._report(2, buffer, self._owner_at(buffer, byte), witness, certain)
 
     def race(
-        self, rule: int, touch: Touch, partner: Buffer, other: int | None, certain: bool
+        self, rule: int, traced: TracedAccess, partner: Buffer, other: int | None, certain: bool
     ) -> None:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
@@ -78,10 +78,10 @@ class Findings:
         against = self._tell(other) if other is not None else "a TMA load"
         why = "is not waited for before" if rule == 5 else "is not ordered before"
         witness = (
-            f"{against} on {names[partner]} {why} {self._tell(touch.event)} "
-            f"on {names[touch.buffer]}, which shares its bytes"
+            f"{against} on {names[partner]} {why} {self._tell(traced.event)} "
+            f"on {names[traced.buffer]}, which shares its bytes"
         )
-        self._report(rule, touch.buffer, partner, witness, certain)
+        self._report(rule, traced.buffer, partner, witness, certain)
 
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""

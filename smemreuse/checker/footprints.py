@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.layout import Bytes
-from smemreuse.checker.touch import ANYONE, by_anyone
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.checker.vectors import Key, identity
+from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.evaluate import Value
-from smemreuse.semantics.intrinsics import Footprint, MemoryAccess
 
 MAX_DISTANCE = 1 << 24
-"""Bytes between a buffer and an access to it that begins outside."""
+"""ByteIndices between a buffer and an access to it that begins outside."""
 
 MAX_UNITS = 1 << 25
 """Places of one access, those of each thread."""
 
-Touched = tuple[Bytes, np.ndarray, bool]
+Located = tuple[ByteIndices, np.ndarray, bool]
 """Each byte once, with the only thread that touches it, or `ANYONE`; and whether an index leaves
 the buffer, which is then not understood: any byte may be meant."""
 
@@ -26,19 +26,19 @@ class Footprints:
     """Footprints in buffers, remembered by where the access starts for which threads."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[Touched, object]] = {}
+        self._known: dict[Key, tuple[Located, object]] = {}
 
-    def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Touched:
+    def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Located:
         """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
         key = (id(access), identity(start), id(ids))
         entry = self._known.get(key)
         if entry is None:
-            touched = _touched(access.footprint, start, ids, size)
+            touched = _located(access.footprint, start, ids, size)
             entry = self._known[key] = (touched, (access, start, ids))
         return entry[0]
 
 
-def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Touched:
+def _located(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Located:
     places = np.asarray(start)
     if np.any((places > MAX_DISTANCE) | (places < -MAX_DISTANCE)):
         raise Uncovered("an access is too far from its buffer to be followed")
@@ -61,7 +61,7 @@ def _touched(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> 
 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:
-    """Bytes that are always touched together: a power of two that divides all places."""
+    """ByteIndices that are always touched together: a power of two that divides all places."""
     bits = int(np.bitwise_or.reduce(starts)) | footprint.size | footprint.stride
     return bits & -bits or 1
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.checker.layout import Bytes, Layout
-from smemreuse.checker.touch import Touch
+from smemreuse.checker.layout import ByteIndices, Layout
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 
 RECENT = 24
 """Accesses of a pair of buffers that are kept byte by byte; older ones count as any thread's."""
 
-Pair = tuple[Buffer, Buffer]
+BufferPair = tuple[Buffer, Buffer]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Recent:
     """An access kept byte by byte, to tell threads that overwrite their own bytes from a race."""
 
     is_write: bool
-    where: Bytes
+    where: ByteIndices
     threads: np.ndarray
     warps: np.ndarray
     epochs: np.ndarray
@@ -59,7 +59,7 @@ class History:
             for one, others in layout.partners.items()
             for two in others
         }
-        self.loads: dict[Pair, int] = {}  # bits of TMA loads into common bytes
+        self.loads: dict[BufferPair, int] = {}  # bits of TMA loads into common bytes
 
     def copy(self) -> History:
         twin = object.__new__(History)
@@ -81,19 +81,19 @@ class History:
             twin.loads[pair] = twin.loads.get(pair, 0) | bits
         return twin
 
-    def note(self, touch: Touch, epochs: np.ndarray) -> None:
+    def note(self, traced: TracedAccess, epochs: np.ndarray) -> None:
         """Remembers an access, in these epochs of its warps, for what comes after it."""
-        for partner in self.layout.partners[touch.buffer]:
-            part = self.layout.part_in(touch.buffer, partner, touch.where)
-            where, threads = touch.where[part], touch.by_thread[part]
+        for partner in self.layout.partners[traced.buffer]:
+            part = self.layout.part_in(traced.buffer, partner, traced.where)
+            where, threads = traced.where[part], traced.by_thread[part]
             if len(where):
-                recent = Recent(touch.is_write, where, threads, touch.warps, epochs, touch.event)
-                self.seen[touch.buffer, partner].note(recent)
+                recent = Recent(traced.is_write, where, threads, traced.warps, epochs, traced.event)
+                self.seen[traced.buffer, partner].note(recent)
 
-    def note_load(self, touch: Touch, bit: int) -> None:
+    def note_load(self, traced: TracedAccess, bit: int) -> None:
         """Remembers a TMA load, which no barrier of threads orders."""
-        for partner in self.layout.partners[touch.buffer]:
-            part = self.layout.part_in(touch.buffer, partner, touch.where)
+        for partner in self.layout.partners[traced.buffer]:
+            part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
-                pair = (touch.buffer, partner)
+                pair = (traced.buffer, partner)
                 self.loads[pair] = self.loads.get(pair, 0) | bit

@@ -9,7 +9,7 @@ import numpy as np
 
 from smemreuse.ir.kernel import Buffer
 
-Bytes = np.ndarray  # indices of bytes in a buffer, ascending, each once
+ByteIndices = np.ndarray  # indices of bytes in a buffer, ascending, each once
 
 
 @dataclass
@@ -41,33 +41,33 @@ class Layout:
         begin = -self.shift(one, two)
         return (max(begin, 0), min(begin + self.sizes[two], self.sizes[one]))
 
-    def part_in(self, one: Buffer, two: Buffer, where: Bytes) -> slice:
+    def part_in(self, one: Buffer, two: Buffer, where: ByteIndices) -> slice:
         """Which entries of `where`, bytes of `one`, lie in `two`."""
         return _between(where, *self.common(one, two))
 
-    def in_other(self, one: Buffer, two: Buffer, where: Bytes) -> Bytes:
+    def in_other(self, one: Buffer, two: Buffer, where: ByteIndices) -> ByteIndices:
         """Those bytes of `one` that lie in `two`, as indices in `two`."""
-        shifted: Bytes = where[self.part_in(one, two, where)] + self.shift(one, two)
+        shifted: ByteIndices = where[self.part_in(one, two, where)] + self.shift(one, two)
         return shifted
 
 
-def _between(where: Bytes, begin: int, end: int) -> slice:
+def _between(where: ByteIndices, begin: int, end: int) -> slice:
     if not len(where) or (where[0] >= begin and where[-1] < end):
         return slice(0, len(where))
     return slice(*map(int, np.searchsorted(where, (begin, end))))
 
 
-def is_run(where: Bytes) -> bool:
+def is_run(where: ByteIndices) -> bool:
     """Whether the bytes follow one another without a gap."""
     return len(where) > 0 and int(where[-1]) - int(where[0]) == len(where) - 1
 
 
-def as_index(where: Bytes) -> slice | Bytes:
+def as_index(where: ByteIndices) -> slice | ByteIndices:
     """The same bytes, as a slice if they are one run: what NumPy indexes with fastest."""
     return slice(int(where[0]), int(where[-1]) + 1) if is_run(where) else where
 
 
-def meeting(one: Bytes, two: Bytes) -> tuple[Bytes, Bytes] | None:
+def meeting(one: ByteIndices, two: ByteIndices) -> tuple[ByteIndices, ByteIndices] | None:
     """For the bytes of both, where they are in the one and in the other; None if there are none."""
     if not len(one) or not len(two):
         return None

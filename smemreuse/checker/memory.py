@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.layout import Bytes, Layout, as_index
-from smemreuse.checker.touch import Touch
+from smemreuse.checker.layout import ByteIndices, Layout, as_index
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 
 
@@ -74,30 +74,30 @@ class Memory:
     def same(self, other: Memory) -> bool:
         return all(shadow.same(other.shadows[buffer]) for buffer, shadow in self.shadows.items())
 
-    def write(self, touch: Touch) -> None:
+    def write(self, traced: TracedAccess) -> None:
         """A buffer gets a new value, and its partners lose theirs."""
-        shadow, at = self.shadows[touch.buffer], as_index(touch.where)
+        shadow, at = self.shadows[traced.buffer], as_index(traced.where)
         shadow.defined[at] = True
-        if touch.certain:
+        if traced.certain:
             shadow.ok[at] = True
             shadow.certainly_lost[at] = False
-        shadow.writer[at] = touch.event
-        for partner in self.layout.partners[touch.buffer]:
-            lost = self.layout.in_other(touch.buffer, partner, touch.where)
+        shadow.writer[at] = traced.event
+        for partner in self.layout.partners[traced.buffer]:
+            lost = self.layout.in_other(traced.buffer, partner, traced.where)
             if len(lost):
-                self._clobber(self.shadows[partner], as_index(lost), touch)
+                self._clobber(self.shadows[partner], as_index(lost), traced)
 
-    def _clobber(self, shadow: Shadow, at: slice | Bytes, touch: Touch) -> None:
-        if touch.certain:
+    def _clobber(self, shadow: Shadow, at: slice | ByteIndices, traced: TracedAccess) -> None:
+        if traced.certain:
             shadow.certainly_lost[at] |= shadow.ok[at]
         shadow.ok[at] = False
-        shadow.culprit[at] = touch.event
+        shadow.culprit[at] = traced.event
 
-    def lost(self, touch: Touch) -> Bytes:
+    def lost(self, traced: TracedAccess) -> ByteIndices:
         """The bytes read whose value may have been overwritten.
 
-        Bytes that nothing has ever written do not count: no well-defined program reads them.
+        ByteIndices that nothing has ever written do not count: no well-defined program reads them.
         """
-        shadow, at = self.shadows[touch.buffer], as_index(touch.where)
-        lost: Bytes = touch.where[shadow.defined[at] & ~shadow.ok[at]]
+        shadow, at = self.shadows[traced.buffer], as_index(traced.where)
+        lost: ByteIndices = traced.where[shadow.defined[at] & ~shadow.ok[at]]
         return lost

@@ -1,101 +1,47 @@
-"""What of a kernel the byte trace must execute: the rest is skipped, and long loops are cut short.
+"""What of a kernel the byte trace must execute: the rest is skipped.
 
 A statement matters if it touches a buffer that shares bytes, synchronizes, or sets a local counter
-on which such a statement depends. A loop that uses its variable only under `% c` behaves the same
-every `c` iterations, so a few periods stand for all.
+on which such a statement depends.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     Bind,
     Block,
     Buffer,
-    Evaluate,
     For,
     If,
     Stmt,
     Store,
     While,
-    expressions_of,
     nested_blocks,
     walk_statements,
 )
-from smemreuse.semantics.evaluate import wraps
-from smemreuse.semantics.foreign import FOREIGN, takes_values
-from smemreuse.semantics.intrinsics import (
-    LEAVING_OPS,
-    WAIT_PARITY,
-    WAITS,
-    Engine,
-    MemoryAccess,
-    accesses_of,
-)
-from smemreuse.semantics.pointers import Pointers
-
-SYNC_OPS = frozenset(
-    {
-        "tvm_storage_sync",
-        "sync_warp",
-        "named_barrier_arrive",
-        WAIT_PARITY,
-        "mbarrier_expect_tx",
-        "ptx_arrive_barrier",
-        "ptx_arrive_barrier_expect_tx",
-        "ptx_init_barrier_thread_count",
-        "ptx_cp_async",
-        "ptx_commit_group",
-        "ptx_cp_async_barrier",
-        "ptx_cp_async_barrier_noinc",
-        "tma_load",
-        "tma_load_im2col",
-        "tma_store",
-        "tma_store_arrive",
-        "initialize_wgmma_descriptor",
-        "ptx_wgmma_ss",
-        "ptx_wgmma_rs",
-        "warpgroup_commit_batch",
-        *WAITS,
-        *LEAVING_OPS,
-    }
-)
-
-_ARRIVALS = frozenset(
-    {
-        *("tma_load", "tma_load_im2col", "mbarrier_expect_tx"),
-        *("ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx"),
-        *("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"),
-    }
-)
-"""What counts towards the phase of an mbarrier."""
-
-BARRIER_SCOPE = "shared.barrier"
-
-_COUNTED = frozenset({*WAITS, "tvm_storage_sync", "named_barrier_arrive"}) | frozenset(
-    {"ptx_init_barrier_thread_count", "ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc"}
-)
-
-# Of these, nothing depends on the order between the iterations of an unrolled inner loop.
-_UNORDERED = frozenset({"ptx_cp_async", "tma_store"})
-MAX_PERIOD = 64
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.pointers import escaping
+from smemreuse.semantics.table import calls_of, deciding_operands, effect_of
 
 
 class Relevance:
     """Which statements of a kernel matter to the buffers in `shared`."""
 
-    def __init__(self, body: Block, shared: Set[Buffer], pointers: Pointers):
-        self._body = body
-        self._shared = shared
+    def __init__(
+        self,
+        body: Block,
+        shared: Set[Buffer],
+        accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
+    ):
+        self.body = body
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
-        self._calls: dict[Stmt, frozenset[str]] = {}
+        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
-        for stmt in walk_statements(body):
-            everything = list(accesses_of(stmt, pointers))
+        for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
                 self.accesses[stmt] = found
@@ -107,10 +53,9 @@ class Relevance:
             for stmt in walk_statements(body)
             if isinstance(stmt, Store) and stmt.buffer.scope == "global"
         }
-        self.escaped = set(_escaped_locals(body))
+        self.escaped = {one for stmt in walk_statements(body) for one in escaping(stmt)}
         self._counters: set[object] = set()
         self._relevant: dict[Stmt, bool] = {}
-        self._periods: dict[For, int | None] = {}
         self._find_counters(body)
 
     def __call__(self, stmt: Stmt) -> bool:
@@ -129,16 +74,18 @@ class Relevance:
         known = self._waits.get(stmt)
         if known is None:
             known = self._waits[stmt] = any(
-                WAIT_PARITY in self._sync_calls(inner) for inner in walk_statements((stmt,))
+                effect.signals is Signal.WAIT
+                for inner in walk_statements((stmt,))
+                for _, effect in self.synchronizing(inner)
             )
         return known
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""
         return any(
-            self._sync_calls(stmt) - _UNORDERED
+            any(effect.orders for _, effect in self.synchronizing(stmt))
             or isinstance(stmt, While)
-            or self._sets_counter(stmt)
+            or self.sets_counter(stmt)
             for stmt in walk_statements(block)
         )
 
@@ -151,21 +98,19 @@ class Relevance:
         }
 
     def _matters(self, stmt: Stmt) -> bool:
-        return stmt in self.accesses or bool(self._sync_calls(stmt)) or self._sets_counter(stmt)
+        return bool(stmt in self.accesses or self.synchronizing(stmt) or self.sets_counter(stmt))
 
-    def _sync_calls(self, stmt: Stmt) -> frozenset[str]:
-        """The synchronizing intrinsics that a statement itself calls."""
-        known = self._calls.get(stmt)
+    def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
+        """The operations of a statement itself that the order of accesses depends on."""
+        known = self._effects.get(stmt)
         if known is None:
-            known = self._calls[stmt] = frozenset(
-                node.op
-                for expr in expressions_of(stmt)
-                for node in walk(expr)
-                if isinstance(node, Call) and node.op in SYNC_OPS
+            found = ((call, effect_of(call)) for call in calls_of(stmt))
+            known = self._effects[stmt] = tuple(
+                (call, effect) for call, effect in found if effect.synchronizes
             )
         return known
 
-    def _sets_counter(self, stmt: Stmt) -> bool:
+    def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
 
     def _find_counters(self, body: Block) -> None:
@@ -176,7 +121,7 @@ class Relevance:
             self._relevant.clear()
             for stmt in walk_statements(body):
                 bound = (stmt.value,) if isinstance(stmt, Bind) and stmt.var in variables else ()
-                for expr in (*bound, *self._deciding(stmt)):
+                for expr in (*bound, *self.deciding(stmt)):
                     for node in walk(expr):
                         if isinstance(node, Load) and node.buffer.scope.startswith("local"):
                             self._counters.add(node.buffer.storage)
@@ -185,7 +130,7 @@ class Relevance:
             if len(self._counters) + len(variables) == before:
                 return
 
-    def _deciding(self, stmt: Stmt) -> Iterator[Expr]:
+    def deciding(self, stmt: Stmt) -> Iterator[Expr]:
         """Expressions whose values matter: places, conditions, barrier operands, counters."""
         if not self(stmt):
             return
@@ -195,7 +140,7 @@ class Relevance:
             yield from (stmt.begin, stmt.extent, stmt.step)
         elif isinstance(stmt, Bind):
             yield stmt.value
-        elif self._sets_counter(stmt):
+        elif self.sets_counter(stmt):
             assert isinstance(stmt, Store)
             yield from (stmt.value, *stmt.indices)
         for access in self.accesses.get(stmt, ()):
@@ -203,189 +148,5 @@ class Relevance:
                 yield access.footprint.start
             if access.barrier is not None:
                 yield from access.barrier.indices
-        if isinstance(stmt, Evaluate) and self._sync_calls(stmt):
-            for node in walk(stmt.value):
-                if isinstance(node, Call) and _is_counted(node):
-                    yield from _barrier_operands(node)
-
-    def iterations(self, loop: For, count: int) -> Iterable[int]:
-        """The iterations to run: all, or as many as show every state that the loop can be in.
-
-        What is left out is a whole number of periods, so that counters end where they would.
-        """
-        if loop not in self._periods:
-            self._periods[loop] = self._period(loop)
-        period = self._periods[loop]
-        if period is None or count <= 3 * period:
-            return range(count)
-        return range(2 * period + count % period)
-
-    def _period(self, loop: For) -> int | None:
-        """After how many iterations a loop repeats itself; None if it never may.
-
-        What varies is its variable, and counters that it steps by a constant. Both must decide
-        only under a modulus by a constant; the period is then the common one.
-        """
-        arrives = self._arrives(loop)
-        if arrives and _completes_phases(loop):
-            return None
-        stepped: set[object] = set()
-        for stmt in walk_statements(loop.body):
-            if isinstance(stmt, Store) and self._sets_counter(stmt):
-                stepped.add(stmt.buffer.storage)
-                if not _is_step(stmt):
-                    return None
-            if isinstance(stmt, (If, While)):
-                if any(self._sets_counter(inner) for inner in walk_statements((stmt,))):
-                    return None  # not a step in every iteration
-        tainted: set[Var] = {loop.var}
-
-        def varies(node: Expr) -> bool:
-            if isinstance(node, Load):
-                return node.buffer.storage in stepped
-            return node in tainted
-
-        crooked: set[Var] = set()
-        for stmt in walk_statements(loop.body):
-            if isinstance(stmt, Bind) and any(varies(node) for node in walk(stmt.value)):
-                tainted.add(stmt.var)
-                if not _is_affine(stmt.value, varies) or crooked & set(walk(stmt.value)):
-                    crooked.add(stmt.var)  # `k // 4` has another period than `k`
-            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):
-                return None
-        period = 1
-        # A counter that the loop steps decides elsewhere too, with the value that it is left with.
-        inside = set(walk_statements(loop.body))
-        for stmt in walk_statements(self._body if stepped else loop.body):
-            if self._sets_counter(stmt) or isinstance(stmt, Bind):
-                if stmt not in inside and _loads_any(stmt, stepped):
-                    return None  # its value goes on under another name
-                continue
-            for expr in self._deciding(stmt):
-                divisors = _moduli(expr, varies)
-                if divisors is None or crooked & set(walk(expr)):
-                    return None
-                period = math.lcm(period, *divisors)
-        if arrives:
-            period *= 2  # whose phases are even
-        return period if period <= MAX_PERIOD else None
-
-    def _arrives(self, loop: For) -> bool:
-        calls = {call for stmt in walk_statements(loop.body) for call in self._sync_calls(stmt)}
-        return bool(calls & _ARRIVALS)
-
-    def _steps_differ(self, inner: For, varies: Callable[[Expr], bool]) -> bool:
-        """Whether an inner loop steps counters, and not equally often every time."""
-        rounds = (inner.begin, inner.extent, inner.step)
-        return any(varies(node) for expr in rounds for node in walk(expr)) and any(
-            self._sets_counter(stmt) for stmt in walk_statements(inner.body)
-        )
-
-
-def _completes_phases(loop: For) -> bool:
-    """Whether a loop that arrives at mbarriers does so at some for which it does not wait."""
-    arrived, waited = _slots(loop.body, _ARRIVALS), _slots(loop.body, {WAIT_PARITY})
-    if not waited or not {storage for storage, _ in arrived} <= {storage for storage, _ in waited}:
-        return True
-    fixed = all(isinstance(index, Const) for _, index in arrived | waited)
-    return fixed and not arrived <= waited
-
-
-def _is_counted(call: Call) -> bool:
-    """Whether a call's operands say what is waited for, or counted towards it."""
-    return call.op in _COUNTED or call.op.startswith(("mbarrier", "ptx_arrive"))
-
-
-def _slots(block: Block, ops: Set[str]) -> set[tuple[object, object]]:
-    """The mbarriers that calls name: their storage and slot, a constant or just some."""
-    return {
-        (arg.buffer.storage, arg.indices[0] if isinstance(arg.indices[0], Const) else None)
-        for stmt in walk_statements(block)
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-        if isinstance(node, Call) and node.op in ops
-        for arg in node.args
-        if isinstance(arg, Load) and arg.buffer.scope == BARRIER_SCOPE
-    }
-
-
-def _loads_any(stmt: Stmt, storages: Set[object]) -> bool:
-    return any(
-        isinstance(node, Load) and node.buffer.storage in storages
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-    )
-
-
-def _is_step(store: Store) -> bool:
-    """`counter[i] = counter[i] + constant`, of a type that does not wrap."""
-    value = store.value
-    if store.buffer.dtype not in ("int32", "int64") or store.predicate is not None:
-        return False
-    if not all(isinstance(index, Const) for index in store.indices):
-        return False
-    if not (isinstance(value, Call) and value.op == "add" and len(value.args) == 2):
-        return False
-    left, right = value.args
-    return (
-        isinstance(left, Load)
-        and isinstance(right, Const)
-        and left.buffer.storage is store.buffer.storage
-        and left.indices == store.indices
-    )
-
-
-def _moduli(expr: Expr, varies: Callable[[Expr], bool]) -> set[int] | None:
-    """The constants modulo which `expr` depends on what varies; None if it does so otherwise."""
-    if varies(expr):
-        return None
-    if isinstance(expr, Call) and expr.op == "floormod":
-        dividend, divisor = expr.args
-        if any(varies(node) for node in walk(dividend)):
-            if not isinstance(divisor, Const) or not isinstance(divisor.value, int):
-                return None
-            if wraps(dividend) and divisor.value & (divisor.value - 1):
-                return None  # what wraps keeps its place modulo powers of two alone
-            return {divisor.value} if divisor.value > 0 and _is_affine(dividend, varies) else None
-    found: set[int] = set()
-    for child in children(expr):
-        moduli = _moduli(child, varies)
-        if moduli is None:
-            return None
-        found |= moduli
-    return found
-
-
-def _escaped_locals(body: Block) -> Iterator[Buffer | Var]:
-    """Local buffers whose address is taken: what they hold may change at any time."""
-    for stmt in walk_statements(body):
-        for expr in expressions_of(stmt):
-            for node in walk(expr):
-                if isinstance(node, Pointer):
-                    yield node.buffer.storage
-                elif isinstance(node, Call) and node.op == "address_of":
-                    if isinstance(node.args[0], Load):
-                        yield node.args[0].buffer.storage
-                elif isinstance(node, Call) and node.op in FOREIGN and not takes_values(node):
-                    yield from (arg.buffer.storage for arg in node.args if isinstance(arg, Load))
-
-
-def _barrier_operands(call: Call) -> Iterator[Expr]:
-    for argument in call.args:
-        if isinstance(argument, Load):
-            yield from argument.indices
-        else:
-            yield argument
-
-
-def _is_affine(expr: Expr, varies: Callable[[Expr], bool]) -> bool:
-    """Whether `expr` is a sum of integer multiples of what varies, and of things that do not."""
-    if varies(expr) or not any(varies(node) for node in walk(expr)):
-        return True
-    if isinstance(expr, Call) and expr.op in ("add", "sub"):
-        return all(_is_affine(arg, varies) for arg in expr.args)
-    if isinstance(expr, Call) and expr.op == "mul":
-        return any(isinstance(arg, Const) for arg in expr.args) and all(
-            _is_affine(arg, varies) for arg in expr.args
-        )
-    return False
+        for call, effect in self.synchronizing(stmt):
+            yield from deciding_operands(call, effect)

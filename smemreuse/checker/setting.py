@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from smemreuse.checker.footprints import Footprints
 from smemreuse.checker.layout import Layout
+from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.kernel import For
-
-AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 
 
 class Setting:
@@ -27,6 +26,7 @@ class Setting:
         budget: int,
     ):
         self.relevance = relevance
+        self.periods = Periods(relevance)
         self.layout = layout
         self.axes = axes
         self.assume_barriers = assume_barriers

@@ -9,7 +9,7 @@ import numpy as np
 from smemreuse.checker.counters import Counters
 from smemreuse.checker.engines import Engines
 from smemreuse.checker.history import History
-from smemreuse.checker.layout import Bytes, Layout
+from smemreuse.checker.layout import ByteIndices, Layout
 from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
@@ -27,7 +27,7 @@ class State:
     engines: Engines
     barriers: Barriers
     counters: Counters
-    descriptors: dict[Buffer | Var, dict[Buffer, Bytes]]
+    descriptors: dict[Buffer | Var, dict[Buffer, ByteIndices]]
     """The bytes behind each local that holds wgmma descriptors."""
 
     @staticmethod

@@ -1,30 +1,29 @@
-"""The intrinsics that order accesses: barriers, waits, groups, arrivals (rules 5 and 6)."""
+"""The operations that order accesses: barriers, waits, groups, arrivals (rules 5 and 6)."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
-from smemreuse.checker.layout import Bytes
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.mbarriers import Barrier
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, walk
 from smemreuse.ir.kernel import Buffer, Stmt
-from smemreuse.semantics.evaluate import Threads
-from smemreuse.semantics.intrinsics import LEAVING_OPS, WAITS, Engine
+from smemreuse.semantics.effects import Effect, Engine, Group, Meeting, Signal, Wait
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.table import (
+    counted,
+    effect_of,
+    is_mbarrier,
+    mbarrier_operand,
+)
 
-_COMMITS = {
-    "ptx_commit_group": Engine.CP_ASYNC,
-    "tma_store_arrive": Engine.TMA_STORE,
-    "warpgroup_commit_batch": Engine.WGMMA,
-}
-_MBARRIER_OPS = ("ptx_arrive_barrier", "mbarrier_expect_tx", "ptx_init_barrier")
+_ALL_LANES = 2**32 - 1
 
 
 class Synchronization:
@@ -46,32 +45,24 @@ class Synchronization:
         self._accesses = accesses
         self._findings = findings
         self._warps = len(vectors.warps(vectors.everyone))
-        self._handlers: dict[str, Callable[[Call, Stmt, Agent], None] | None] = {}
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
-        """An intrinsic that is not `WAIT_PARITY`; most do nothing here."""
-        if call.op not in self._handlers:
-            self._handlers[call.op] = self._handler(call.op)
-        handler = self._handlers[call.op]
-        if handler is not None:
-            handler(call, stmt, agent)
-
-    def _handler(self, op: str) -> Callable[[Call, Stmt, Agent], None] | None:
-        if op in ("tvm_storage_sync", "sync_warp"):
-            return self._storage_sync
-        if op in _COMMITS:
-            return self._commit
-        if op in WAITS:
-            return self._wait_groups
-        if op in ("ptx_wgmma_ss", "ptx_wgmma_rs"):
-            return self._wgmma
-        if op in ("tma_load", "tma_load_im2col"):
-            return self._load_bytes
-        if op.startswith(_MBARRIER_OPS):
-            return self._mbarrier
-        if op in LEAVING_OPS or op == "named_barrier_arrive":
-            return _not_followed
-        return None
+        """What an operation does to the order of accesses, except to wait for a phase."""
+        effect = effect_of(call)
+        if effect.unknown and any(map(is_mbarrier, call.args)):
+            raise Uncovered(effect.unknown)
+        if effect.leaves is not None:
+            raise Uncovered(f"`{call.op}` is not followed")
+        if effect.meeting is not None:
+            self._meet(call, effect.meeting, agent)
+        if effect.commits is not None:
+            self._commit(effect.commits, agent)
+        if effect.waits is not None:
+            self._wait_groups(call, effect.waits, agent)
+        if effect.reads_described:
+            self._read_described(call, stmt, agent)
+        if effect.mbarrier is not None:
+            self._signal(call, effect, stmt, agent)
 
     # Barriers of threads ------------------------------------------------------------------------
 
@@ -79,47 +70,56 @@ class Synchronization:
         """These threads meet; what a warp's other threads do is not ordered by that."""
         self._state.order.barrier(self._vectors.full_warps(threads.ids))
 
-    def _storage_sync(self, call: Call, stmt: Stmt, agent: Agent) -> None:
-        """`tvm_storage_sync(scope[, barrier id, threads])`; a partial one orders those who meet.
-
-        Apache TVM writes -1 threads for all of the block.
-        """
-        threads = agent.threads
-        if call.op == "sync_warp" or call.args[0] == Const("warp"):
-            warps = self._vectors.full_warps(threads.ids)
-            for index in range(len(warps)):
-                self._state.order.barrier(warps[index : index + 1])
+    def _meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
+        """A barrier of threads; a named one orders those who meet."""
+        threads, group = agent.threads, meeting.group
+        if group is Group.NAMED and not (meeting.arrives and meeting.waits):
+            raise Uncovered(f"`{call.op}` is not followed")
+        if group is Group.NOBODY or not (meeting.arrives and meeting.waits):
             return
-        counted = len(call.args) >= 3 and call.args[2] != Const(-1)
-        if counted and self._values(call.args[2], threads) != threads.count:
+        if group is Group.WARP:
+            if self._meets_whole(call, meeting, threads):
+                warps = self._vectors.full_warps(threads.ids)
+                for index in range(len(warps)):
+                    self._state.order.barrier(warps[index : index + 1])
+            return
+        count = counted(call, meeting) if group is Group.NAMED else None
+        if count is not None and self._values(count, threads) != threads.count:
             raise Uncovered("a named barrier is shared by several arms")
         self.barrier(threads)
 
+    def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
+        """Whether a barrier of a warp is for all of its lanes."""
+        operands = call.args
+        if meeting.mask is None or meeting.mask >= len(operands):
+            return True
+        mask = self._values(operands[meeting.mask], threads)
+        return isinstance(mask, int) and mask % 2**32 == _ALL_LANES
+
     # Groups -------------------------------------------------------------------------------------
 
-    def _commit(self, call: Call, stmt: Stmt, agent: Agent) -> None:
+    def _commit(self, engine: Engine, agent: Agent) -> None:
         """Closes a group, for each thread its own."""
         ids = agent.threads.ids
         counted = [] if agent.partly else self._vectors.full_warps(ids).tolist()
-        self._state.engines.commit(_COMMITS[call.op], self._vectors.warps(ids).tolist(), counted)
+        self._state.engines.commit(engine, self._vectors.warps(ids).tolist(), counted)
 
-    def _wait_groups(self, call: Call, stmt: Stmt, agent: Agent) -> None:
+    def _wait_groups(self, call: Call, wait: Wait, agent: Agent) -> None:
         """The oldest groups are done, if it is known how many, and for whom."""
-        ids = agent.threads.ids
-        keep = 0 if call.op == "tma_store_wait" and not call.args else None
-        if keep is None:
-            value = self._values(call.args[0], agent.threads)
-            if not isinstance(value, int):
-                return
-            keep = value
+        ids, operands = agent.threads.ids, call.args
+        keep: Value = 0
+        if wait.keep is not None and wait.keep < len(operands):
+            keep = self._values(operands[wait.keep], agent.threads)
+        if not isinstance(keep, int):
+            return
         if agent.partly:
             return
         warps, full = self._vectors.warps(ids).tolist(), self._vectors.full_warps(ids).tolist()
         epochs = self._state.order.epochs
-        for touch in self._state.engines.wait(WAITS[call.op], keep, ids, warps, full):
-            self._state.history.note(touch, epochs[touch.warps])
+        for traced in self._state.engines.wait(wait.engine, keep, ids, warps, full):
+            self._state.history.note(traced, epochs[traced.warps])
 
-    def _wgmma(self, call: Call, stmt: Stmt, agent: Agent) -> None:
+    def _read_described(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """Reads what its descriptors stand for."""
         event = -1
         for node in walk(call):
@@ -131,51 +131,67 @@ class Synchronization:
                     if not self._reads_already(buffer, where, agent.threads):
                         self._accesses.read_in_flight(buffer, where, agent.threads, event)
 
-    def _reads_already(self, buffer: Buffer, where: Bytes, threads: Threads) -> bool:
+    def _reads_already(self, buffer: Buffer, where: ByteIndices, threads: Threads) -> bool:
         """Whether the batch being issued has this read in flight already."""
         batch = self._state.engines.queue(Engine.WGMMA, int(threads.ids[0]) // 32).uncommitted
-        return any(one.touch.buffer is buffer and one.touch.where is where for one in batch)
+        return any(one.traced.buffer is buffer and one.traced.where is where for one in batch)
 
     # Mbarriers ----------------------------------------------------------------------------------
 
-    def wait_parity(self, call: Call, threads: Threads) -> Steps:
+    def wait_for_phase(self, call: Call, effect: Effect, threads: Threads) -> Steps:
         """Waits for an mbarrier's phase to complete, and learns what that hands over."""
-        parity = self._values(call.args[1], threads)
-        barrier = self._barrier(call.args[0], threads)
-        if barrier is None or not isinstance(parity, int):
+        operand, parity = mbarrier_operand(call, effect), self._count(call, effect, threads)
+        barrier = self._barrier(operand, threads)
+        if barrier is None or parity is None:
             raise Uncovered("an mbarrier's slot or parity is not known")
         while barrier.phase % 2 == parity % 2:
             yield BLOCKED
-            barrier = self._barrier(call.args[0], threads)
+            barrier = self._barrier(operand, threads)
             assert barrier is not None
         if barrier.completed is not None:
             full = self._vectors.full_warps(threads.ids)
             self._state.order.acquire(full, *barrier.completed)
 
-    def _barrier(self, operand: Expr, threads: Threads) -> Barrier | None:
+    def _barrier(self, operand: Expr | None, threads: Threads) -> Barrier | None:
         slot = self._values.slot(operand, threads)
         return None if slot is None else self._state.barriers[slot]
 
-    def _mbarrier(self, call: Call, stmt: Stmt, agent: Agent) -> None:
-        """Initializes it, announces bytes, arrives; two of these in one for some."""
-        threads = agent.threads
-        barrier = self._barrier(call.args[0], threads)
+    def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
+        """The number that a signal to an mbarrier speaks of, if it is known."""
+        operands, at = call.args, effect.mbarrier.count if effect.mbarrier else None
+        value = self._values(operands[at], threads) if at is not None else None
+        return value if isinstance(value, int) else None
+
+    def _signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
+        """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
+        threads, signal = agent.threads, effect.signals
+        if signal in (Signal.ARRIVE_WITH_COPIES, Signal.HOLD_FOR_COPIES):
+            return  # it counts as one that never arrives
+        barrier = self._barrier(mbarrier_operand(call, effect), threads)
         if barrier is None:
             raise Uncovered("an mbarrier's slot is not known")
-        if call.op == "ptx_init_barrier_thread_count":
-            count = self._values(call.args[1], threads)
-            if not isinstance(count, int):
+        if signal is Signal.INITIALIZE:
+            barrier.expected = self._count(call, effect, threads)
+            if barrier.expected is None:
                 raise Uncovered("an mbarrier's arrival count is not known")
-            barrier.expected = count
             return
-        if call.op in ("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx"):
-            due = self._values(call.args[1], threads)
-            if not isinstance(due, int):
+        if signal is Signal.COMPLETE_WITH_BYTES:
+            self._take_off(barrier, stmt, threads)
+        if signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
+            due = self._count(call, effect, threads)
+            if due is None:
                 raise Uncovered("the bytes that an mbarrier expects are not known")
             barrier.bytes_due += due * threads.count
-        if call.op != "mbarrier_expect_tx":
+        if signal in (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT):
             self._arrive(barrier, threads)
         barrier.settle(self._warps)
+
+    def _take_off(self, barrier: Barrier, stmt: Stmt, threads: Threads) -> None:
+        """The bytes of a TMA load come off what its mbarrier still expects."""
+        size = self._relevance.load_bytes.get(stmt)
+        if size is None:
+            raise Uncovered("the size of a TMA load is not known")
+        barrier.bytes_due -= size * threads.count
 
     def _arrive(self, barrier: Barrier, threads: Threads) -> None:
         """Threads hand over what they know; their own accesses only if their whole warp arrives."""
@@ -186,23 +202,3 @@ class Synchronization:
         else:
             handed, known = order.release_in_part(self._vectors.warps(threads.ids))
         barrier.arrive(threads.count, handed, known)
-
-    def _load_bytes(self, call: Call, stmt: Stmt, agent: Agent) -> None:
-        """The bytes of a TMA load come off what its mbarrier still expects."""
-        operands = (arg for arg in call.args if _is_barrier(arg))
-        barrier = next((self._barrier(arg, agent.threads) for arg in operands), None)
-        if barrier is None:
-            raise Uncovered("a TMA load reports to no known mbarrier")
-        size = self._relevance.load_bytes.get(stmt)
-        if size is None:
-            raise Uncovered("the size of a TMA load is not known")
-        barrier.bytes_due -= size * agent.threads.count
-        barrier.settle(self._warps)
-
-
-def _not_followed(call: Call, stmt: Stmt, agent: Agent) -> None:
-    raise Uncovered(f"`{call.op}` is not followed")
-
-
-def _is_barrier(expr: Expr) -> bool:
-    return isinstance(expr, Load) and "barrier" in expr.buffer.scope

@@ -17,7 +17,7 @@ from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
-from smemreuse.checker.setting import AXES, Setting
+from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
@@ -36,8 +36,10 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
+from smemreuse.ir.launch import AXES
+from smemreuse.semantics.effects import Signal
 from smemreuse.semantics.evaluate import Threads, Value
-from smemreuse.semantics.intrinsics import WAIT_PARITY, evaluated_call
+from smemreuse.semantics.table import effect_of, evaluated_call
 
 MAX_VECTOR = 1 << 17
 """Threads times iterations that are evaluated at once."""
@@ -174,8 +176,9 @@ class Trace:
             self.values.store(stmt, threads)
         self._access(stmt, agent)
         call = evaluated_call(stmt)
-        if call is not None and call.op == WAIT_PARITY:
-            yield from self._synchronization.wait_parity(call, threads)
+        effect = effect_of(call) if call is not None else None
+        if call is not None and effect is not None and effect.signals is Signal.WAIT:
+            yield from self._synchronization.wait_for_phase(call, effect, threads)
         elif call is not None:
             self._synchronization.perform(call, stmt, agent)
 
@@ -300,7 +303,7 @@ class Trace:
                 agent.threads = self._vectors.repeated(threads, stmt.var, begin, step, count)
                 yield from self._run(stmt.body, agent)
             else:
-                for index in self._relevance.iterations(stmt, count):
+                for index in self._setting.periods.iterations(stmt, count):
                     value = begin + step * index
                     agent.threads = threads.bind(stmt.var, value)
                     agent.loops = (*loops, (stmt.var.name, value))

@@ -12,7 +12,8 @@ from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Bind, Buffer, Store
-from smemreuse.semantics.evaluate import SAME_FOR_SAME, Threads, Value, holds
+from smemreuse.semantics.evaluate import Threads, Value, holds
+from smemreuse.semantics.table import varies_by_thread
 
 Decision = tuple[Expr, Threads, Value]
 
@@ -115,7 +116,7 @@ class Values:
             storage = expr.buffer.storage
             if storage in self._varying or storage in self._changing:
                 return True
-        elif isinstance(expr, Call) and expr.op not in SAME_FOR_SAME:
+        elif isinstance(expr, Call) and varies_by_thread(expr):
             return True
         return any(self.varies(child, threads) for child in children(expr))
 

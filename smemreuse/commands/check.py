@@ -27,7 +27,7 @@ from smemreuse.report.data import Subject
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, verdict_data, verdict_text
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
-from smemreuse.semantics.intrinsics import evaluated_call
+from smemreuse.semantics.table import evaluated_call
 
 ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
 NOTHING_MERGED = "nothing merged"

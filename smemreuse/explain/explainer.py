@@ -20,7 +20,7 @@ from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import LiveRange, StmtEntry
 from smemreuse.results.verdict import UNSOUND, Verdict
-from smemreuse.semantics.intrinsics import WAIT_PARITY, calls_any
+from smemreuse.semantics.table import waits_for_phase
 
 Pair = tuple[Buffer, Buffer]
 
@@ -174,7 +174,7 @@ class Explainer:
         """
         if not any(self._causes(self._traced, pair)):
             return True
-        return calls_any(self._kernel.body, (WAIT_PARITY,)) and not self._touched_together(pair)
+        return waits_for_phase(self._kernel.body) and not self._touched_together(pair)
 
     def _sharing_verdict(self, pair: Pair) -> Verdict:
         """The checker on a layout in which only the two share: both at 0, the others behind."""

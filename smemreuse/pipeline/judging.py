@@ -60,11 +60,18 @@ def verdict_of_layout(
 ) -> Verdict:
     """As `judge_offsets`, reached anew."""
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
-    if kernel.dialect.synchronizes_later:
-        return check_plan(kernel, scope, places, arena, align)
     needed = barriers_with(kernel, places)
-    merged = replace(kernel, body=with_barriers(kernel.body, needed))
-    verdict = check_plan(merged, scope, places, arena, align, assume_barriers=False)
+    if needed:
+        kernel = replace(kernel, body=with_barriers(kernel.body, needed))
+    verdict = check_plan(
+        kernel,
+        scope,
+        places,
+        arena,
+        align,
+        assume_barriers=kernel.dialect.synchronizes_later,
+        accesses=facts_of(kernel).memory,
+    )
     if not needed:
         return verdict
     plural = "s" if len(needed) > 1 else ""
@@ -81,6 +88,7 @@ def judge_as_it_is(kernel: Kernel, plan: Plan) -> Verdict:
         plan.arena_bytes,
         plan.alignments,
         assume_barriers=False,
+        accesses=facts_of(kernel).memory,
     )
 
 

@@ -28,7 +28,7 @@ from smemreuse.results.provenance import (
 )
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import SOUND, UNPROVED
-from smemreuse.semantics.intrinsics import WAIT_PARITY, calls_any
+from smemreuse.semantics.table import waits_for_phase
 from smemreuse.targets.architectures import Architecture
 
 POLICY_NAMES: tuple[PolicyName, ...] = get_args(PolicyName)
@@ -229,7 +229,7 @@ def uses_mbarriers(kernel: Kernel) -> bool:
 
 
 def mbarriers_are_waited_for(facts: KernelFacts) -> bool:
-    return calls_any(facts.kernel.body, (WAIT_PARITY,))
+    return waits_for_phase(facts.kernel.body)
 
 
 def sequence_of(

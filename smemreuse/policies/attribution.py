@@ -1,15 +1,8 @@
-"""Attribution policies: on which open entry of the scope stack a touch is recorded.
-
-Level 0 is the outermost open entry. An allocation made while `n` entries are open has level `n`,
-the level of the first entry opened after it.
-"""
+"""Attribution policies: on which open entry of the scope stack a touch is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-Policy = Callable[[int, int], int]
-"""`(level of the allocation, number of open entries) -> level of the entry that is touched`."""
+from smemreuse.analysis.linearize import Attribution
 
 
 def outer(alloc_level: int, open_entries: int) -> int:
@@ -26,4 +19,4 @@ def inner(alloc_level: int, open_entries: int) -> int:
     return open_entries - 1
 
 
-POLICIES: dict[str, Policy] = {"outer": outer, "inner": inner}
+POLICIES: dict[str, Attribution] = {"outer": outer, "inner": inner}

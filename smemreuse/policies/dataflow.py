@@ -33,7 +33,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.policies.attribution import inner
 from smemreuse.results.sequence import Linearization, LiveRange
-from smemreuse.semantics.intrinsics import WAIT_PARITY, calls_any, evaluated_call
+from smemreuse.semantics.table import is_block_barrier, waits_for_phase
 
 Pair = frozenset[Buffer]
 
@@ -218,11 +218,11 @@ class _Analysis:
         """
         before: list[If] = []
         for stmt in block:
-            if _is_full_barrier(stmt):
+            if is_block_barrier(stmt):
                 before = []
             elif isinstance(stmt, If) and self._flow.is_divergent(stmt):
                 for other in before:
-                    if _waits(other) or _waits(stmt):
+                    if waits_for_phase((other, stmt)):
                         yield from self._pairs(stmt, (other,), (stmt,))
                 before.append(stmt)
 
@@ -246,19 +246,6 @@ class _Analysis:
             for access in self._accesses[stmt]
             if access.buffer in self._live
         }
-
-
-def _waits(stmt: Stmt) -> bool:
-    return calls_any((stmt,), (WAIT_PARITY,))
-
-
-def _is_full_barrier(stmt: Stmt) -> bool:
-    call = evaluated_call(stmt)
-    is_sync = call is not None and call.op == "tvm_storage_sync"
-    return is_sync and call is not None and call.args in _FULL_BARRIERS
-
-
-_FULL_BARRIERS = ((Const("shared"),), (Const("shared.dyn"),))
 
 
 def _runs_once(stmt: Stmt) -> bool:

@@ -27,12 +27,10 @@ from smemreuse.ir.kernel import (
 from smemreuse.policies.attribution import inner
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import LiveRange, StmtEntry
-from smemreuse.semantics.intrinsics import WAIT_PARITY, WAITS, evaluated_call
+from smemreuse.semantics.table import is_block_barrier, waits
 
 Range = tuple[int, int]
 """Positions on the axis, half-open."""
-
-_BARRIER = "tvm_storage_sync"
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,9 @@ class Timeline:
 
     def _marks(self, block: Block) -> Iterator[Mark]:
         for stmt in walk_statements(block):
-            call = evaluated_call(stmt)
-            if call is not None and call.op == _BARRIER:
+            if is_block_barrier(stmt):
                 yield Mark("barrier", self._moments.begin[stmt], stmt)
-            elif call is not None and (call.op in WAITS or call.op == WAIT_PARITY):
+            elif waits(stmt):
                 yield Mark("wait", self._moments.begin[stmt], stmt)
 
 

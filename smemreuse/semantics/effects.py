@@ -126,6 +126,8 @@ class Signal(Enum):
     EXPECT = "announces bytes: operand `count`"
     ARRIVE_AND_EXPECT = "announces bytes, then arrives"
     ARRIVE_WITH_COPIES = "arrives when the thread's cp.async copies so far have landed"
+    HOLD_FOR_COPIES = "has one arrival more be due, and makes it when those copies have landed"
+    ARRIVE_WITH_MATRICES = "arrives when the thread's tcgen05 operations so far are complete"
     COMPLETE_WITH_BYTES = "takes the bytes written off what is announced, when they have landed"
     WAIT = "waits until the phase of parity `count` is complete"
 
@@ -154,18 +156,18 @@ class Group(Enum):
 class Meeting:
     """A barrier of threads.
 
-    `waits` is False for one that is only arrived at, `arrives` for one only waited at. `by_scope`
-    names an operand that holds a storage scope, by which `Group` is then chosen: a `warp` scope is
-    emitted as nothing, `shared` and `shared.dyn` are what `group` says.
+    `waits` is False for one that is only arrived at, `arrives` for one only waited at; where both
+    are, it takes part and orders nothing. `threads` is how many meet at a named barrier where no
+    operand says it. What the operation itself accesses comes before the barrier.
     """
 
     group: Group
     count: int | None = None
     mask: int | None = None
     identity: int | None = None
-    by_scope: int | None = None
     arrives: bool = True
     waits: bool = True
+    threads: int | None = None
 
 
 class Leaving(Enum):
@@ -201,7 +203,10 @@ class Effect:
     - `operands`: what memory it accesses. `arity`: the numbers of operands with which it is
       understood so, None for any; with others it counts as one without a row, but for its engine.
     - `handed_on`: an address among its other operands may be accessed through, as one that is not
-      understood. Otherwise these are evaluated, and an address among them is not followed.
+      understood; so it is in every row that says of memory or order anything at all. In rows that
+      do not, which only compute, operands are evaluated, and an address among them is not followed.
+    - `by_reference`: an element among its operands may be taken by reference, as C++ passes it; all
+      of its buffer is in reach from there. `swizzles`: whatever is handed on may be swizzled.
     - `follows`: it may access what memory holds the address of.
     - `engine`, `proxy`: who carries the accesses out, and how.
     - `commits`: it closes a group of this engine's accesses. `waits`: for such groups.
@@ -212,12 +217,15 @@ class Effect:
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on behind it.
     - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
-    - `words`: for a row that says that there is no effect, why.
+    - `words`: for a row that says that there is no effect, why. `unknown`: for an operation that is
+      not covered, why; whatever depends on it is unproved.
     """
 
     operands: tuple[Operand, ...] = ()
     arity: frozenset[int] | None = None
     handed_on: bool = False
+    by_reference: bool = False
+    swizzles: bool = False
     follows: bool = False
     engine: Engine = Engine.THREAD
     proxy: Proxy = Proxy.GENERIC
@@ -234,6 +242,58 @@ class Effect:
     leaves: Leaving | None = None
     remote: bool = False
     words: str = ""
+    unknown: str = ""
+
+    @property
+    def signals(self) -> Signal | None:
+        """What it does to an mbarrier."""
+        return None if self.mbarrier is None else self.mbarrier.signal
+
+    @property
+    def returns(self) -> bool:
+        """Whether a thread does nothing more behind it."""
+        return self.leaves is Leaving.RETURN
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether its accesses may outlast it (rule 5)."""
+        return self.engine is not Engine.THREAD
+
+    @property
+    def orders(self) -> bool:
+        """Whether it orders accesses, or what orders them depends on how often it is done."""
+        return (
+            self.meeting is not None
+            or self.mbarrier is not None
+            or self.commits is not None
+            or self.waits is not None
+            or self.describes is not None
+            or self.reads_described
+            or self.leaves is not None
+        )
+
+    @property
+    def synchronizes(self) -> bool:
+        """Whether whoever follows the order of accesses has to follow it."""
+        return self.orders or self.is_asynchronous
+
+    @property
+    def arrives(self) -> bool:
+        """Whether it counts towards the phase of an mbarrier."""
+        return self.mbarrier is not None and self.mbarrier.signal not in (
+            Signal.INITIALIZE,
+            Signal.WAIT,
+        )
+
+    @property
+    def may_swizzle(self) -> bool:
+        """Whether what reaches it by other operands than the listed ones may be swizzled."""
+        return self.swizzles or any(operand.swizzled for operand in self.operands)
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether an address among operands that the row does not list may be accessed through."""
+        return self.handed_on or bool(self.operands) or self.synchronizes
 
 
 Row: TypeAlias = Effect | Callable[[Call], Effect | None]

@@ -97,14 +97,6 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
 _LARGEST = 2**63 - 1
 
-SAME_FOR_SAME = frozenset(
-    {*_BINARY, *_PASS_THROUGH, "and", "or", "not", "select", "if_then_else", "cast", "let"}
-    | {"bitwise_not", "ramp", "broadcast", "shuffle", "tuple", "reinterpret"}
-    | {"block_rank_in_cluster", "cluster_block_rank"}
-)
-"""Operators whose result is the same for threads that give them the same operands. What any other
-call answers may depend on who asks."""
-
 Typed = tuple[Value, int]
 """A value, and the bits of its type where that is unsigned, else 0."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from smemreuse.ir.expr import Call, Const
+from smemreuse.semantics.effects import Answer, Effect, Engine
 
 INLINED = "cuda.func_call"
 """`func_call(name, arguments..., source text[, type that it returns])`"""
@@ -35,6 +36,19 @@ _VALUES = re.compile(r"__(?!atomic)|printf$|u?min$|u?max$")
 _LEFT_TO_WAIT_FOR = re.compile(r"-1\s*>$")
 # What these give back is what was in memory, never where.
 _GIVES_CONTENTS = re.compile(r"(tl::)?atomic|__ld", re.IGNORECASE)
+
+
+def foreign_effect(call: Call) -> Effect:
+    """What a function without a row may do, as far as its text or its name tells."""
+    return Effect(
+        handed_on=True,
+        by_reference=not takes_values(call),
+        swizzles=names_instructions(call),
+        follows=True,
+        engine=Engine.THREAD if is_over_at_return(call) else Engine.UNKNOWN_ASYNC,
+        answer=Answer.VARIES,
+        address=returns_address(call),
+    )
 
 
 def is_over_at_return(call: Call) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
@@ -20,15 +21,14 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.semantics.foreign import ADDRESS_TYPES, FOREIGN, returns_address, takes_values
+from smemreuse.semantics.foreign import ADDRESS_TYPES, FOREIGN, takes_values
+from smemreuse.semantics.table import effect_of
 
-# Pointers made of a pointer: no access by themselves.
-ADDRESS_OPS = frozenset({"tvm_access_ptr", "address_of", "handle_add_byte_offset", "reinterpret"})
+ADDRESS_OPS = {"tvm_access_ptr": 3, "address_of": 1, "handle_add_byte_offset": 2, "reinterpret": 1}
+"""Operations that make a pointer of a pointer, and the operands that they need for it."""
 
 # Types too narrow for an address, or that nobody computes one in.
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
-# Apache TVM's loads and atomics: they give back what was in memory, never where.
-_GIVES_CONTENTS = ("ptx.ld", "ptx.atom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,14 @@ class Pointers:
     exact: Mapping[Var, Address] = field(default_factory=dict)
     possible: Mapping[Var, tuple[Buffer, ...]] = field(default_factory=dict)
     kept: Collection[Buffer] = ()
+
+    def binding(self, var: Var, value: Expr) -> Pointers:
+        """These, where a variable has a value inside of an expression."""
+        address = address_of(value, self)
+        if address is not None:
+            return Pointers({**self.exact, var: address}, self.possible, self.kept)
+        mentioned = tuple(dict.fromkeys(_mentioned(value, self)))
+        return Pointers(self.exact, {**self.possible, var: mentioned}, self.kept)
 
     def of_variable(self, var: Var) -> tuple[Buffer, ...]:
         """The allocations that a variable may point into."""
@@ -119,7 +127,7 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
     elif isinstance(value, Load):
         if not _NO_ADDRESS.match(value.buffer.dtype):
             yield from pointers.kept
-    elif isinstance(value, Call) and _carries_address(value):
+    elif isinstance(value, Call) and effect_of(value).address:
         for operand in value.args:
             if value.op == "address_of" and isinstance(operand, Load):
                 yield from pointers.of_buffer(operand.buffer)
@@ -129,13 +137,23 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
             yield from pointers.kept
 
 
-def _carries_address(call: Call) -> bool:
-    """Whether the address in an operand may be in the result."""
-    if call.op in FOREIGN:
-        return returns_address(call)
-    if call.op == "cast" and isinstance(call.args[0], Const):
-        return not _NO_ADDRESS.match(str(call.args[0].value))
-    return not call.op.startswith(_GIVES_CONTENTS)
+def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
+    """What a statement takes the address of, or hands on by reference: it may change any time."""
+    for expr in expressions_of(stmt):
+        for node in walk(expr):
+            if isinstance(node, Pointer):
+                yield node.buffer.storage
+            elif isinstance(node, Call) and node.op == "address_of":
+                if isinstance(node.args[0], Load):
+                    yield node.args[0].buffer.storage
+            elif isinstance(node, Call):
+                effect = effect_of(node)
+                operands = node.args
+                written = {at % len(operands) for at in effect.writes_locals if operands}
+                for place, operand in enumerate(operands):
+                    anything = effect.by_reference or bool(effect.unknown)
+                    if isinstance(operand, Load) and (anything or place in written):
+                        yield operand.buffer.storage
 
 
 def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buffer]]:
@@ -158,7 +176,7 @@ def address_of(expr: Expr, addresses: Pointers) -> Address | None:
         return storage_address(expr.buffer, addresses)
     if isinstance(expr, Var):
         return addresses.exact.get(expr)
-    if not isinstance(expr, Call) or expr.op not in ADDRESS_OPS:
+    if not isinstance(expr, Call) or len(expr.args) < ADDRESS_OPS.get(expr.op, 1 << 30):
         return None
     if expr.op == "reinterpret":
         return address_of(expr.args[-1], addresses)
@@ -169,6 +187,58 @@ def address_of(expr: Expr, addresses: Pointers) -> Address | None:
         return element_address(load, addresses) if isinstance(load, Load) else None
     base = address_of(expr.args[1], addresses)
     return displaced(base, scaled(expr.args[2], pointee_bits(expr)))
+
+
+def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
+    """The variable, its value and the expression of `let(variable, value, expression)`."""
+    if call.op == "let" and len(call.args) == 3 and isinstance(call.args[0], Var):
+        return call.args[0], call.args[1], call.args[2]
+    return None
+
+
+def contents_computing(pointer: Expr) -> Iterator[Expr]:
+    """What is evaluated to compute an address, of an expression that names one or may."""
+    if not isinstance(pointer, Call) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 0):
+        return
+    if pointer.op == "tvm_access_ptr":
+        yield from contents_computing(pointer.args[1])
+        yield from pointer.args[2:]
+    elif pointer.op == "address_of" and isinstance(pointer.args[0], Load):
+        yield from pointer.args[0].indices
+    elif pointer.op == "handle_add_byte_offset":
+        yield from contents_computing(pointer.args[0])
+        yield pointer.args[1]
+    elif pointer.op == "reinterpret":
+        yield from contents_computing(pointer.args[-1])
+
+
+_RW_MASK = {1: Access.READ, 2: Access.WRITE, 3: Access.READ_WRITE}
+
+
+def mask_of(pointer: Expr) -> Access:
+    """What an access pointer says is done through it; a mask that is no constant may be any."""
+    if isinstance(pointer, Call):
+        if is_typed(pointer) and len(pointer.args) == 5:
+            mask = constant(pointer.args[4])
+            return Access.READ_WRITE if mask is None else _RW_MASK.get(mask, Access.READ_WRITE)
+        if pointer.op == "handle_add_byte_offset":
+            return mask_of(pointer.args[0])
+    return Access.READ_WRITE
+
+
+def is_typed(pointer: Expr) -> bool:
+    """Whether an access pointer says what elements it points to."""
+    return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
+
+
+def claimed_elements(pointer: Expr) -> tuple[int, int] | None:
+    """How many elements an access pointer claims, and the bits of one; None if not constant."""
+    if isinstance(pointer, Call) and is_typed(pointer) and len(pointer.args) > 3:
+        extent = constant(pointer.args[3])
+        return None if extent is None else (extent, pointee_bits(pointer))
+    if isinstance(pointer, Call) and pointer.op == "handle_add_byte_offset":
+        return claimed_elements(pointer.args[0])
+    return None
 
 
 def storage_address(buffer: Buffer, addresses: Pointers) -> Address | None:

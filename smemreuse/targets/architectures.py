@@ -9,13 +9,15 @@ section on shared memory of 8.x), and both round a block's demand up to 128 byte
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smemreuse.errors import PlanError
-from smemreuse.ir.expr import Const
-from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Kernel, walk_statements
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import Kernel
+from smemreuse.ir.launch import AXES, launches, tag_of
 
 _KB = 1024
 WARP = 32
@@ -109,15 +111,10 @@ def target_architecture(kernel: Kernel) -> Architecture | None:
 def threads_of(kernel: Kernel) -> int | None:
     """Threads of a block; None where its extents are not constant."""
     extents: dict[str, int] = {}
-    for stmt in walk_statements(kernel.body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
-            tag = str(stmt.node.value)
-            extent = stmt.value.value if isinstance(stmt.value, Const) else None
-            if tag.startswith("threadIdx."):
-                if not isinstance(extent, int):
-                    return None
-                extents[tag] = max(extent, extents.get(tag, 1))
-    count = 1
-    for extent in extents.values():
-        count *= extent
-    return count
+    for launch in launches(kernel.body):
+        tag, extent = tag_of(launch), constant(launch.value)
+        if tag in AXES:
+            if extent is None:
+                return None
+            extents[tag] = max(extent, extents.get(tag, 1))
+    return math.prod(extents.values())

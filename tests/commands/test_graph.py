@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,11 +15,10 @@ from smemreuse.report.graphs import KINDS, draw, interference_graph, render, sco
 from smemreuse.report.graphs.interference import CONFLICT, SHARED, UNPROVED
 from tests.commands.running import assert_one_line_error, run
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
-from tests.conftest import DUMPS
+from tests.conftest import DUMPS, needs_dot
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 TWO_KERNELS = DUMPS / "two_kernels.sm_80.tir"
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 
 
 def subject(path: Path) -> Subject:
@@ -28,8 +26,8 @@ def subject(path: Path) -> Subject:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_dump_has_every_graph(kind: str, dump_path: Path) -> None:
-    result = run("graph", dump_path, "--kind", kind, "--format", "dot")
+def test_every_kernel_has_every_graph(kind: str, sample_path: Path) -> None:
+    result = run("graph", sample_path, "--kind", kind, "--format", "dot")
     assert result.exit_code == 0
     assert result.stdout.startswith("digraph smemreuse {")
 

@@ -1,26 +1,22 @@
-"""The machine contract, on a kernel small enough to check by hand, and the golden listings."""
+"""The machine contract, on a kernel small enough to check by hand."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
-from smemreuse.planner import PACKERS
 from smemreuse.report.data import (
     Subject,
     analyze_entry,
     compare_entry,
     gap_text,
-    kept_apart,
     plan_entry,
     subjects,
 )
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
-from tests.conftest import Golden
 
 SOURCE = dump(
     LAUNCH
@@ -35,64 +31,10 @@ def subject() -> Subject:
     return Subject("k.tir", kernel_of(SOURCE), "shared.dyn")
 
 
-def test_a_dump_and_what_becomes_of_it(dump_path: Path, golden: Golden) -> None:
-    """Sequence, levels, events, ranges and plans of each dump under each policy and packer."""
-    kernels = []
-    for found in subjects(dump_path.name, read_dump(dump_path).kernels):
-        policies: dict[str, object] = {}
-        for policy in ("outer", "inner"):
-            sequence = sequence_of(found.kernel, found.scope, policy)
-            entry = analyze_entry(found, policy, *sequence)
-            plans = {
-                packer: plan_entry(
-                    found,
-                    plan_kernel(found.kernel, found.scope, policy=policy, packer=packer),
-                )
-                for packer in PACKERS
-            }
-            policies[policy] = {
-                "sequence": [row(position, item) for position, item in enumerate(entries(entry))],
-                **{key: line(entry[key]) for key in ("alloc_level", "gen", "kill", "live")},
-                "plans": {
-                    packer: {
-                        key: line(plan[key])
-                        for key in ("offsets", "arena_bytes", "lower_bound_bytes", "optimal")
-                    }
-                    for packer, plan in plans.items()
-                },
-            }
-        kernels.append(
-            {
-                "name": found.kernel.name,
-                "scope": found.scope,
-                "kept_apart": list(map(line, kept_apart(found.kernel))),
-                "buffers": list(map(line, entries(plans["best"], "buffers"))),
-                "policies": policies,
-            }
-        )
-    golden(dump_path.stem, {"kernels": kernels})
-
-
 def entries(data: dict[str, object], key: str = "sequence") -> list[dict[str, object]]:
     found = data[key]
     assert isinstance(found, list)
     return found
-
-
-def row(position: int, entry: dict[str, object]) -> str:
-    """` 38 -37 For: As Bs`, so that a golden file reads like the listing."""
-    touched = entry["touched"]
-    assert isinstance(touched, list)
-    offset = entry["scope_pair_offset"]
-    text = f"{position:>3} {offset:>+4} {entry['stmt']} (line {entry['line']}): {' '.join(touched)}"
-    return text.rstrip(": ")
-
-
-def line(data: object) -> object:
-    """A mapping on one line: `As 0, Bs 16384`."""
-    if isinstance(data, dict):
-        return ", ".join(f"{key} {value}" for key, value in data.items())
-    return data
 
 
 def test_analyze() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from smemreuse.report.page.figures import memory_map
 from smemreuse.report.view import judged_plans, kernel_view
 from tests.commands.running import run
 from tests.compilers.text.texts import dump, launched
-from tests.conftest import DUMPS
+from tests.conftest import DUMPS, needs_chromium
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 CARRIED = DUMPS / "scratch_before_carried.sm_80.tir"
-needs_chromium = pytest.mark.skipif(
-    not all(map(shutil.which, ("chromium", "chromedriver"))),
-    reason="Chromium or its driver is not installed",
-)
 
 
 def view_of(path: Path) -> dict[str, Any]:
@@ -37,8 +32,8 @@ def view_of(path: Path) -> dict[str, Any]:
     return kernel_view(subject, judged_plans(subject, "best", "bytes"))
 
 
-def test_every_dump_has_a_view_that_fits_together(dump_path: Path) -> None:
-    for subject in read_subjects([str(dump_path)]):
+def test_every_kernel_has_a_view_that_fits_together(sample_path: Path) -> None:
+    for subject in read_subjects([str(sample_path)]):
         view: dict[str, Any] = kernel_view(subject, judged_plans(subject, "best", "bytes"))
         assert json.loads(json.dumps(view)) == view
         names = {buffer["name"] for buffer in view["buffers"]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.analysis.touches import find_aliases, touches_of, touches_of_store
 from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -16,11 +15,11 @@ from smemreuse.ir.kernel import (
     Declare,
     Kernel,
     Stmt,
-    Store,
-    expressions_of,
     nested_blocks,
     walk_statements,
 )
+from smemreuse.semantics.accesses import accesses_of
+from smemreuse.semantics.pointers import find_pointers
 
 
 def split_kernels(
@@ -70,12 +69,9 @@ def _prologue(outside: list[Stmt], launch: Attr) -> Iterator[Stmt]:
 
 
 def _touched_buffers(body: Block, within: Stmt) -> set[Buffer]:
-    aliases = find_aliases(body)
-    touched: set[Buffer] = set()
-    for stmt in walk_statements((within,)):
-        if isinstance(stmt, Store):
-            touched.update(touch.buffer for touch in touches_of_store(stmt, aliases))
-        else:
-            for expr in expressions_of(stmt):
-                touched.update(touch.buffer for touch in touches_of(expr, aliases))
-    return touched
+    pointers = find_pointers(body)
+    return {
+        access.buffer
+        for stmt in walk_statements((within,))
+        for access in accesses_of(stmt, pointers)
+    }

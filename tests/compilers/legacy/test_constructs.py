@@ -23,7 +23,8 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
-from smemreuse.semantics.intrinsics import Engine, MemoryAccess, accesses_of
+from smemreuse.semantics.accesses import MemoryAccess, accesses_of
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
 from tests.compilers.text.test_round_trip import outer
 from tests.compilers.text.texts import LAUNCH, kernel_of, leaves
@@ -378,23 +379,23 @@ def test_what_an_address_is_computed_from_is_read() -> None:
         (
             'T.ptx_mma("float16", "m16n8k16", "row", "col", "fp16", "fp16", "fp16", As, 0, Bs, 0, '
             "Al, 0, T.bool(False))",
-            "As:read-write Bs:read-write",
+            "As:read Bs:read",
         ),
         ('T.call_extern("handle", "f", T.address_of(As_1[0]), 8)', "As:read-write"),
         ('T.call_extern("f", T.address_of(As_1[0]), dtype="handle")', "As:read-write"),
         ('T.evaluate(T.call_extern("f", As_1.data, dtype="int32"))', "As:read-write"),
         (
             "T.tvm_thread_allreduce(T.uint32(1), Bs_1[0], T.bool(True), As_1[0], bx)",
-            "Bs:read As:read-write",
+            "Bs:read As:write",
         ),
         ("T.tvm_thread_allreduce(n, Bs_1[0], T.bool(True), As_1[0], bx)", "Bs:read As:read"),
-        ('T.load("int8", As, 0)', "As:read-write"),
-        ("T.store(As, 0)", "As:read-write"),
-        ('T.ptx_cp_async_bulk("float16", As, 0, A, 0, 16, 0)', "As:read-write"),
+        ('T.load("int8", As, 0)', "As:read"),
+        ("T.store(As, 0)", "As:write"),
+        ('T.ptx_cp_async_bulk("float16", As, 0, A, 0, 16, 0)', "As:write"),
         ('T.ptx_cp_async("float16", As, 0)', "As:read-write"),
     ],
 )
-def test_other_intrinsics_may_access_all_they_are_given(call: str, touched: str) -> None:
+def test_other_operations_access_what_their_rows_say(call: str, touched: str) -> None:
     assert leaves(launched(call + "\n")) == [touched]
 
 

@@ -1,0 +1,77 @@
+"""The thread blocks of a grid by kind: in those of one kind every decision comes out the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from smemreuse.checker.values import Decision
+from smemreuse.ir.expr import Expr, Var, constant
+from smemreuse.ir.kernel import Block
+from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
+
+MAX_BLOCKS = 1 << 16
+MAX_DECISION = 1 << 22
+
+
+class ThreadBlocks:
+    """The thread blocks of a grid that no trace has covered yet."""
+
+    def __init__(self, variables: Sequence[Var], extents: Sequence[int]):
+        self._variables = variables
+        self._grid = np.unravel_index(np.arange(math.prod(extents)), extents) if extents else ()
+        self.open = np.ones(math.prod(extents), dtype=bool)
+
+    @property
+    def index(self) -> dict[Var, int]:
+        """The first block that is still open."""
+        first = int(np.argmax(self.open))
+        pairs = zip(self._variables, self._grid, strict=True)
+        return {var: int(values[first]) for var, values in pairs}
+
+    def settle(self, decisions: Sequence[Decision]) -> None:
+        """Closes all blocks in which every decision of a trace comes out the same."""
+        same = self.open.copy()
+        for expr, threads, outcome in decisions:
+            where = np.flatnonzero(same)
+            if threads.count * len(where) > MAX_DECISION:
+                where = where[:1]
+                same[:] = False
+                same[where] = True
+            same[where] = self._agrees(expr, threads, outcome, where)
+        first = int(np.argmax(self.open))
+        same[first] = True
+        self.open &= ~same
+
+    def _agrees(
+        self, expr: Expr, threads: Threads, outcome: Value, where: np.ndarray
+    ) -> np.ndarray:
+        each = threads.repeated(Var("block"), where)
+        for var, values in zip(self._variables, self._grid, strict=True):
+            each = each.bind(var, np.tile(values[where], threads.count))
+        value = evaluate(expr, each)
+        if value is None:
+            return np.zeros(len(where), dtype=bool)
+        table = np.broadcast_to(np.asarray(value), (threads.count * len(where),))
+        table = table.reshape(threads.count, len(where))
+        expected = np.broadcast_to(np.asarray(outcome), (threads.count,))
+        return np.asarray((table == expected[:, None]).all(axis=0))
+
+
+def kinds_of_blocks(body: Block) -> Iterator[ThreadBlocks]:
+    """Yields the open blocks until all are settled. A grid of unknown size is one unknown block."""
+    variables: list[Var] = []
+    extents: list[int] = []
+    for launch in launches(body):
+        extent = constant(launch.value)
+        if tag_of(launch) in AXES or launch.var is None or extent is None:
+            continue
+        if extent > 1 and math.prod(extents) * extent <= MAX_BLOCKS:
+            variables.append(launch.var)
+            extents.append(extent)
+    blocks = ThreadBlocks(variables, extents)
+    while blocks.open.any():
+        yield blocks

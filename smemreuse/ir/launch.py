@@ -1,0 +1,47 @@
+"""The threads and blocks that a kernel is launched with, from its `thread_extent` attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from smemreuse.ir.expr import Const, constant
+from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Block, walk_statements
+
+AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+"""The axes of a block's threads; x runs fastest."""
+
+MAX_THREADS = 1024
+
+
+class UnknownThreads(Exception):
+    """The threads of a block cannot be told; the message says why."""
+
+
+def tag_of(launch: Attr) -> str:
+    """Which axis a `thread_extent` is of; empty if it does not say."""
+    return str(launch.node.value) if isinstance(launch.node, Const) else ""
+
+
+def launches(body: Block) -> Iterator[Attr]:
+    """Every `thread_extent` of a kernel, in program order."""
+    for stmt in walk_statements(body):
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
+            yield stmt
+
+
+def thread_axes(body: Block) -> dict[str, int]:
+    """The extents of the axes of a block's threads, x of 1 if there is none.
+
+    Raises `UnknownThreads` where an axis has not one constant extent, or where there are more
+    threads than a block can have.
+    """
+    axes: dict[str, int] = {}
+    for launch in launches(body):
+        tag, extent = tag_of(launch), constant(launch.value)
+        if tag in AXES:
+            if extent is None or extent < 1 or axes.setdefault(tag, extent) != extent:
+                raise UnknownThreads(f"the extent of {tag} is not one constant")
+    if math.prod(axes.values()) > MAX_THREADS:
+        raise UnknownThreads(f"more than {MAX_THREADS:,} threads in a block")
+    return axes or {AXES[0]: 1}

@@ -1,0 +1,398 @@
+"""Which bytes a statement accesses, and how: derived from the table of effects (rule 1).
+
+What a statement is handed and does not understand it may read and write, all of it. Contents that
+are read to compute an address count where the address is computed; what is there counts where the
+address is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
+from smemreuse.ir.kernel import (
+    MAX_FOLLOWED,
+    SHARED_SCOPES,
+    Bind,
+    Block,
+    Buffer,
+    Stmt,
+    Store,
+    element_bits,
+    expressions_of,
+    walk_statements,
+)
+from smemreuse.semantics.effects import (
+    BytesIn,
+    Effect,
+    ElementsIn,
+    Engine,
+    Extent,
+    Fixed,
+    Operand,
+    Place,
+    Position,
+    Signal,
+)
+from smemreuse.semantics.pointers import (
+    ADDRESS_OPS,
+    Pointers,
+    address_of,
+    claimed_elements,
+    contents_computing,
+    displaced,
+    element_address,
+    find_pointers,
+    flat_index,
+    is_typed,
+    let_parts,
+    mask_of,
+    pointee_bits,
+    scaled,
+    storage_address,
+)
+from smemreuse.semantics.table import effect_of, is_mbarrier, mbarrier_operand
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The bytes that each thread accesses: `count` runs of `size` bytes, `stride` bytes apart.
+
+    `start` is the first byte, an expression; None means anywhere in the buffer.
+    """
+
+    start: Expr | None
+    size: int = 0
+    stride: int = 0
+    count: int = 1
+
+
+WHOLE = Footprint(None)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """One access of a statement to an allocation.
+
+    `node` is what names the bytes. `certain` is False where it may not happen at all, or not to all
+    of the footprint. `barrier` is the mbarrier that a TMA load reports to, `descriptor` the local
+    that stands for the bytes from now on. `claimed` is what an access pointer says of its bytes
+    where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
+    knows what becomes of the bytes; it is empty where that is known.
+    """
+
+    buffer: Buffer
+    access: Access
+    footprint: Footprint
+    node: Expr | Stmt
+    certain: bool = True
+    engine: Engine = Engine.THREAD
+    barrier: Load | None = None
+    descriptor: Buffer | Var | None = None
+    claimed: Footprint | None = None
+    swizzled: bool = False
+    uncovered: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAccesses:
+    """Every access of a kernel by its statement, and the pointers that they go through."""
+
+    pointers: Pointers
+    by_statement: Mapping[Stmt, tuple[MemoryAccess, ...]]
+
+    @staticmethod
+    def of(body: Block) -> KernelAccesses:
+        """Those of a kernel's body."""
+        pointers = find_pointers(body)
+        found = {stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)}
+        return KernelAccesses(pointers, found)
+
+
+def accesses_of(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """The accesses of a statement itself to allocations, in the order in which it makes them."""
+    for expr in expressions_of(stmt):
+        if isinstance(stmt, Bind):
+            yield from _bound(expr, pointers)
+        else:
+            yield from _used(expr, pointers)
+    if isinstance(stmt, Store):
+        yield from _element(stmt, stmt.buffer, stmt.indices, Access.WRITE, pointers, stmt.predicate)
+
+
+def _bound(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """A variable's value: an address in it is accessed by whoever uses the variable."""
+    if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
+        yield from _computing(expr, pointers)
+    elif isinstance(expr, Call):
+        yield from _call(expr, pointers)
+    elif isinstance(expr, Load):
+        yield from _used(expr, pointers)
+
+
+def _used(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """A value: the contents that it reads, and what an address in it may lead to."""
+    if isinstance(expr, Load):
+        for child in children(expr):
+            yield from _used(child, pointers)
+        yield from _element(expr, expr.buffer, expr.indices, Access.READ, pointers, expr.predicate)
+    elif isinstance(expr, Call) and expr.op not in ADDRESS_OPS:
+        yield from _call(expr, pointers)
+    else:
+        yield from _handed(expr, pointers)
+
+
+def _evaluated(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """As `_used`, where nobody goes where an address leads."""
+    if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
+        yield from _computing(expr, pointers)
+    elif isinstance(expr, (Load, Call)):
+        yield from _used(expr, pointers)
+
+
+def _computing(pointer: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """The contents that are read to compute an address: its indices and offsets."""
+    computed = children(pointer) if isinstance(pointer, Load) else contents_computing(pointer)
+    for operand in computed:
+        yield from _used(operand, pointers)
+
+
+def _element(
+    node: Expr | Stmt,
+    buffer: Buffer,
+    indices: tuple[Expr, ...],
+    access: Access,
+    pointers: Pointers,
+    predicate: Expr | None,
+) -> Iterator[MemoryAccess]:
+    """An element of a buffer, or a vector of them."""
+    base = storage_address(buffer, pointers)
+    if base is None:
+        for possible in pointers.of_buffer(buffer):
+            yield MemoryAccess(possible, access, WHOLE, node, certain=False)
+        return
+    bits = element_bits(buffer.dtype)
+    index = flat_index(buffer, indices)
+    stride, lanes = 0, 1
+    known = bits % 8 == 0
+    if isinstance(index, Call) and index.op == "ramp":
+        index, step, count = index.args
+        apart, number = constant(step), constant(count)
+        if apart is None or number is None or abs(apart * number) * bits > 8 * MAX_FOLLOWED:
+            known = False
+        else:
+            stride, lanes = apart * bits // 8, number
+    start = displaced(base, scaled(index, bits))
+    if not known or start is None:
+        yield MemoryAccess(base.buffer, access, WHOLE, node, certain=False)
+        return
+    footprint = Footprint(start.offset, bits // 8, stride, lanes)
+    yield MemoryAccess(base.buffer, access, footprint, node, predicate is None)
+
+
+# Operations -------------------------------------------------------------------------------------
+
+
+def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """What an operation accesses, by its row: first what its other operands read, then its own."""
+    bound = let_parts(call)
+    if bound is not None:
+        var, value, body = bound
+        yield from _bound(value, pointers)
+        yield from _used(body, pointers.binding(var, value))
+        return
+    effect, operands = effect_of(call), call.args
+    listed = {place: operand for operand, place in _places(effect, operands, pointers)}
+    own: list[MemoryAccess] = []
+    for place, argument in enumerate(operands):
+        operand = listed.get(place)
+        found = None if operand is None else _through(argument, operand, effect, call, pointers)
+        if found is not None:
+            yield from _computing(argument, pointers)
+            own += found
+        elif not effect.hands_on:
+            yield from _evaluated(argument, pointers)
+        else:
+            yield from _beside(argument, effect, pointers)
+    yield from own
+    if effect.follows:
+        # Whoever finds a pointer that was kept in memory may use it (rule 1).
+        for buffer in pointers.kept:
+            yield _as_done(MemoryAccess(buffer, Access.READ_WRITE, WHOLE, call), effect)
+
+
+def _places(
+    effect: Effect, operands: tuple[Expr, ...], pointers: Pointers
+) -> Iterator[tuple[Operand, int]]:
+    """The operands that a row lists, with where they stand in a call."""
+    for operand in effect.operands:
+        place = position(operand.at, operands, pointers)
+        if place is not None:
+            yield operand, place
+
+
+def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> int | None:
+    """Where an operand stands, counted from 0; None if a call has none such."""
+    if isinstance(at, int):
+        place = at if at >= 0 else len(operands) + at
+        return place if 0 <= place < len(operands) else None
+    for place, operand in enumerate(operands):
+        if at is Place.BARRIER:
+            if is_mbarrier(operand):
+                return place
+        else:
+            address = address_of(operand, pointers)
+            if address is not None and address.buffer.scope in SHARED_SCOPES:
+                return place
+    return None
+
+
+def _through(
+    argument: Expr, operand: Operand, effect: Effect, call: Call, pointers: Pointers
+) -> list[MemoryAccess] | None:
+    """The access through an operand that a row lists; None if nobody knows where it leads."""
+    # An element stands for itself: it is a reference to where the access begins.
+    if isinstance(argument, Load):
+        place = element_address(argument, pointers)
+    else:
+        place = address_of(argument, pointers)
+    if place is None:
+        return None
+    operands = call.args
+    size = _size(argument, operand, operands)
+    known = size is not None and 0 <= size <= MAX_FOLLOWED
+    footprint = Footprint(place.offset, size or 0) if known else WHOLE
+    certain = _is_certain(operand, operands) and (
+        operand.size is Extent.WHOLE or (known and _counts_elements(argument, operand))
+    )
+    # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
+    claimed = _claimed(argument) if effect.describes is not None else None
+    return [
+        MemoryAccess(
+            place.buffer,
+            operand.access or mask_of(argument),
+            footprint,
+            argument,
+            certain,
+            effect.engine,
+            _reported_to(effect, call),
+            _descriptor(effect, operands),
+            Footprint(place.offset, claimed)
+            if claimed is not None and 0 <= claimed <= MAX_FOLLOWED
+            else None,
+            operand.swizzled,
+            _why_uncovered(effect, call),
+        )
+    ]
+
+
+def _size(argument: Expr, operand: Operand, operands: tuple[Expr, ...]) -> int | None:
+    """Bytes behind a pointer; None where they are not constant, or anywhere in the buffer."""
+    size = operand.size
+    if isinstance(size, Fixed):
+        return size.bytes
+    if isinstance(size, (BytesIn, ElementsIn)):
+        number = constant(operands[size.at]) if size.at < len(operands) else None
+        if number is None or isinstance(size, BytesIn):
+            return number
+        return number * pointee_bits(argument) // 8
+    return _claimed(argument) if size is Extent.CLAIMED else None
+
+
+def _claimed(pointer: Expr) -> int | None:
+    """Bytes that an access pointer claims; None where it claims none that are constant."""
+    found = claimed_elements(pointer)
+    return None if found is None else found[0] * found[1] // 8
+
+
+def _is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:
+    if isinstance(operand.certain, bool):
+        return operand.certain
+    at = operand.certain.at
+    return at < len(operands) and constant(operands[at]) == operand.certain.value
+
+
+def _counts_elements(argument: Expr, operand: Operand) -> bool:
+    """Some versions of an operation count bytes where the pointer has no type, and others
+    elements."""
+    return not isinstance(operand.size, ElementsIn) or is_typed(argument)
+
+
+def _reported_to(effect: Effect, call: Call) -> Load | None:
+    if effect.signals is not Signal.COMPLETE_WITH_BYTES:
+        return None
+    barrier = mbarrier_operand(call, effect)
+    return barrier if isinstance(barrier, Load) else None
+
+
+def _descriptor(effect: Effect, operands: tuple[Expr, ...]) -> Buffer | Var | None:
+    if effect.describes is None or effect.describes.local >= len(operands):
+        return None
+    local = operands[effect.describes.local]
+    return local.buffer.storage if isinstance(local, Load) else None
+
+
+def _beside(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """An operand that a row does not list: its values are read, and its addresses gone to."""
+    if isinstance(argument, Load) and effect.by_reference:
+        for child in children(argument):
+            yield from _used(child, pointers)
+        for buffer in pointers.of_buffer(argument.buffer):
+            access = MemoryAccess(buffer, Access.READ_WRITE, WHOLE, argument, certain=False)
+            yield _as_done(access, effect)
+        return
+    for access in _handed(argument, pointers):
+        if access.footprint is WHOLE:
+            yield _as_done(access, effect)
+        else:
+            yield replace(access, swizzled=effect.may_swizzle)
+
+
+def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
+    """An access of what is not understood, by whoever carries the operation out."""
+    return replace(
+        access,
+        certain=False,
+        engine=effect.engine,
+        swizzled=effect.may_swizzle,
+        uncovered=effect.unknown or access.uncovered,
+    )
+
+
+def _why_uncovered(effect: Effect, call: Call) -> str:
+    if effect.unknown:
+        return effect.unknown
+    return f"`{call.op}` reaches another block of the cluster" if effect.remote else ""
+
+
+def _handed(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """An address handed to what is not understood: all of its buffer may be accessed."""
+    if isinstance(expr, Load):
+        yield from _used(expr, pointers)
+        return
+    place = address_of(expr, pointers)
+    if place is not None:
+        yield from _computing(expr, pointers)
+        yield MemoryAccess(place.buffer, mask_of(expr), WHOLE, expr, certain=False)
+    elif isinstance(expr, (Var, Pointer)):
+        found = (
+            pointers.of_variable(expr) if isinstance(expr, Var) else pointers.of_buffer(expr.buffer)
+        )
+        for buffer in found:
+            yield MemoryAccess(buffer, Access.READ_WRITE, WHOLE, expr, certain=False)
+    elif isinstance(expr, Call) and (expr.op in ADDRESS_OPS or effect_of(expr).address):
+        yield from _carried(expr, pointers)
+    elif isinstance(expr, Call):
+        yield from _call(expr, pointers)
+
+
+def _carried(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
+    """An operation whose result may be an address that one of its operands is."""
+    if call.op not in ADDRESS_OPS and effect_of(call).hands_on:
+        yield from _call(call, pointers)
+        return
+    for operand in call.args:
+        if not isinstance(operand, Const):
+            yield from _handed(operand, pointers)

@@ -1,0 +1,69 @@
+"""Operators and mathematical functions: values of their operands and of nothing else.
+
+Names are those of TIR's nodes as both readers give them (`add`, `floormod`, `ramp`), and those of
+the intrinsics that TileLang and Apache TVM lower to CUDA's mathematical functions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from smemreuse.ir.expr import Call
+from smemreuse.semantics.effects import Effect, Rows
+from smemreuse.semantics.rows.forms import A_VALUE, address_values, merged, text_at, values
+
+# Types too narrow for an address, or that nobody computes one in.
+_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
+
+
+def _cast(call: Call) -> Effect:
+    """`cast(type, value)`: an address lasts as a handle or in an integer of 32 or 64 bits."""
+    narrow = _NO_ADDRESS.match(text_at(call, 0) or "")
+    return Effect(address=narrow is None, words=A_VALUE)
+
+
+_OPERATORS: Rows = merged(
+    address_values("add sub mul div mod floordiv floormod ceildiv truncdiv truncmod min max"),
+    address_values("bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right"),
+    address_values("select if_then_else let tuple shuffle broadcast ramp likely assume_value"),
+    address_values("tvm_thread_invariant"),
+    values("eq ne lt le gt ge and or not"),
+    {"cast": _cast},
+    # `T.int64(x)`, where x is no literal.
+    values("bool int8 int16 uint8 uint16 float16 float32 float64 bfloat16"),
+    address_values("int32 int64 uint32 uint64"),
+)
+
+_FUNCTIONS = values(
+    """
+    abs fabs ceil floor round trunc nearbyint round_ties_away_from_zero
+    exp exp2 exp10 log log2 log10 log1p pow pow_of_int power sqrt rsqrt sigmoid
+    sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+    erf fma fmul fmod hypot ldexp copysign nextafter clamp
+    isnan isinf isfinite isnullptr clz ctpop popcount dp4a
+    q_multiply_shift q_multiply_shift_per_axis
+    infinity max_value min_value
+    """
+)
+
+_CUDA = values(
+    """
+    __exp __exp10 __log __log2 __log10 __sin __cos __tan __ffs __fns fast_rcp
+    ieee_add ieee_sub ieee_mul ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt ieee_fdiv
+    max_nan min_nan add2 sub2 mul2 fma2 max2 min2 max2_nan min2_nan abs2
+    pack_b16 pack_b8x4
+    """
+)
+
+_VECTORS = values("vectorhigh vectorlow vectorcombine vscale get_active_lane_mask")
+
+# What the readers make of Python literals, of the fields of buffers and of objects that are
+# only named: nothing is computed when the kernel runs.
+_NAMED = address_values(
+    """
+    dict lambda subscript shape strides axis_separators comm_reducer target type_annotation
+    unknown_size unknown_offset large_uint_imm undef
+    """
+)
+
+ROWS: Rows = merged(_OPERATORS, _FUNCTIONS, _CUDA, _VECTORS, _NAMED)

@@ -1,0 +1,110 @@
+"""Tensor cores: ldmatrix, stmatrix, mma, wmma fragments and wgmma."""
+
+from __future__ import annotations
+
+from smemreuse.ir.expr import Call
+from smemreuse.semantics.effects import (
+    Answer,
+    Descriptor,
+    Effect,
+    Engine,
+    Fixed,
+    OnlyIf,
+    Proxy,
+    Rows,
+    Wait,
+)
+from smemreuse.semantics.rows.forms import accessing, merged, nothing, reads, registers, writes
+
+# Each thread names a row of 16 bytes; with fewer than four matrices, only some threads' rows count.
+_FOUR = OnlyIf(1, 4)
+
+
+def _ldmatrix(call: Call) -> Effect | None:
+    """`ptx_ldmatrix(transposed, matrices, source, target)`. In TIR's own form with the result's
+    type first, offsets stand beside the pointers; int8 is transposed element by element there."""
+    if len(call.args) == 4:
+        return accessing(
+            reads(2, Fixed(16), certain=_FOUR),
+            *registers(written=(3,)),
+            writes_locals=(3,),
+        )
+    if len(call.args) == 8:
+        return accessing(reads(6, certain=False), *registers(written=(4,)), writes_locals=(4,))
+    return None
+
+
+def _mma(a: int, b: int, c: int, *more: int, arity: frozenset[int]) -> Effect:
+    """A multiplication in registers, `more` of which are read as well."""
+    return accessing(*registers(read=(a, b, *more), written=(c,)), writes_locals=(c,), arity=arity)
+
+
+def _wgmma(c: int, *read: int, arity: int) -> Effect:
+    """The accumulator is in registers at `c`; what its descriptors stand for is read later."""
+    return accessing(
+        *registers(read=read, written=(c,)),
+        arity=frozenset({arity, arity + 1}),
+        engine=Engine.WGMMA,
+        proxy=Proxy.ASYNC,
+        reads_described=True,
+        writes_locals=(c,),
+    )
+
+
+_MMA: Rows = {
+    "ptx_ldmatrix": _ldmatrix,
+    # `ptx_stmatrix(transposed, matrices, target, values...[, shape])`
+    "ptx_stmatrix": accessing(writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13))),
+    "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15})),
+    "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17})),
+    "ptx_mma_sm70": _mma(6, 8, 10, arity=frozenset({12, 13})),
+    "ptx_mma_block_scale": _mma(9, 11, 13, arity=frozenset({21})),
+}
+
+_WMMA: Rows = {
+    # `(fragment, m, n, k, index, pointer, stride, layout)`; which thread reads what is not said.
+    "tvm_load_matrix_sync": accessing(
+        reads(5, certain=False),
+        *registers(written=(0,)),
+        arity=frozenset({8}),
+        writes_locals=(0,),
+    ),
+    "tvm_store_matrix_sync": accessing(
+        writes(5, certain=False), *registers(read=(0,)), arity=frozenset({8})
+    ),
+    "tvm_fill_fragment": accessing(
+        *registers(written=(0,)), arity=frozenset({6}), writes_locals=(0,)
+    ),
+    "tvm_mma_sync": _mma(2, 4, 0, 6, arity=frozenset({8})),
+    "tvm_bmma_sync": _mma(2, 4, 0, 6, arity=frozenset({8})),
+    # `(type, m, n, target, source, offset, stride)`
+    "mma_store": accessing(writes(3, certain=False), *registers(read=(4,)), arity=frozenset({7})),
+    # `(type, elements, target, offset)`
+    "mma_fill": accessing(*registers(written=(2,)), arity=frozenset({4}), writes_locals=(2,)),
+}
+
+_WGMMA: Rows = merged(
+    {
+        # `(descriptor, buffer, layout, offsets...)`: the last mention of the buffer. The descriptor
+        # is moved on to a stage afterwards, so the wgmma may read any of it.
+        "initialize_wgmma_descriptor": accessing(
+            reads(1, swizzled=True),
+            engine=Engine.WGMMA,
+            proxy=Proxy.ASYNC,
+            describes=Descriptor(local=0, buffer=1),
+            writes_locals=(0,),
+        ),
+        "increase_descriptor_offset": Effect(writes_locals=(0,), answer=Answer.VARIES),
+        "ptx_wgmma_ss": _wgmma(10, arity=15),
+        "ptx_wgmma_rs": _wgmma(9, 5, arity=14),
+        "ptx_wgmma_sp_ss": _wgmma(13, 8, arity=18),
+        "ptx_wgmma_sp_rs": _wgmma(12, 5, 7, arity=17),
+        "warpgroup_commit_batch": Effect(commits=Engine.WGMMA),
+        "warpgroup_wait": Effect(waits=Wait(Engine.WGMMA, keep=0)),
+        "wait_wgmma": Effect(waits=Wait(Engine.WGMMA, keep=0)),
+    },
+    nothing("warpgroup_arrive", "`wgmma.fence` orders registers"),
+    nothing("warpgroup_fence_operand", "keeps the compiler from moving registers, and is no code"),
+)
+
+ROWS: Rows = merged(_MMA, _WMMA, _WGMMA)

@@ -1,0 +1,111 @@
+"""Tensor memory and tcgen05 as TileLang has them.
+
+A tensor memory buffer is a word of shared memory that holds its address: what is handed such a
+buffer reads that word, when it is issued; with one engine to a row, until its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from smemreuse.ir.expr import Call, constant
+from smemreuse.semantics.effects import (
+    Answer,
+    Descriptor,
+    Effect,
+    Engine,
+    Fixed,
+    Mbarrier,
+    Proxy,
+    Rows,
+    Signal,
+)
+from smemreuse.semantics.rows.forms import (
+    accessing,
+    is_annotated,
+    merged,
+    nothing,
+    reads,
+    registers,
+    updates,
+    writes,
+)
+
+_ADDRESS_BYTES = Fixed(4)
+
+
+def _mma(arity: int, *tensors: int) -> Callable[[Call], Effect | None]:
+    """A multiplication of what descriptors stand for; `tensors` are buffers in tensor memory.
+
+    The last operand says whether two blocks of a cluster work together.
+    """
+
+    def row(call: Call) -> Effect | None:
+        if len(call.args) != arity:
+            return None
+        return accessing(
+            *(reads(at, _ADDRESS_BYTES, certain=False) for at in tensors),
+            engine=Engine.TCGEN05,
+            proxy=Proxy.ASYNC,
+            reads_described=True,
+            remote=constant(call.args[-1]) != 0,
+        )
+
+    return row
+
+
+def _copy(call: Call) -> Effect | None:
+    """`ptx_tcgen05_cp_warpx4(source, tensor, column)`: scale factors, by one thread of a warp."""
+    if len(call.args) < 3:
+        return None
+    return accessing(
+        reads(0, certain=False, swizzled=True),
+        reads(1, _ADDRESS_BYTES, certain=False),
+        engine=Engine.TCGEN05,
+        proxy=Proxy.ASYNC,
+        remote=is_annotated(call) or len(call.args) > 3,
+    )
+
+
+def _arrive(call: Call) -> Effect:
+    """`tcgen05_mma_arrive(mbarrier)`, of two blocks where it is annotated."""
+    return Effect(
+        mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES),
+        remote=is_annotated(call) or len(call.args) > 1,
+    )
+
+
+ROWS: Rows = merged(
+    {
+        # `(descriptor, buffer, offsets..., swizzle)`, moved on to a stage afterwards, as for wgmma.
+        "initialize_tcgen05_descriptor": accessing(
+            reads(1, swizzled=True),
+            engine=Engine.TCGEN05,
+            proxy=Proxy.ASYNC,
+            describes=Descriptor(local=0, buffer=1),
+            writes_locals=(0,),
+        ),
+        "ptx_tcgen05_mma_ss": _mma(15, 5),
+        "ptx_tcgen05_mma_ts": _mma(14, 1, 5),
+        "ptx_tcgen05_mma_blockscaled_ss": _mma(16, 5, 9, 11),
+        "ptx_tcgen05_cp_warpx4": _copy,
+        # 128 words are transposed in place by a warp, with a `__syncwarp` in between.
+        "ptx_tcgen05_sf_warp_transpose": accessing(updates(0, certain=False)),
+        # The warp that allocates gets the address written to a word of shared memory.
+        "ptx_init_tensor_memory": accessing(writes(0, _ADDRESS_BYTES, certain=False)),
+        "ptx_deallocate_tensor_memory": accessing(reads(0, _ADDRESS_BYTES, certain=False)),
+        # `(bits, chunks, packed, address, column[, lanes], registers)`
+        "tcgen05_ld": accessing(
+            *registers(written=(-1,)),
+            arity=frozenset({6, 7}),
+            writes_locals=(-1,),
+            answer=Answer.VARIES,
+        ),
+        "tcgen05_st": accessing(*registers(read=(-1,)), arity=frozenset({6, 7})),
+        "tcgen05_mma_arrive": _arrive,
+    },
+    nothing(
+        "tcgen05_before_thread_sync tcgen05_after_thread_sync",
+        "orders tensor memory across a barrier that stands beside it",
+    ),
+)

@@ -1,0 +1,163 @@
+"""Looking operations up in the table of effects, which is closed: what has no row is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from smemreuse.ir.expr import Call, Const, Expr, Load, walk
+from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
+from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Meeting, Signal
+from smemreuse.semantics.foreign import FOREIGN, foreign_effect
+from smemreuse.semantics.rows import lookup
+
+BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
+"""The barrier that all threads of a block meet at, as TIR writes it."""
+
+
+def effect_of(call: Call) -> Effect:
+    """What an operation does. One without a row, or in a form that its row does not know, may do
+    anything to what it is handed, at any time later, and says so in `unknown`."""
+    row = lookup(call.op)
+    effect = row(call) if callable(row) else row
+    if effect is not None:
+        return _in_this_form(call, effect)
+    if call.op in FOREIGN:
+        return foreign_effect(call)
+    if row is None:
+        return _unknown(f"`{call.op}` has no row in the table of effects")
+    return _unknown(f"`{call.op}` is not known in this form")
+
+
+def _unknown(reason: str) -> Effect:
+    return Effect(
+        handed_on=True,
+        follows=True,
+        engine=Engine.UNKNOWN_ASYNC,
+        answer=Answer.VARIES,
+        address=True,
+        swizzles=True,
+        unknown=reason,
+    )
+
+
+def _in_this_form(call: Call, effect: Effect) -> Effect:
+    if effect.arity is None or len(call.args) in effect.arity:
+        return effect
+    reason = f"`{call.op}` is not known with {len(call.args)} operands"
+    swizzles = effect.may_swizzle
+    return replace(effect, operands=(), handed_on=True, swizzles=swizzles, unknown=reason)
+
+
+def varies_by_thread(call: Call) -> bool:
+    """Whether threads that hand in the same operands may get different results."""
+    return effect_of(call).answer is Answer.VARIES
+
+
+# What statements and blocks do ------------------------------------------------------------------
+
+
+def evaluated_call(stmt: Stmt) -> Call | None:
+    """The operation that an `Evaluate` statement consists of."""
+    if isinstance(stmt, Evaluate) and isinstance(stmt.value, Call):
+        return stmt.value
+    return None
+
+
+def evaluated_effect(stmt: Stmt) -> Effect | None:
+    """The effect of the operation that an `Evaluate` statement consists of."""
+    call = evaluated_call(stmt)
+    return None if call is None else effect_of(call)
+
+
+def calls_of(stmt: Stmt) -> Iterator[Call]:
+    """Every operation that a statement itself carries out, those inside others too."""
+    for expr in expressions_of(stmt):
+        for node in walk(expr):
+            if isinstance(node, Call):
+                yield node
+
+
+def any_effect(block: Block, holds: Callable[[Effect], bool]) -> bool:
+    """Whether a statement of a block, or one inside it, evaluates an operation of that kind."""
+    effects = map(evaluated_effect, walk_statements(block))
+    return any(effect is not None and holds(effect) for effect in effects)
+
+
+def leaves(stmt: Stmt) -> bool:
+    """Whether a statement, or one inside it, may cut a loop or the kernel short."""
+    return any_effect((stmt,), lambda effect: effect.leaves is not None)
+
+
+def returns(block: Block) -> bool:
+    """Whether threads may return early in a block."""
+    return any_effect(block, lambda effect: effect.returns)
+
+
+def waits_for_phase(block: Block) -> bool:
+    """Whether a phase of an mbarrier is waited for in a block."""
+    return any_effect(block, lambda effect: effect.signals is Signal.WAIT)
+
+
+def waits(stmt: Stmt) -> bool:
+    """Whether a statement waits for something asynchronous."""
+    effect = evaluated_effect(stmt)
+    return effect is not None and (effect.waits is not None or effect.signals is Signal.WAIT)
+
+
+# Barriers of threads ----------------------------------------------------------------------------
+
+
+def counted(call: Call, meeting: Meeting) -> Expr | None:
+    """The number of threads that meet, where a call says one; Apache TVM writes -1 for all."""
+    if meeting.threads is not None:
+        return Const(meeting.threads)
+    if meeting.count is None or meeting.count >= len(call.args):
+        return None
+    count = call.args[meeting.count]
+    return None if count == Const(-1) else count
+
+
+def is_block_barrier(stmt: Stmt) -> bool:
+    """Whether all threads of the block meet at a statement."""
+    call = evaluated_call(stmt)
+    meeting = effect_of(call).meeting if call is not None else None
+    if call is None or meeting is None or not (meeting.arrives and meeting.waits):
+        return False
+    if meeting.group is Group.NAMED:
+        return counted(call, meeting) is None
+    return meeting.group in (Group.BLOCK, Group.CLUSTER, Group.GRID)
+
+
+def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
+    """The expressions that say for what, and for whom, an operation orders accesses."""
+    operands = call.args
+    places: list[int | None] = []
+    if effect.waits is not None:
+        places.append(effect.waits.keep)
+    if effect.meeting is not None:
+        places += [effect.meeting.count, effect.meeting.mask, effect.meeting.identity]
+    if effect.mbarrier is not None:
+        places.append(effect.mbarrier.count)
+        barrier = mbarrier_operand(call, effect)
+        if isinstance(barrier, Load):
+            yield from barrier.indices
+    for place in places:
+        if place is not None and place < len(operands):
+            yield operands[place]
+
+
+def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
+    """The mbarrier that an operation is handed; None if there is none to be seen."""
+    operands = call.args
+    if effect.mbarrier is None:
+        return None
+    at = effect.mbarrier.at
+    if isinstance(at, int):
+        return operands[at] if -len(operands) <= at < len(operands) else None
+    return next(filter(is_mbarrier, operands), None)
+
+
+def is_mbarrier(expr: Expr) -> bool:
+    """Whether an operand is an element of a buffer of mbarriers."""
+    return isinstance(expr, Load) and "barrier" in expr.buffer.scope
