@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from smemreuse.api import check, explain, plan, read
     from smemreuse.ir.kernel import Kernel
     from smemreuse.results.explanation import Explanation
+    from smemreuse.results.plan import Plan
     from smemreuse.results.rules import Rule
-    from smemreuse.results.sequence import Plan
     from smemreuse.results.verdict import Verdict
 
 __version__ = "0.1.0"

@@ -11,7 +11,7 @@ from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, unique_names
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.explanation import Explanation
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import architecture
 

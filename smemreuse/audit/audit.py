@@ -7,7 +7,6 @@ from dataclasses import replace
 from enum import Enum
 
 from smemreuse.analysis.alignment import alignments
-from smemreuse.analysis.barriers import SYNCHRONIZES_LATER
 from smemreuse.audit.layout import AppliedLayout
 from smemreuse.audit.pointers import pointer_layout, unplaced_arena
 from smemreuse.audit.views import arena_of_views, view_layout
@@ -111,7 +110,7 @@ def _comes_later(kernel: Kernel, scope: str, barriers: Barriers, *, merged: bool
     """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
     if barriers is not Barriers.AUTO:
         return barriers is Barriers.LATER
-    if merged and kernel.dialect not in SYNCHRONIZES_LATER:
+    if merged and not kernel.dialect.synchronizes_later:
         return False
     return not _has_barriers(kernel, scope)
 

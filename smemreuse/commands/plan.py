@@ -15,8 +15,9 @@ from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.pipeline.planning import checked_options, plan_kernel
+from smemreuse.pipeline.planning import checked_options, plan_with
 from smemreuse.report.data import plan_entry
+from smemreuse.report.provenance import notes
 from smemreuse.report.tables import console, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
 from smemreuse.targets.architectures import Architecture
@@ -43,8 +44,7 @@ def plan(
     note_unused(found)
     options = checked_options(policy, packer, objective)
     plans = [
-        (subject, plan_kernel(subject.kernel, subject.scope, **options, arch=arch))
-        for subject in found
+        (subject, plan_with(subject.kernel, subject.scope, options, arch)) for subject in found
     ]
     if output_format == "json":
         emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
@@ -56,4 +56,6 @@ def plan(
                 continue
             timeline = timeline_of(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
-            emit_tables([plan_table(out, subject, made), *drawn, *map(Text, made.notes)])
+            emit_tables(
+                [plan_table(out, subject, made), *drawn, *map(Text, notes(made.provenance))]
+            )

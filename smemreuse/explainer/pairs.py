@@ -17,8 +17,9 @@ from smemreuse.planner.problem import align_up
 from smemreuse.policies.attribution import outer
 from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
 from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
+from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
-from smemreuse.results.sequence import LiveRange, Plan, StmtEntry
+from smemreuse.results.sequence import LiveRange, StmtEntry
 from smemreuse.results.verdict import Verdict
 from smemreuse.semantics.table import waits_for_phase
 

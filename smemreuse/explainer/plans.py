@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.choice import compare_policies
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
@@ -28,10 +29,8 @@ def judged_plans(
     kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None = None
 ) -> dict[str, Judged]:
     """The plan of each policy, by its name, and the verdict on it."""
-    return {
-        policy: judged_plan(kernel, scope, policy, packer=packer, objective=objective, arch=arch)
-        for policy in POLICY_NAMES
-    }
+    found = compare_policies(kernel, scope, packer, objective, arch)
+    return {policy: (each.plan, each.verdict) for policy, each in found.items()}
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

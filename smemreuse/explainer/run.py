@@ -6,8 +6,8 @@ from itertools import combinations
 
 from smemreuse.explainer.pairs import BufferPair, Explainer
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import TRACED
 from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
+from smemreuse.results.provenance import Origin
 from smemreuse.results.run import RunKernel, RunPlan
 
 
@@ -64,7 +64,8 @@ def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
         return f"policy {plan.policy} found no place{adds}"
     if plan.packer != "best":
         return f"packer {plan.packer} found no place{adds}"
-    if plan.objective == "occupancy" and found.settled and TRACED not in plan.notes:
+    is_traced = plan.provenance.origin is Origin.TRACED
+    if plan.objective == "occupancy" and found.settled and not is_traced:
         return (
             "the kernel's concurrent arms would have to wait for each other, which objective "
             "`bytes` accepts, and `occupancy` only where the kernel does not fit otherwise"

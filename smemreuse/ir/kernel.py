@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from smemreuse.errors import InputError
+from smemreuse.ir.dialect import UNSTATED, Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Var
 
 SHARED_SCOPES = ("shared", "shared.dyn")
@@ -295,7 +296,7 @@ class Kernel:
     name: str
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
-    dialect: str = "tilelang"
+    dialect: Dialect = UNSTATED
     derived: dict[object, object] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:

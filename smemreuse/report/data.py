@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
-from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.report.provenance import notes
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
 
 Data = dict[str, object]
@@ -121,7 +123,7 @@ def _policy_data(plan: Plan, verdict: Verdict) -> Data:
     names = unique_names(tuple(plan.buffers))
     live = {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()}
     placed = {**placement_data(plan), "live": live}
-    return {**placed, **verdict_data(verdict), "notes": list(plan.notes)}
+    return {**placed, **verdict_data(verdict), "notes": list(notes(plan.provenance))}
 
 
 def plan_entry(subject: Subject, plan: Plan) -> Data:
@@ -133,7 +135,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "objective": plan.objective,
         "buffers": buffers_data(plan),
         **placement_data(plan),
-        "notes": list(plan.notes),
+        "notes": list(notes(plan.provenance)),
     }
 
 
@@ -167,5 +169,5 @@ def heading(subject: Subject) -> Data:
         "file": subject.file,
         "name": subject.kernel.name,
         "scope": subject.scope,
-        "dialect": subject.kernel.dialect,
+        "dialect": subject.kernel.dialect.name,
     }

@@ -14,7 +14,7 @@ from smemreuse.report.data import Data, Subject, verdict_data
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings
 from smemreuse.results.explanation import Explanation, Sharing
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 
 

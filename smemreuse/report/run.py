@@ -15,8 +15,8 @@ from smemreuse.report.verdicts import verdict_text
 from smemreuse.report.view import kernel_view
 from smemreuse.results.explanation import Explanation, Unneeded
 from smemreuse.results.overview import Overview
+from smemreuse.results.plan import Plan
 from smemreuse.results.run import RunKernel, RunPlan
-from smemreuse.results.sequence import Plan
 from smemreuse.results.verdict import UNSOUND, Verdict
 
 MAX_REFUSED = 5

@@ -17,7 +17,8 @@ from smemreuse.ir.labels import entry_label
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.verdicts import verdict_text
-from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Verdict
 
 _PIPED_WIDTH = 160

@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
 from smemreuse.report.columns import packed
 from smemreuse.report.palette import ANSI, COLOURS, colour
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Span, Timeline
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase

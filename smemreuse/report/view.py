@@ -21,9 +21,10 @@ from smemreuse.report.data import (
     placement_data,
     verdict_data,
 )
+from smemreuse.report.provenance import notes
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import (
@@ -78,7 +79,10 @@ def kernel_view(subject: Subject, found: Overview, arch: Architecture | None = N
             **_residents(subject, apart, arch),
         },
         "policies": {
-            name: {**_plan(plan, verdict, timeline), **_residents(subject, plan, arch)}
+            name: {
+                **_plan(plan, verdict, timeline, found.remarks.get(name)),
+                **_residents(subject, plan, arch),
+            }
             for name, (plan, verdict) in found.plans.items()
         },
         "pairs": [_pair(pair) for pair in found.pairs],
@@ -117,7 +121,7 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
     spans = timeline.spans(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
@@ -125,7 +129,7 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
         **placement_data(plan),
         "gap": gap_text(plan),
         **verdict_data(verdict),
-        "notes": list(plan.notes),
+        "notes": [*([remark] if remark else []), *notes(plan.provenance)],
         "rectangles": [
             {
                 "name": names[buffer],

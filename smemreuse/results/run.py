@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.explanation import ArenaSharing
 from smemreuse.results.footprint import KernelFootprint
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer, Stmt
-from smemreuse.results.sequence import LiveRange, Plan, StmtEntry
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import LiveRange, StmtEntry
 
 Span = tuple[int, int]
 """Positions on the axis, half-open."""

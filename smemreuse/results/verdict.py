@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
-from smemreuse.results.sequence import Plan
 
 
 class VerdictKind(str, Enum):

@@ -131,7 +131,7 @@ def test_only_what_was_applied_is_for_the_objective(objective: str) -> None:
     )
     dataflow, _ = found.plans["dataflow"]
     assert (applied.arena_bytes > dataflow.arena_bytes) == (objective != "bytes")
-    assert f"for objective `{objective}`; the others are" in applied.notes[0]
+    assert f"for objective `{objective}`; the others are" in found.remarks["applied"]
 
 
 def test_a_scope_with_nothing_merged_shows_the_policies_alone() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import checked_options, plan_kernel
+from smemreuse.pipeline.planning import plan_kernel
 from tests.conftest import DUMPS
 
-STOCK = checked_options("outer", "tilelang", "bytes")
+STOCK = BASELINES["tilelang-0.1.15"]
 
 
 def lowered(kernel: Kernel, objective: str = "occupancy") -> LoweredKernel:

@@ -30,8 +30,10 @@ from smemreuse.report.data import Subject
 from smemreuse.report.view import kernel_view
 from smemreuse.results.explanation import Cause, Explanation
 from smemreuse.results.overview import Overview
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import PolicyName, Provenance
 from smemreuse.results.rules import Rule
-from smemreuse.results.sequence import Linearization, LiveRange, Plan, StmtEntry, Touch
+from smemreuse.results.sequence import Linearization, LiveRange, StmtEntry, Touch
 from smemreuse.results.timeline import Band, Mark, Step, Timeline
 from smemreuse.results.verdict import SOUND, UNSOUND, Judged, Verdict, Violation
 
@@ -125,7 +127,7 @@ TIMELINE = Timeline(
 
 
 def plan(
-    policy: str,
+    policy: PolicyName,
     offsets: Mapping[Buffer, int],
     live: Mapping[Buffer, tuple[int, int]],
     entries: Sequence[StmtEntry] = ENTRIES,
@@ -134,8 +136,7 @@ def plan(
     """A plan with these offsets; its arena and bound are as large as they make it."""
     arena = max((at + (one.size or 0) for one, at in offsets.items()), default=0)
     made: dict[str, Any] = {
-        "packer": "best",
-        "objective": "bytes",
+        "provenance": Provenance(policy, "best", "bytes"),
         "buffers": tuple(offsets),
         "alignments": dict.fromkeys(more.get("buffers", tuple(offsets)), 16),
         "symbolic_offsets": {},
@@ -145,7 +146,7 @@ def plan(
         **more,
     }
     ranges = {one: LiveRange(one, *span) for one, span in live.items()}
-    return Plan(scope=SCOPE, policy=policy, live=ranges, offsets=offsets, entries=entries, **made)
+    return Plan(scope=SCOPE, live=ranges, offsets=offsets, entries=entries, **made)
 
 
 APART = plan("outer", {A: 0, B: 16 * KB, C: 32 * KB}, OUTER_LIVE, OUTER_ENTRIES)

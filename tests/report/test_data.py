@@ -20,6 +20,7 @@ from smemreuse.report.data import (
     subjects,
     verdict_data,
 )
+from smemreuse.results.provenance import Origin
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange, StmtEntry
 from smemreuse.results.verdict import UNPROVED, Verdict, Violation
@@ -96,7 +97,8 @@ def test_a_gap_is_1_only_where_it_is_exactly_that(arena: int, bound: int, text: 
 
 
 def test_plan() -> None:
-    assert plan_entry(SUBJECT, replace(SHARED, notes=("a note",))) == {
+    proved = SHARED.with_provenance(origin=Origin.OUTER_PROVED)
+    assert plan_entry(SUBJECT, proved) == {
         **HEADING,
         "policy": "dataflow",
         "packer": "best",
@@ -106,7 +108,7 @@ def test_plan() -> None:
         "lower_bound_bytes": 32 * KB,
         "optimal": True,
         "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
-        "notes": ["a note"],
+        "notes": ["outer's sharing is proved"],
     }
 
 

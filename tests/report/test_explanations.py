@@ -13,8 +13,8 @@ from smemreuse.report.explanations import (
     pairs_overview,
 )
 from smemreuse.results.explanation import Cause
+from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
-from smemreuse.results.sequence import Plan
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from tests.report.made import (
     APART,

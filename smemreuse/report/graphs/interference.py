@@ -13,7 +13,7 @@ from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
 from smemreuse.results.explanation import Explanation, Sharing
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 CONFLICT, UNPROVED, SHARED, FREE = "conflict", "unproved", "shared", "free"
 """An edge's `kind`: the two must not share; it is not proved that they may; they do in the plan;

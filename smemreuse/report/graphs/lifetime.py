@@ -13,7 +13,7 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import entry_label, label
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Mark, Span, Step, Timeline
 
 _WIDTH = 70
