@@ -21,7 +21,6 @@ from smemreuse.semantics.table import (
     effect_of,
     is_mbarrier,
     mbarrier_operand,
-    operands_of,
 )
 
 _ALL_LANES = 2**32 - 1
@@ -91,7 +90,7 @@ class Synchronization:
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
         """Whether a barrier of a warp is for all of its lanes."""
-        operands = operands_of(call)
+        operands = call.args
         if meeting.mask is None or meeting.mask >= len(operands):
             return True
         mask = self._values(operands[meeting.mask], threads)
@@ -107,7 +106,7 @@ class Synchronization:
 
     def _wait_groups(self, call: Call, wait: Wait, agent: Agent) -> None:
         """The oldest groups are done, if it is known how many, and for whom."""
-        ids, operands = agent.threads.ids, operands_of(call)
+        ids, operands = agent.threads.ids, call.args
         keep: Value = 0
         if wait.keep is not None and wait.keep < len(operands):
             keep = self._values(operands[wait.keep], agent.threads)
@@ -159,7 +158,7 @@ class Synchronization:
 
     def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
         """The number that a signal to an mbarrier speaks of, if it is known."""
-        operands, at = operands_of(call), effect.mbarrier.count if effect.mbarrier else None
+        operands, at = call.args, effect.mbarrier.count if effect.mbarrier else None
         value = self._values(operands[at], threads) if at is not None else None
         return value if isinstance(value, int) else None
 

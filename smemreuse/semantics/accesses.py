@@ -47,12 +47,13 @@ from smemreuse.semantics.pointers import (
     find_pointers,
     flat_index,
     is_typed,
+    let_parts,
     mask_of,
     pointee_bits,
     scaled,
     storage_address,
 )
-from smemreuse.semantics.table import effect_of, is_mbarrier, mbarrier_operand, operands_of
+from smemreuse.semantics.table import effect_of, is_mbarrier, mbarrier_operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,13 @@ def _element(
 
 def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
     """What an operation accesses, by its row: first what its other operands read, then its own."""
-    effect, operands = effect_of(call), operands_of(call)
+    bound = let_parts(call)
+    if bound is not None:
+        var, value, body = bound
+        yield from _bound(value, pointers)
+        yield from _used(body, pointers.binding(var, value))
+        return
+    effect, operands = effect_of(call), call.args
     listed = {place: operand for operand, place in _places(effect, operands, pointers)}
     own: list[MemoryAccess] = []
     for place, argument in enumerate(operands):
@@ -253,14 +260,15 @@ def _through(
         place = address_of(argument, pointers)
     if place is None:
         return None
-    operands = operands_of(call)
+    operands = call.args
     size = _size(argument, operand, operands)
     known = size is not None and 0 <= size <= MAX_FOLLOWED
     footprint = Footprint(place.offset, size or 0) if known else WHOLE
     certain = _is_certain(operand, operands) and (
         operand.size is Extent.WHOLE or (known and _counts_elements(argument, operand))
     )
-    claimed = _claimed(argument)
+    # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
+    claimed = _claimed(argument) if effect.describes is not None else None
     return [
         MemoryAccess(
             place.buffer,

@@ -156,10 +156,9 @@ class Group(Enum):
 class Meeting:
     """A barrier of threads.
 
-    `waits` is False for one that is only arrived at, `arrives` for one only waited at. `by_scope`
-    names an operand that holds a storage scope, by which `Group` is then chosen: a `warp` scope is
-    emitted as nothing, `shared` and `shared.dyn` are what `group` says. `threads` is how many meet
-    at a named barrier where no operand says it.
+    `waits` is False for one that is only arrived at, `arrives` for one only waited at; where both
+    are, it takes part and orders nothing. `threads` is how many meet at a named barrier where no
+    operand says it. What the operation itself accesses comes before the barrier.
     """
 
     group: Group

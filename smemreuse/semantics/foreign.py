@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from smemreuse.ir.expr import Call, Const, Expr
+from smemreuse.ir.expr import Call, Const
 from smemreuse.semantics.effects import Answer, Effect, Engine
 
 INLINED = "cuda.func_call"
@@ -49,22 +49,6 @@ def foreign_effect(call: Call) -> Effect:
         answer=Answer.VARIES,
         address=returns_address(call),
     )
-
-
-def arguments_of(call: Call) -> tuple[Expr, ...]:
-    """What a function is handed, without its name, its text and the type that it returns."""
-    before = 2 if call.op in _TYPED else 1
-    first = 0
-    while first < min(before, len(call.args)) and _is_text(call.args[first]):
-        first += 1
-    last = len(call.args)
-    if call.op == INLINED:
-        last = next((n for n in range(first, last) if _is_text(call.args[n])), last)
-    return call.args[first:last]
-
-
-def _is_text(expr: Expr) -> bool:
-    return isinstance(expr, Const) and isinstance(expr.value, str)
 
 
 def is_over_at_return(call: Call) -> bool:

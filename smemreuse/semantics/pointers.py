@@ -22,7 +22,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.foreign import ADDRESS_TYPES, FOREIGN, takes_values
-from smemreuse.semantics.table import effect_of, operands_of
+from smemreuse.semantics.table import effect_of
 
 ADDRESS_OPS = {"tvm_access_ptr": 3, "address_of": 1, "handle_add_byte_offset": 2, "reinterpret": 1}
 """Operations that make a pointer of a pointer, and the operands that they need for it."""
@@ -51,6 +51,14 @@ class Pointers:
     exact: Mapping[Var, Address] = field(default_factory=dict)
     possible: Mapping[Var, tuple[Buffer, ...]] = field(default_factory=dict)
     kept: Collection[Buffer] = ()
+
+    def binding(self, var: Var, value: Expr) -> Pointers:
+        """These, where a variable has a value inside of an expression."""
+        address = address_of(value, self)
+        if address is not None:
+            return Pointers({**self.exact, var: address}, self.possible, self.kept)
+        mentioned = tuple(dict.fromkeys(_mentioned(value, self)))
+        return Pointers(self.exact, {**self.possible, var: mentioned}, self.kept)
 
     def of_variable(self, var: Var) -> tuple[Buffer, ...]:
         """The allocations that a variable may point into."""
@@ -94,6 +102,16 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
         for node in walk(expr):
             if isinstance(node, Call) and node.op in FOREIGN:
                 yield from _kept_by_function(node, pointers)
+            elif isinstance(node, Call) and node.args:
+                yield from _kept_in_locals(node, pointers)
+
+
+def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
+    """An instruction whose result goes into an operand, such as PTX's `mov`."""
+    effect = effect_of(call)
+    if effect.address and effect.writes_locals:
+        for arg in call.args:
+            yield from _mentioned(arg, pointers)
 
 
 def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
@@ -140,7 +158,7 @@ def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
                     yield node.args[0].buffer.storage
             elif isinstance(node, Call):
                 effect = effect_of(node)
-                operands = operands_of(node)
+                operands = node.args
                 written = {at % len(operands) for at in effect.writes_locals if operands}
                 for place, operand in enumerate(operands):
                     anything = effect.by_reference or bool(effect.unknown)
@@ -179,6 +197,13 @@ def address_of(expr: Expr, addresses: Pointers) -> Address | None:
         return element_address(load, addresses) if isinstance(load, Load) else None
     base = address_of(expr.args[1], addresses)
     return displaced(base, scaled(expr.args[2], pointee_bits(expr)))
+
+
+def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
+    """The variable, its value and the expression of `let(variable, value, expression)`."""
+    if call.op == "let" and len(call.args) == 3 and isinstance(call.args[0], Var):
+        return call.args[0], call.args[1], call.args[2]
+    return None
 
 
 def contents_computing(pointer: Expr) -> Iterator[Expr]:

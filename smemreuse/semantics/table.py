@@ -8,7 +8,7 @@ from dataclasses import replace
 from smemreuse.ir.expr import Call, Const, Expr, Load, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
 from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Meeting, Signal
-from smemreuse.semantics.foreign import FOREIGN, arguments_of, foreign_effect
+from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
 
 BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
@@ -18,15 +18,15 @@ BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 def effect_of(call: Call) -> Effect:
     """What an operation does. One without a row, or in a form that its row does not know, may do
     anything to what it is handed, at any time later, and says so in `unknown`."""
+    row = lookup(call.op)
+    effect = row(call) if callable(row) else row
+    if effect is not None:
+        return _in_this_form(call, effect)
     if call.op in FOREIGN:
         return foreign_effect(call)
-    row = lookup(call.op)
     if row is None:
         return _unknown(f"`{call.op}` has no row in the table of effects")
-    effect = row(call) if callable(row) else row
-    if effect is None:
-        return _unknown(f"`{call.op}` is not known in this form")
-    return _in_this_form(call, effect)
+    return _unknown(f"`{call.op}` is not known in this form")
 
 
 def _unknown(reason: str) -> Effect:
@@ -47,11 +47,6 @@ def _in_this_form(call: Call, effect: Effect) -> Effect:
     reason = f"`{call.op}` is not known with {len(call.args)} operands"
     swizzles = effect.may_swizzle
     return replace(effect, operands=(), handed_on=True, swizzles=swizzles, unknown=reason)
-
-
-def operands_of(call: Call) -> tuple[Expr, ...]:
-    """What an operation is handed: of a function, its own arguments."""
-    return arguments_of(call) if call.op in FOREIGN else call.args
 
 
 def varies_by_thread(call: Call) -> bool:
@@ -115,6 +110,8 @@ def waits(stmt: Stmt) -> bool:
 
 def counted(call: Call, meeting: Meeting) -> Expr | None:
     """The number of threads that meet, where a call says one; Apache TVM writes -1 for all."""
+    if meeting.threads is not None:
+        return Const(meeting.threads)
     if meeting.count is None or meeting.count >= len(call.args):
         return None
     count = call.args[meeting.count]
@@ -134,7 +131,7 @@ def is_block_barrier(stmt: Stmt) -> bool:
 
 def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
     """The expressions that say for what, and for whom, an operation orders accesses."""
-    operands = operands_of(call)
+    operands = call.args
     places: list[int | None] = []
     if effect.waits is not None:
         places.append(effect.waits.keep)
@@ -152,7 +149,7 @@ def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
 
 def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
     """The mbarrier that an operation is handed; None if there is none to be seen."""
-    operands = operands_of(call)
+    operands = call.args
     if effect.mbarrier is None:
         return None
     at = effect.mbarrier.at

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from click.testing import CliRunner, Result
@@ -60,6 +61,22 @@ def run_without_reader(*args: str | Path, **options: Any) -> subprocess.Complete
         )
     finally:
         os.close(writer)
+
+
+def calls_of(action: Callable[[], object]) -> int:
+    """How many functions `action` calls in this thread: its work, however fast the machine is."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def assert_one_line_error(code: int, stdout: str, stderr: str) -> None:

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import sys
-import tempfile
 from typing import Any
 
 import pytest
-
-from tests.conftest import ROOT
-
-if importlib.util.find_spec("tilelang") is None:
-    pytest.skip("TileLang is not installed", allow_module_level=True)
-
-os.environ.setdefault("TILELANG_CACHE_DIR", tempfile.mkdtemp(prefix="smemreuse-tests-"))
-sys.path.insert(0, str(ROOT))
-
 import tilelang
 import torch
 

@@ -94,7 +94,7 @@ def test_items_without_names_are_numbered() -> None:
 
 
 @given(problem=problems(most=6, largest=100), data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_validator_agrees_with_a_byte_by_byte_check(
     problem: Problem, data: st.DataObject
 ) -> None:

@@ -24,14 +24,14 @@ def packed(*spans: tuple[int, int, int], alignment: int = 1) -> tuple[int, ...]:
 
 
 @given(problem=problems())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 def test_side_by_side_it_keeps_to_the_problem(problem: Problem) -> None:
     apart = without_reuse(problem)
     validate(apart, TVM(apart))
 
 
 @given(problem=problems())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 def test_every_item_is_aligned_and_inside_the_arena(problem: Problem) -> None:
     placement = TVM(problem)
     alone = Problem.from_intervals(problem.sizes, problem.alignments, [(0, 0)] * len(problem.sizes))

@@ -111,10 +111,11 @@ T.call_extern("int32", "f", p)
 @pytest.mark.parametrize(
     ("call", "engine"),
     [
-        ('T.s_tir.cp_async_raw("int32", As.data, tx, X, tx, 4)', Engine.UNKNOWN_ASYNC),
+        ('T.s_tir.cp_async_raw("int32", As.data, tx, X, tx, 4)', Engine.CP_ASYNC),
         ("T.ptx.cp.async_.cg(T.address_of(As[tx * 4]), X, 16)", Engine.UNKNOWN_ASYNC),
         ("T.cuda.wgmma.encode_matrix_descriptor(d, As.data, 1, 2, 3)", Engine.UNKNOWN_ASYNC),
-        ("T.ptx.ldmatrix(As.data, r, 0)", Engine.THREAD),
+        ('T.ptx.ldmatrix(r, As.data, "sync", "m8n8", "x1", "shared", "b16", "")', Engine.THREAD),
+        ("T.ptx.ldmatrix(As.data, r, 0)", Engine.UNKNOWN_ASYNC),
         ('T.cuda.func_call("f", As.data, source_code="")', Engine.UNKNOWN_ASYNC),
         ('T.cuda.func_call("f", As.data, source_code="void f(int*) {}")', Engine.THREAD),
     ],

@@ -7,26 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.semantics.effects import Row
+from smemreuse.semantics.effects import Row, Rows
 from smemreuse.semantics.rows import (
     addresses,
+    apache,
     arithmetic,
     barriers,
     copies,
     matrices,
     mbarriers,
     memory,
+    ptx_barriers,
+    ptx_copies,
+    ptx_matrices,
+    ptx_memory,
+    ptx_values,
     tensor_memory,
     threads,
 )
+from smemreuse.semantics.rows.device_functions import function_row
+from smemreuse.semantics.rows.elsewhere import FAMILIES, elsewhere
 from smemreuse.semantics.rows.forms import merged
 
+__all__ = ["FAMILIES", "TABLE", "elsewhere", "function_row", "lookup"]
+
 _FILES = (
-    *(addresses, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(addresses, apache, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(ptx_barriers, ptx_copies, ptx_matrices, ptx_memory, ptx_values),
     *(tensor_memory, threads),
 )
 
-TABLE: Mapping[str, Row] = merged(*(file.ROWS for file in _FILES))
+_FOREIGN: Rows = dict.fromkeys(("call_extern", "call_pure_extern", "cuda.func_call"), function_row)
+
+TABLE: Mapping[str, Row] = merged(_FOREIGN, *(file.ROWS for file in _FILES))
 """Every operation that is understood. Two rows for one are a `ValueError`."""
 
 

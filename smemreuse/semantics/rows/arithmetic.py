@@ -16,13 +16,15 @@ from smemreuse.semantics.rows.forms import A_VALUE, address_values, merged, text
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 
+_NARROW, _WIDE = Effect(words=A_VALUE), Effect(address=True, words=A_VALUE)
+
+
 def _cast(call: Call) -> Effect:
     """`cast(type, value)`: an address lasts as a handle or in an integer of 32 or 64 bits."""
-    narrow = _NO_ADDRESS.match(text_at(call, 0) or "")
-    return Effect(address=narrow is None, words=A_VALUE)
+    return _NARROW if _NO_ADDRESS.match(text_at(call, 0) or "") else _WIDE
 
 
-_OPERATORS = merged(
+_OPERATORS: Rows = merged(
     address_values("add sub mul div mod floordiv floormod ceildiv truncdiv truncmod min max"),
     address_values("bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right"),
     address_values("select if_then_else let tuple shuffle broadcast ramp likely assume_value"),
@@ -59,7 +61,7 @@ _VECTORS = values("vectorhigh vectorlow vectorcombine vscale get_active_lane_mas
 
 # What the readers make of Python literals, of the fields of buffers and of objects that are
 # only named: nothing is computed when the kernel runs.
-_NAMED = values(
+_NAMED = address_values(
     """
     dict lambda subscript shape strides axis_separators comm_reducer target type_annotation
     unknown_size unknown_offset large_uint_imm undef

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const
@@ -15,50 +15,56 @@ from smemreuse.semantics.effects import (
     Operand,
     Place,
     Position,
-    Rows,
     Size,
 )
+
+AnyRow = TypeVar("AnyRow")
 
 A_VALUE = "computes a value"
 IN_REGISTERS = "registers of a warp are exchanged: no memory, and no order between accesses"
 
 
-def each(names: str | Iterable[str], row: Effect) -> Rows:
+def each(names: str | Iterable[str], row: Effect) -> dict[str, Effect]:
     """One row for many operations; names are given as a list or in one string."""
     listed = names.split() if isinstance(names, str) else list(names)
-    rows: Rows = dict.fromkeys(listed, row)
+    rows = dict.fromkeys(listed, row)
     if len(rows) != len(listed):
         raise ValueError(f"an operation is named twice in {listed}")
     return rows
 
 
-def merged(*parts: Rows) -> Rows:
+def prefixed(beginning: str, names: str) -> list[str]:
+    """Names with the same beginning, of which the rest is given in one string."""
+    return [beginning + name for name in names.split()]
+
+
+def merged(*parts: Mapping[str, AnyRow]) -> dict[str, AnyRow]:
     """Rows from several places; raises `ValueError` for an operation that has two."""
-    rows: Rows = {}
+    rows: dict[str, AnyRow] = {}
     for part in parts:
         twice = rows.keys() & part.keys()
         if twice:
             raise ValueError(f"more than one row for {', '.join(sorted(twice))}")
-        rows |= part
+        rows.update(part)
     return rows
 
 
-def values(names: str | Iterable[str]) -> Rows:
+def values(names: str | Iterable[str]) -> dict[str, Effect]:
     """Operations that compute the same result of the same operands."""
     return each(names, Effect(words=A_VALUE))
 
 
-def address_values(names: str | Iterable[str]) -> Rows:
+def address_values(names: str | Iterable[str]) -> dict[str, Effect]:
     """The same, where an address among the operands may be in the result."""
     return each(names, Effect(address=True, words=A_VALUE))
 
 
-def varying(names: str | Iterable[str], words: str = A_VALUE) -> Rows:
+def varying(names: str | Iterable[str], words: str = A_VALUE) -> dict[str, Effect]:
     """Operations whose result each thread may get differently."""
     return each(names, Effect(answer=Answer.VARIES, words=words))
 
 
-def nothing(names: str | Iterable[str], words: str) -> Rows:
+def nothing(names: str | Iterable[str], words: str) -> dict[str, Effect]:
     """Operations without an effect on shared memory, with the reason."""
     return each(names, Effect(words=words))
 
@@ -108,11 +114,6 @@ def text_at(call: Call, at: int) -> str | None:
     operand = call.args[at] if at < len(call.args) else None
     value = operand.value if isinstance(operand, Const) else None
     return value if isinstance(value, str) else None
-
-
-def is_annotated(call: Call) -> bool:
-    """Whether a call carries annotations, such as that two blocks of a cluster work together."""
-    return any(isinstance(operand, Call) and operand.op == "dict" for operand in call.args)
 
 
 SHARED, BARRIER = Place.SHARED, Place.BARRIER

@@ -54,7 +54,7 @@ def _wgmma(c: int, *read: int, arity: int) -> Effect:
 _MMA: Rows = {
     "ptx_ldmatrix": _ldmatrix,
     # `ptx_stmatrix(transposed, matrices, target, values...[, shape])`
-    "ptx_stmatrix": accessing(writes(2, Fixed(16), certain=_FOUR)),
+    "ptx_stmatrix": accessing(writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13))),
     "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15})),
     "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17})),
     "ptx_mma_sm70": _mma(6, 8, 10, arity=frozenset({12, 13})),

@@ -1,16 +1,26 @@
-"""Loads, stores and atomics that TileLang writes as calls."""
+"""Loads, stores and atomics that are written as calls."""
 
 from __future__ import annotations
 
-from smemreuse.semantics.effects import Answer, Extent, Rows
-from smemreuse.semantics.rows.forms import accessing, each, merged, reads, updates, writes
+from smemreuse.ir.expr import Call
+from smemreuse.semantics.effects import Answer, Effect, ElementsIn, Extent, Fixed, Row, Rows
+from smemreuse.semantics.rows.forms import (
+    accessing,
+    each,
+    merged,
+    nothing,
+    reads,
+    registers,
+    updates,
+    writes,
+)
 
-# `(target, value, memory order)`, one element. Those that give back what was there go by `_ret`.
+# `(target, value, memory order)`, one element.
 _ATOMIC = accessing(updates(0, Extent.CLAIMED), handed_on=True, answer=Answer.VARIES)
 # Two or four elements, of which the access pointer claims one.
 _VECTOR_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES)
 
-_ATOMICS = merged(
+_ATOMICS: Rows = merged(
     each(
         "atomic_add_elem_op atomic_add_ret_elem_op atomic_or_elem_op"
         " atomic_max_elem_op atomic_max_ret_elem_op atomic_min_elem_op atomic_min_ret_elem_op",
@@ -24,9 +34,60 @@ _ATOMICS = merged(
     {
         "atomic_load_elem_op": accessing(reads(0, Extent.CLAIMED), answer=Answer.VARIES),
         "atomic_store_elem_op": accessing(writes(0, Extent.CLAIMED), handed_on=True),
+        # TIR's own: `atomic_add(pointer, value)`.
+        "atomic_add": _VECTOR_ATOMIC,
     },
-    # TIR's own: `atomic_add(element or pointer, value)`.
-    each("atomic_add", _VECTOR_ATOMIC),
 )
 
-ROWS: Rows = _ATOMICS
+
+def _load(size: int) -> Row:
+    """`ldg32(pointer[, predicate])`"""
+
+    def row(call: Call) -> Effect | None:
+        if len(call.args) not in (1, 2):
+            return None
+        read = reads(0, Fixed(size), certain=len(call.args) == 1)
+        return accessing(read, answer=Answer.VARIES)
+
+    return row
+
+
+def _store(size: int) -> Row:
+    """`stg32(pointer, value[, predicate])`"""
+
+    def row(call: Call) -> Effect | None:
+        if len(call.args) not in (2, 3):
+            return None
+        return accessing(writes(0, Fixed(size), certain=len(call.args) == 2))
+
+    return row
+
+
+_WIDTHS = (32, 64, 128, 256)
+
+_VECTORS: Rows = merged(
+    {f"{name}{bits}": _load(bits // 8) for name in ("ldg", "lds") for bits in _WIDTHS},
+    {f"{name}{bits}": _store(bits // 8) for name in ("stg", "sts") for bits in _WIDTHS},
+)
+
+_OTHERS: Rows = merged(
+    {
+        # `__ldg(element)`, or with a pointer and an index.
+        "__ldg": Effect(handed_on=True, follows=True, answer=Answer.VARIES),
+        # `ptx_ldg32(registers, guard, element, index)`, in Apache TVM `s_tir.ldg32`.
+        "ptx_ldg32": accessing(*registers(written=(0,)), handed_on=True, writes_locals=(0,)),
+        "s_tir.ldg32": accessing(*registers(written=(0,)), handed_on=True, writes_locals=(0,)),
+        # `masked_load(type, buffer, indices..., mask)`, `masked_store(buffer, value, ...)`
+        "masked_load": accessing(reads(1, certain=False), answer=Answer.VARIES),
+        "masked_store": accessing(writes(0, certain=False)),
+        "print_buffer": accessing(reads(0, certain=False)),
+    },
+    # `any_of(pointer, elements)`, which may stop at the first.
+    each(
+        "any_of all_of",
+        accessing(reads(0, ElementsIn(1), certain=False), answer=Answer.VARIES),
+    ),
+    nothing("prefetch", "brings data nearer, and changes none"),
+)
+
+ROWS: Rows = merged(_ATOMICS, _VECTORS, _OTHERS)

@@ -9,6 +9,7 @@ from textwrap import indent
 
 import pytest
 
+from smemreuse.compilers.dialects import TILELANG
 from smemreuse.compilers.text.reader import parse_dump, read_dump, split_lines
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Const, format_expr
@@ -74,7 +75,7 @@ def test_a_module_gives_its_device_kernels_in_order() -> None:
     dumped = parse_dump(MODULE)
     assert [function.name for function in dumped.functions] == ["host", "one", "two"]
     assert [kernel.name for kernel in dumped.kernels] == ["one", "two"]
-    assert dumped.kernels[0].dialect == "tilelang"
+    assert dumped.kernels[0].dialect == TILELANG
 
 
 def test_two_modules_in_a_file_are_both_read() -> None:
@@ -522,7 +523,7 @@ def test_a_call_bound_to_a_number_accesses_its_buffers_where_it_stands() -> None
         ('p: T.handle = T.call_extern("handle", "f", As.data)', ["As", "Bs", "As"]),
         ("p = T.unknown(As.data)", ["As", "Bs", "As"]),
         ('p = T.call_extern("int32", "f", As.data)', ["As", "Bs"]),
-        ("p: T.uint32 = T.unknown(As.data)", ["As", "Bs"]),
+        ("p: T.uint32 = T.unknown(As.data)", ["As", "Bs", "As"]),
         ('p: T.uint32 = T.Cast("uint32", T.reinterpret("uint64", As.data)) + 4', ["Bs", "As"]),
         ("p = T.if_then_else(As[0] < 1, As.data, As.data)", ["As", "Bs", "As"]),
         ("q = T.handle()\np = T.Let(T.f(q), where={q: As.data})", ["As", "Bs", "As"]),
@@ -565,8 +566,8 @@ PTR = 'T.tvm_access_ptr(T.type_annotation("float16"), {}.data, {}, 16, {})'
             f"T.ptx_cp_async({PTR.format('As', 0, 2)}, {PTR.format('Bs', 0, 1)}, 8)",
             "As:write Bs:read",
         ),
-        (f"T.ptx_cp_async({PTR.format('As', 0, 3)}, A, 8)", "As:read-write"),
-        (f"T.ptx_cp_async({PTR.format('As', 0, 'n')}, A, 8)", "As:read-write"),
+        (f"T.ptx_cp_async({PTR.format('As', 0, 3)}, A, 8)", "As:write"),
+        (f"T.ptx_cp_async({PTR.format('As', 0, 'n')}, A, 8)", "As:write"),
         (f"T.ptx_ldmatrix(T.bool(False), 4, {PTR.format('As', 'n * 8', 1)}, A)", "As:read"),
         (f"T.ptx_stmatrix(T.int32(4), {PTR.format('As', 0, 2)}, Bs[0])", "As:write Bs:read"),
         (f"T.tma_load(A, Bs[0], {PTR.format('As', 0, 2)}, 0, 0)", "Bs:read As:write"),
@@ -576,19 +577,19 @@ PTR = 'T.tvm_access_ptr(T.type_annotation("float16"), {}.data, {}, 16, {})'
             "T.ptx_wgmma_ss(As.data, T.shift_right(32, 4), Bs.data, 0)",
             "As:read-write Bs:read-write",
         ),
-        ('T.call_extern("int32", "f", As.data, Bs[0])', "As:read-write Bs:read"),
+        ('T.call_extern("int32", "f", As.data, Bs[0])', TWO),
         ('T.call_extern("int32", "f", T.address_of(As[Bs[0]]))', "Bs:read As:read-write"),
         ("T.intrinsic.of_tomorrow(As.data)", "As:read-write"),
         ('T.unknown(T.reinterpret("handle", As.data), key=Bs.data)', TWO),
-        ("Module.other(As.data, Bs[0])", "As:read-write Bs:read"),
-        ("other(As, Bs[0])", "As:read-write Bs:read"),
+        ("Module.other(As.data, Bs[0])", TWO),
+        ("other(As, Bs[0])", TWO),
         ('T.call_packed("f", [As.data, Bs.data])', TWO),
         ('T.call_packed("f", {"a": As.data})', "As:read-write"),
         ("T.unknown(As)", "As:read-write"),
         ("other(x=As.data)", "As:read-write"),
         ('T.evaluate(As.access_ptr("w"))', "As:read-write"),
         ("T.evaluate(As[0].value)", "As:read"),
-        ("n.method(As[0])", "As:read"),
+        ("n.method(As[0])", "As:read-write"),
     ],
 )
 def test_every_mention_of_a_buffer_is_an_access(statement: str, touches: str) -> None:
@@ -772,8 +773,8 @@ def test_the_partial_tile_reuses_each_phase_for_the_next() -> None:
     assert plan.total_bytes == 8192 * 2 + 16384 * 2
 
 
-@pytest.mark.parametrize("name", ["batched_gemm.sm_80", "while_table.sm_80"])
-def test_a_dump_that_is_cut_off_is_refused_but_where_a_statement_ends(name: str) -> None:
+@pytest.mark.parametrize(("name", "step"), [("batched_gemm.sm_80", 13), ("while_table.sm_80", 3)])
+def test_a_dump_that_is_cut_off_is_refused_but_where_a_statement_ends(name: str, step: int) -> None:
     """Where the rest would have gone on behind a value that is one already, nobody can tell."""
     source = (DUMPS / f"{name}.tir").read_text()
     lines = split_lines(source)
@@ -781,7 +782,7 @@ def test_a_dump_that_is_cut_off_is_refused_but_where_a_statement_ends(name: str)
     statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
     ends = {starts[(one.end_lineno or 1) - 1] + (one.end_col_offset or 0) for one in statements}
     values = (" = value_1[i]", "k_1[0] = k_1[0]", "] = X", "] = C")  # of parameters or elements
-    for length in range(starts[7], len(source), 3):
+    for length in range(starts[7], len(source), step):
         text = source[:length].rstrip()
         if len(text) not in ends and not text.endswith(values):
             with pytest.raises(InputError):

@@ -1,25 +1,13 @@
-"""TileLang for the tests of this folder, with a kernel cache of its own."""
+"""The fixture kernels that TileLang lowers in this folder."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pytest
-
-from tests.conftest import ROOT
-
-if importlib.util.find_spec("tilelang") is None:
-    collect_ignore_glob = ["test_*.py"]
-else:
-    os.environ["TILELANG_CACHE_DIR"] = tempfile.mkdtemp(prefix="smemreuse-tests-")
-    sys.path.insert(0, str(ROOT))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,178 @@
+"""Why two buffers may share bytes, or what forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+
+from smemreuse.analysis.alignment import alignments
+from smemreuse.analysis.linearize import linearize
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
+from smemreuse.ir.labels import label
+from smemreuse.pipeline.judging import judge_offsets
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.planner.problem import align_up
+from smemreuse.policies.attribution import outer
+from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
+from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
+from smemreuse.results.plan import Plan
+from smemreuse.results.rules import Rule
+from smemreuse.results.sequence import LiveRange, StmtEntry
+from smemreuse.results.verdict import Verdict
+from smemreuse.semantics.table import waits_for_phase
+
+BufferPair = tuple[Buffer, Buffer]
+
+
+class Explainer:
+    """Explains pairs of buffers of one kernel and storage scope, analysed once for all of them."""
+
+    def __init__(self, kernel: Kernel, scope: str):
+        self._kernel = kernel
+        self._scope = scope
+        self._buffers = kernel.allocations(scope)
+        self.names = unique_names(self._buffers)
+        self._found = dataflow(kernel, scope)
+        self._touched = live_ranges(self._found.sequence.entries)
+
+    @cached_property
+    def _align(self) -> Mapping[Buffer, int]:
+        return alignments(self._kernel, self._scope)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return plan_kernel(self._kernel, self._scope)
+
+    @cached_property
+    def _traced(self) -> Dataflow:
+        return dataflow(self._kernel, self._scope, ordered_by_trace=True)
+
+    @cached_property
+    def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
+        """Live ranges under policy outer, and what each scope's entry touches."""
+        entries = linearize(self._kernel, self._scope, outer).entries
+        scopes = [({touch.buffer for touch in one.touched}, _where(one.stmt)) for one in entries]
+        return dict(live_ranges(entries)), scopes
+
+    def pairs(self, of: Buffer | None = None) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, or those of one buffer, in program order."""
+        used = (buffer for buffer in self._buffers if buffer in self._found.live)
+        for pair in combinations(used, 2):
+            if of is None or of in pair:
+                yield self.pair(pair)
+
+    def pair(self, pair: BufferPair) -> Explanation:
+        one, two = pair
+        live = self._plan.live
+        verdict = self._sharing_verdict(pair)
+        causes = tuple(self._causes(self._found, pair))
+        settled: tuple[str, ...] = ()
+        if verdict.sound and self._trace_decides(pair):
+            settled = tuple(cause.text for cause in causes)
+            causes = ()
+        return Explanation(
+            pair,
+            (self.names[one], self.names[two]),
+            (_positions(live.get(one)), _positions(live.get(two))),
+            causes,
+            settled,
+            verdict,
+            self._kept_apart_by_outer(pair),
+        )
+
+    def _trace_decides(self, pair: BufferPair) -> bool:
+        """Whether what speaks against sharing may be settled by mbarriers, as a plan may assume.
+
+        Plans are tried without rules 4 and 5, and in kernels with mbarriers on the bare ranges.
+        """
+        if not any(self._causes(self._traced, pair)):
+            return True
+        return waits_for_phase(self._kernel.body) and not self._touched_together(pair)
+
+    def _sharing_verdict(self, pair: BufferPair) -> Verdict:
+        """The checker on a layout in which only the two share: both at 0, the others behind."""
+        align = self._align
+        offsets = {pair[0]: 0, pair[1]: 0}
+        end = max(buffer.size or 0 for buffer in pair)
+        for buffer in self._buffers:
+            if buffer not in offsets and buffer.size is not None:
+                offsets[buffer] = align_up(end, align[buffer])
+                end = offsets[buffer] + buffer.size
+        return judge_offsets(self._kernel, self._scope, offsets, end, align)
+
+    def _causes(self, found: Dataflow, pair: BufferPair) -> Iterator[Cause]:
+        """What decides comes first: `forbidden_by` names that."""
+        one, two = pair
+        if self._touched_together(pair):
+            yield _live_together(self._plan.live, self._plan.entries, pair)
+        concurrent = found.concurrent.get(frozenset(pair))
+        if concurrent is not None:
+            yield _because(concurrent, f"{self.names[one]} and {self.names[two]} are ")
+        for buffer in pair:
+            if buffer.size is None:
+                yield _cause(Rule.SYMBOLIC_SIZE, f"the size of {self.names[buffer]} is not known")
+        if one in found.live and two in found.live and found.live[one].overlaps(found.live[two]):
+            for buffer in pair:
+                other = found.live[two if buffer is one else one]
+                for widening in found.widened[buffer]:
+                    if widening.meets(other):
+                        yield _because(widening.reason, f"{self.names[buffer]}: ")
+            if not self._touched_together(pair):
+                yield _live_together(found.live, found.sequence.entries, pair, "so widened, ")
+
+    def _touched_together(self, pair: BufferPair) -> bool:
+        """Whether their accesses alone make the two live together, before any rule does."""
+        touched = [self._touched[buffer] for buffer in pair if buffer in self._touched]
+        return len(touched) == 2 and touched[0].overlaps(touched[1])
+
+    def _kept_apart_by_outer(self, pair: BufferPair) -> str:
+        live, scopes = self._outer
+        if not all(buffer in live for buffer in pair) or not live[pair[0]].overlaps(live[pair[1]]):
+            return ""
+        both = next((where for touched, where in scopes if touched >= set(pair)), None)
+        if both is None:
+            return "their outermost scopes overlap"
+        return f"both are touched in {both}, and it takes them to be live in all of it"
+
+
+def explained_pairs(
+    kernel: Kernel, scope: str, wanted: Sequence[str] = ()
+) -> tuple[Explanation, ...] | None:
+    """The two buffers wanted by name, all pairs with the one, or all pairs of a kernel's buffers.
+
+    None if the kernel has none of such a name in `scope`.
+    """
+    by_name = {name: one for one, name in unique_names(kernel.allocations(scope)).items()}
+    if not all(name in by_name for name in wanted):
+        return None
+    explainer = Explainer(kernel, scope)
+    if len(wanted) == 2:
+        return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
+    return tuple(explainer.pairs(by_name[wanted[0]] if wanted else None))
+
+
+def _positions(live: LiveRange | None) -> tuple[int, int] | None:
+    return None if live is None else (live.begin, live.end)
+
+
+def _live_together(
+    live: Mapping[Buffer, LiveRange], entries: Sequence[StmtEntry], pair: BufferPair, why: str = ""
+) -> Cause:
+    both = max(live[buffer].begin for buffer in pair)
+    text = f"{why}{LIVE_TOGETHER} from position {both} on at {_where(entries[both].stmt)}"
+    return Cause(None, text)
+
+
+def _because(reason: Reason, subject: str) -> Cause:
+    where = f" in {_where(reason.stmt)}" if reason.stmt is not None else ""
+    return _cause(Rule(reason.rule), f"{subject}{reason.text}{where}")
+
+
+def _cause(rule: Rule, text: str) -> Cause:
+    return Cause(rule, f"rule {rule}: {text}")
+
+
+def _where(stmt: Stmt) -> str:
+    return f"`{label(stmt)}`" + (f" (line {stmt.line})" if stmt.line else "")

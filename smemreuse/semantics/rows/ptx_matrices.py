@@ -1,0 +1,108 @@
+"""PTX instructions of the tensor cores that reach shared memory: ldmatrix to tcgen05."""
+
+from __future__ import annotations
+
+import re
+
+from smemreuse.semantics.effects import (
+    Answer,
+    Effect,
+    Engine,
+    Fixed,
+    Mbarrier,
+    Proxy,
+    Rows,
+    Signal,
+    Wait,
+)
+from smemreuse.semantics.rows.forms import accessing, reads, updates, writes
+from smemreuse.semantics.rows.ptx_barriers import MBARRIER
+from smemreuse.semantics.rows.ptx_forms import Instruction, instruction
+
+_ROW = Fixed(16)
+_REGISTERS_ALONE = "orders registers, or accesses to tensor memory"
+
+
+def _all_rows(found: Instruction) -> bool:
+    """Whether each thread of the warp names a row that counts."""
+    return found.has("m8n8") and found.has("x4")
+
+
+def _ldmatrix(found: Instruction) -> Effect | None:
+    """`ldmatrix {r...}, [row]`"""
+    written = found.count - 1
+    if written < 1:
+        return None
+    return accessing(
+        reads(written, _ROW, certain=_all_rows(found)), writes_locals=tuple(range(written))
+    )
+
+
+def _stmatrix(found: Instruction) -> Effect | None:
+    """`stmatrix [row], {r...}`"""
+    return accessing(writes(0, _ROW, certain=_all_rows(found)))
+
+
+def _wgmma(found: Instruction) -> Effect | None:
+    if found.has("fence"):
+        return Effect(words=_REGISTERS_ALONE)
+    if found.has("commit_group"):
+        return Effect(commits=Engine.WGMMA)
+    if found.has("wait_group"):
+        return Effect(waits=Wait(Engine.WGMMA, keep=0)) if found.count == 1 else None
+    return _mma_async(found)
+
+
+def _mma_async(found: Instruction) -> Effect | None:
+    """`wgmma.mma_async {d...}, a, b, ...`: n / 2 registers of 32 bits, or n / 4 of two halves."""
+    shapes = [match for word in found.words if (match := re.fullmatch(r"m64n(\d+)k\d+", word))]
+    if not found.has("mma_async") or not shapes:
+        return None
+    wide = found.has("f32", "s32")
+    written = int(shapes[0][1]) // (2 if wide else 4)
+    if found.count < written + 3:
+        return None
+    return accessing(
+        engine=Engine.WGMMA,
+        proxy=Proxy.ASYNC,
+        reads_described=True,
+        writes_locals=tuple(range(written)),
+    )
+
+
+def _tcgen05(found: Instruction) -> Effect | None:
+    """By its first word: `alloc`, `commit`, `cp`, `mma`, `ld`, `st` and what orders them."""
+    action = found.words[0] if found.words else ""
+    remote = found.has("cta_group::2") or found.begins("multicast")
+    if action == "alloc":
+        # The address in tensor memory is written to a word of shared memory.
+        return accessing(writes(0, Fixed(4), certain=False))
+    if action == "commit":
+        return accessing(
+            updates(0, MBARRIER, certain=False),
+            mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES, 0),
+            remote=remote,
+        )
+    if action in ("cp", "mma"):
+        return accessing(
+            engine=Engine.TCGEN05, proxy=Proxy.ASYNC, reads_described=True, remote=remote
+        )
+    if action == "ld":
+        # `{r...}, [address][, half]`
+        written = found.count - (2 if found.has("16x32bx2") else 1)
+        return Effect(writes_locals=tuple(range(written)), answer=Answer.VARIES)
+    if action == "st":
+        return Effect(words="registers are stored to tensor memory")
+    if action in ("dealloc", "relinquish_alloc_permit"):
+        return Effect(words="gives tensor memory back")
+    if action.startswith(("wait::", "fence::")):
+        return Effect(words=_REGISTERS_ALONE)
+    return None
+
+
+ROWS: Rows = {
+    "ptx.ldmatrix": instruction(_ldmatrix),
+    "ptx.stmatrix": instruction(_stmatrix),
+    "ptx.wgmma": instruction(_wgmma),
+    "ptx.tcgen05": instruction(_tcgen05),
+}

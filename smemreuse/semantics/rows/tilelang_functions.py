@@ -1,0 +1,221 @@
+"""TileLang's device library: reductions, scans, atomics, values, barriers of threads.
+
+Sources: the headers in `tl_templates/cuda`. What wraps a single instruction for copies, mbarriers
+or tensor cores is in `tilelang_instructions`.
+"""
+
+from __future__ import annotations
+
+from smemreuse.semantics.effects import (
+    Answer,
+    Effect,
+    ElementsIn,
+    Fixed,
+    Group,
+    Meeting,
+)
+from smemreuse.semantics.rows.forms import (
+    IN_REGISTERS,
+    accessing,
+    address_values,
+    each,
+    merged,
+    nothing,
+    reads,
+    registers,
+    updates,
+    values,
+    varying,
+    writes,
+)
+from smemreuse.semantics.rows.function_names import FunctionName
+from smemreuse.semantics.rows.function_rows import FunctionRows
+
+_WARP = 32
+
+
+def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
+    """`tl::AllReduce<Op, threads, scale, offset, Barrier>::run(value, workspace)`.
+
+    Threads further apart than a warp exchange their values in the workspace: all meet, each writes
+    its own, all meet, each reads another's; and again, for each halving of the distance. So what
+    a thread reads was written in the same call. Its last access comes behind the last barrier,
+    where a row cannot tell that they have met: they count as not having met.
+    """
+    threads, scale = name.number(1), name.number(2)
+    if threads is None or scale is None:
+        return None
+    in_place = (0,) if name.path.endswith("_batch") else ()
+    result = registers(written=in_place)
+    if threads == scale or threads // 2 < _WARP:
+        return accessing(*result, writes_locals=in_place, answer=Answer.VARIES)
+    if parameters < 2:
+        return None
+    workspace = writes(1, certain=False)
+    return accessing(workspace, *result, writes_locals=in_place, answer=Answer.VARIES)
+
+
+def _named_barrier(name: FunctionName, parameters: int) -> Effect | None:
+    """`tl::NamedBarrier<threads>::sync<number>()`"""
+    threads = name.number(0)
+    return None if threads is None else Effect(meeting=Meeting(Group.NAMED, threads=threads))
+
+
+def _sync_thread_partial(name: FunctionName, parameters: int) -> Effect | None:
+    """`tl::__sync_thread_partial(number, threads)`, both template arguments once."""
+    if name.arguments:
+        threads = name.number(1)
+        return None if threads is None else Effect(meeting=Meeting(Group.NAMED, threads=threads))
+    return Effect(meeting=Meeting(Group.NAMED, identity=0, count=1))
+
+
+_BARRIERS: FunctionRows = {
+    "tl::NamedBarrier::sync": _named_barrier,
+    "tl::SyncThreadsBarrier::sync": Effect(meeting=Meeting(Group.BLOCK)),
+    "tl::__sync_thread_partial": _sync_thread_partial,
+    "tl::__named_barrier_arrive": Effect(meeting=Meeting(Group.NAMED, 1, identity=0, waits=False)),
+    "tl::cluster_sync": Effect(meeting=Meeting(Group.CLUSTER)),
+    "tl::cluster_arrive": Effect(meeting=Meeting(Group.CLUSTER, waits=False)),
+    "tl::cluster_wait": Effect(meeting=Meeting(Group.CLUSTER, arrives=False)),
+    "tl::cluster_arrive_relaxed": Effect(
+        meeting=Meeting(Group.CLUSTER, arrives=False, waits=False)
+    ),
+}
+
+# `(source, target, elements)`: which thread does which is not said.
+_SCAN_1D = accessing(
+    reads(0, ElementsIn(2), certain=False),
+    writes(1, ElementsIn(2), certain=False),
+    arity=frozenset({3}),
+)
+# `(source, target, rows, columns, strides...)`
+_SCAN_2D = accessing(reads(0, certain=False), writes(1, certain=False))
+
+_COLLECTIVES: FunctionRows = merged(
+    dict.fromkeys(
+        ("tl::AllReduce::run", "tl::AllReduce::run_batch", "tl::AllReduce::run_hopper"), _all_reduce
+    ),
+    each("tl::CumSum1D::run tl::CumMax1D::run tl::InclusiveScan1D::run", _SCAN_1D),
+    each(
+        "tl::CumSum2D::run tl::CumMax2D::run tl::InclusiveScan2D::run tl::InclusiveScanLine",
+        _SCAN_2D,
+    ),
+    each(
+        "tl::Any tl::All",
+        accessing(reads(0, ElementsIn(1), certain=False), answer=Answer.VARIES),
+    ),
+    varying(
+        """
+        tl::warp_reduce tl::warp_reduce_sum tl::warp_reduce_max tl::warp_reduce_min
+        tl::warp_reduce_bitand tl::warp_reduce_bitor
+        tl::shfl_sync tl::shfl_xor_sync tl::shfl_down_sync tl::shfl_up_sync
+        """,
+        IN_REGISTERS,
+    ),
+)
+
+# The last operand but one may be a pointer to what is added.
+_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES)
+
+_ATOMICS: FunctionRows = merged(
+    each(
+        """
+        AtomicAdd AtomicAddRet AtomicAddx2 AtomicAddx2Ret AtomicAddx4 AtomicAddx4Ret
+        AtomicMax AtomicMaxRet AtomicMin AtomicMinRet AtomicOr
+        """,
+        _ATOMIC,
+    ),
+    {
+        "AtomicLoad": accessing(reads(0, certain=False), answer=Answer.VARIES),
+        "AtomicStore": accessing(writes(0, certain=False)),
+    },
+)
+
+_REDUCERS = [
+    *["SumOp", "MaxOp", "MaxOpNan", "MinOp", "MinOpNan", "BitAndOp", "BitOrOp", "BitXorOp"],
+    *(f"{op}Op_{kind}" for op in ("Sum", "Max", "Min") for kind in ("bf16x2", "fp16x2", "f32x2")),
+    *(f"{op}OpNan_{kind}" for op in ("Max", "Min") for kind in ("bf16x2", "fp16x2")),
+    *("ScanSumOp", "ScanMaxOp"),
+]
+
+_OF_HALVES = (
+    "abs2 add2 sub2 mul2 fma2 max2 min2 max2_nan min2_nan clamp clamp2 fast_rcp fast_max fast_min"
+)
+
+_VALUES: FunctionRows = merged(
+    values(f"tl::{name}::operator" for name in _REDUCERS),
+    values(["tl::ScanSumOp::identity", "tl::ScanMaxOp::identity"]),
+    values(f"tl::{name}" for name in _OF_HALVES.split()),
+    values(
+        """
+        tl::max tl::min tl::pow_of_int tl::pack_half2 tl::pack_float16x4
+        tl::pack_bfloat16x4 tl::get_floor_log2 tl::ceil_div tl::RoundTiesAwayFromZero
+        __habs __hadd_rn __hdiv __hfma __hmul_rn __hsub_rn __pack_half2 __pack_nv_bfloat162
+        hatan hceil hcos hcosh herf hexp hexp10 hexp2 hfloor hfmod hlog hlog10 hlog2 hnearbyint
+        hpow hrcp hrint hrsqrt hsin hsinh hsqrt htan htanh htrunc
+        make_int make_int2 make_int4 make_longlong4 make_uint make_uint2 make_uint4
+        make_ulonglong4 pack_b8x4 fast_rcp tl_pack_int4x2 tl_pack_uint4x2 cuda_cast
+        cutlass::fast_cos cutlass::fast_exp cutlass::fast_log cutlass::fast_sin
+        cutlass::fast_sqrt cutlass::fast_tanh
+        tl::rasterization2DRow tl::rasterization2DColumn
+        tl::rasterization2DRowWithCluster tl::rasterization2DColumnWithCluster
+        tl::block_rank_in_cluster tl::block_id_in_cluster tl::cluster_id_in_grid
+        tl::cluster_grid_dims tl::cluster_shape
+        """
+    ),
+    address_values(
+        "smem_ptr_to_uint cast_smem_ptr_to_int tl::make_vec tl::broadcast tl::from_uint1"
+        " tl::to_uint1"
+    ),
+    varying(
+        "tl::get_lane_idx tl::get_warp_idx tl::get_warp_idx_sync tl::get_warp_group_idx"
+        " tl::tl_shuffle_elect"
+    ),
+)
+
+_MEMORY: FunctionRows = merged(
+    each(
+        "tl_int4_packed_load tl_uint4_packed_load tl_fp4_packed_load",
+        accessing(reads(0, certain=False), answer=Answer.VARIES),
+    ),
+    # Half a byte: the other half is read and written back.
+    each(
+        "tl_int4_packed_store tl_uint4_packed_store tl_fp4_packed_store",
+        accessing(updates(0, certain=False)),
+    ),
+    {
+        "DP4A": accessing(
+            reads(0, Fixed(4)), reads(1, Fixed(4)), updates(2, Fixed(4)), writes_locals=(2,)
+        )
+    },
+)
+
+_WORDS = merged(
+    nothing(
+        "debug_print_var debug_print_buffer_value debug_print_msg", "prints values, not contents"
+    ),
+    nothing("device_assert device_assert_with_msg", "ends the kernel, or does nothing"),
+    nothing("tl::warpgroup_reg_alloc tl::warpgroup_reg_dealloc", "how many registers there are"),
+)
+
+ROWS: FunctionRows = merged(_BARRIERS, _COLLECTIVES, _ATOMICS, _VALUES, _MEMORY, _WORDS)
+
+INSIDE = {
+    "tl::detail::": "called by other functions of the library alone",
+    "tl_atomic_detail::": "called by the atomics alone",
+    "tl::AllReduce::butterfly_reduce_": "called by `run` and `run_batch` alone",
+    "PrintTraits::": "called by the functions that print",
+    "fastertransformer::": "fallbacks for types that older hardware lacks",
+    "__tl_cvt_": "conversions of values in registers, which only code generation writes",
+    "tl::__tl_cvt_": "conversions of values in registers, which only code generation writes",
+    "tl::make_fp4_vec": "makes a vector of values, where code generation writes it",
+    "fp4_e2_t::": "a type of values",
+    "fp4_e2_2_t::": "a type of values",
+    "std::": "the standard library",
+    "operator": "an operator of a type of values",
+    "Type": "a constructor of a type of values, defined by a macro",
+    "ToHalf2": "called by the atomics alone",
+    "ToBfloat162": "called by the atomics alone",
+    "ToFloat2": "called by the atomics alone",
+    "ToFloat4": "called by the atomics alone",
+}
