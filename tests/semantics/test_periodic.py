@@ -59,6 +59,8 @@ def test_what_is_under_a_modulus_repeats_itself(expr: Expr, found: set[int] | No
         call("floordiv", K, 4),
         mod(call("floordiv", K, 4), 2),
         mod(call("mul", K, K), 3),
+        mod(call("mul", 3, call("floordiv", K, 4)), 7),
+        mod(call("add", K, call("floordiv", K, 4)), 7),
         mod(call("mul", K, TX), 3),
         mod(K, TX),
         mod(K, 0),

@@ -176,6 +176,7 @@ def test_where_all_threads_of_a_block_meet(found: Call, is_barrier: bool) -> Non
     ("found", "count"),
     [
         (call("tvm_storage_sync", "shared"), None),
+        (call("tvm_storage_sync", "shared", 1), None),
         (call("tvm_storage_sync", "shared", 1, 64), 64),
         (call("tvm_storage_sync", "shared", 1, -1), None),
         (call("call_extern", "handle", "tl::NamedBarrier<96>::sync<1>"), 96),
