@@ -206,6 +206,14 @@ def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
     return None
 
 
+def addressed_element(expr: Expr) -> Load | None:
+    """The element whose address an expression takes; None for any other expression."""
+    if isinstance(expr, Call) and expr.op == "address_of" and expr.args:
+        element = expr.args[0]
+        return element if isinstance(element, Load) else None
+    return None
+
+
 def contents_computing(pointer: Expr) -> Iterator[Expr]:
     """What is evaluated to compute an address, of an expression that names one or may."""
     if not isinstance(pointer, Call) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 0):
