@@ -9,19 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
-from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel, sequence_of
 from smemreuse.planner import PACKERS
-from smemreuse.report.data import Subject, analyze_entry, kept_apart, plan_entry, subjects
+from smemreuse.report.data import Subject, analyze_entry, kept_apart, plan_entry
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from tests.conftest import DUMPS, Golden
+from tests.dumps import plans_of, subjects_of
 
 SHOWN = (
     "batched_gemm.sm_80",  # a loop around everything: what `outer` cannot share and `dataflow` can
@@ -32,20 +30,6 @@ SHOWN = (
     "two_kernels.sm_80",
 )
 """Dumps whose listings are worth reading."""
-
-
-@cache
-def subjects_of(path: Path) -> list[Subject]:
-    return subjects(path.name, read_dump(path).kernels)
-
-
-@cache
-def plans_of(subject: Subject) -> dict[str, tuple[Plan, Verdict]]:
-    """The smallest plan of each policy, and its verdict."""
-    plans = {
-        policy: plan_kernel(subject.kernel, subject.scope, policy=policy) for policy in POLICY_NAMES
-    }
-    return {policy: (plan, judge(subject.kernel, plan)) for policy, plan in plans.items()}
 
 
 @pytest.mark.parametrize("name", SHOWN)

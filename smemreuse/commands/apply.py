@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    force_option,
     objective_option,
     packer_option,
     policy_option,
-    write_output,
 )
+from smemreuse.commands.output import force_option, write_output
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.choice import choose_for
 from smemreuse.pipeline.planning import checked_options
-from smemreuse.report.verdicts import refusal
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -49,9 +47,8 @@ def apply(
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the next more cautious one that may."""
         chosen, rejected = choose_for(kernel, scope, options, arch, unchecked=unchecked)
-        for each in rejected:
-            why = refusal(each.verdict)
-            click.echo(f"{kernel.name}: policy {each.plan.policy} {why}", err=True)
+        for one in rejected:
+            click.echo(f"{kernel.name}: policy {one.plan.policy} {one.verdict.refusal}", err=True)
         return chosen.plan
 
     try:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    emit_json,
-    emit_tables,
-    format_option,
-    note_if_empty,
-    note_unused,
     objective_option,
     packer_option,
     policy_option,
-    read_subjects,
 )
+from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import checked_options, plan_with
 from smemreuse.report.data import plan_entry
 from smemreuse.report.provenance import notes
 from smemreuse.report.tables import console, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
-from smemreuse.report.timeline import Timeline
 from smemreuse.targets.architectures import Architecture
 
 
@@ -57,8 +54,7 @@ def plan(
             if not subject.has_buffers:
                 emit_tables([no_buffers(subject)])
                 continue
-            timeline = Timeline(subject.kernel, subject.scope)
+            timeline = timeline_of(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
-            emit_tables(
-                [plan_table(out, subject, made), *drawn, *map(Text, notes(made.provenance))]
-            )
+            told = map(Text, notes(made.provenance))
+            emit_tables([plan_table(out, subject, made), *drawn, *told])

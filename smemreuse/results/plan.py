@@ -13,7 +13,7 @@ from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName, 
 from smemreuse.results.sequence import LiveRange, StmtEntry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """Where each buffer of one kernel and storage scope lies in the merged allocation.
 
@@ -38,7 +38,13 @@ class Plan:
     lower_bound_bytes: int
     concurrent: frozenset[frozenset[Buffer]] = frozenset()
     proved: bool = False
-    entries: Sequence[StmtEntry] = field(default=(), repr=False, compare=False)
+    entries: Sequence[StmtEntry] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        """One line: what it was made with, and how many buffers lie in how many bytes."""
+        made = f"{self.policy}, {self.packer}, {self.objective}"
+        count = len(self.offsets) + len(self.symbolic_offsets)
+        return f"Plan({self.scope}: {made}; {count} buffers in {self.arena_text} bytes)"
 
     @property
     def policy(self) -> PolicyName:

@@ -269,6 +269,9 @@ def test_apply_keeps_line_ends(tmp_path: Path) -> None:
 
 # As a program ---------------------------------------------------------------------------------
 
+WRITING = ("analyze", "compare-json", "apply")
+"""A verb for each way to standard output: tables, JSON, text."""
+
 
 def test_the_program_prints_one_json_document() -> None:
     done = run_process("compare", "--format", "json", BATCHED)
@@ -303,7 +306,7 @@ def test_a_reader_that_goes_away_is_no_crash(tmp_path: Path) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", WRITING)
 def test_without_a_reader_the_exit_code_is_still_0(verb: str) -> None:
     done = run_without_reader(*VERBS[verb](str(BATCHED)))
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
@@ -321,7 +324,7 @@ def test_without_a_reader_a_finding_is_still_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", WRITING)
 def test_a_full_disk_is_one_line(verb: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

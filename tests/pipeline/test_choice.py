@@ -14,7 +14,7 @@ from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import choose, choose_for, compare_policies
 from smemreuse.pipeline.planning import POLICY_NAMES, checked_options, plan_kernel
 from smemreuse.pipeline.proposals import propose
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
 from tests.pipeline.kernels import DYN, dumped
 
 CARRIED = "scratch_before_carried.sm_80"
@@ -29,7 +29,7 @@ def proposals(kernel: Kernel, policy: str = "dataflow") -> Iterator[Proposal]:
 class Answering:
     """A verifier with a list of answers, which notes what it was asked."""
 
-    def __init__(self, *answers: str):
+    def __init__(self, *answers: VerdictKind):
         self.asked: list[Proposal] = []
         self._answers = answers
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from smemreuse.compilers.dialects import APACHE_TVM
-from smemreuse.explain.explainer import Explainer
+from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import (
     Assert,

@@ -19,9 +19,10 @@ from smemreuse.compilers.tilelang.active import confined
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.session import Session
 from smemreuse.errors import BackendError, PlanError
-from smemreuse.pipeline.lowered import KernelFootprint, LoweredKernel
+from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.planning import PlanOptions, checked_options
 from smemreuse.progress import track
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.targets.architectures import Architecture, architecture
 
 PrimFunc = tvm.tirx.PrimFunc

@@ -16,7 +16,7 @@ import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.compilers.tilelang.active import current_session
 from smemreuse.errors import BackendError, PlanError
-from smemreuse.pipeline.lowered import KernelFootprint
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.tilelang import FittingConfigs, fits, footprint
 from tests.compilers.tilelang.lowering import arena_of, lower
 
