@@ -52,7 +52,7 @@ _HOMES = {
     **dict.fromkeys(("check", "explain", "plan", "read"), "api"),
     "Explanation": "results.explanation",
     "Kernel": "ir.kernel",
-    "Plan": "results.plan",
+    "Plan": "results.sequence",
     "Rule": "results.rules",
     "Verdict": "results.verdict",
 }

@@ -47,8 +47,9 @@ def apply(
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the next more cautious one that may."""
         chosen, rejected = choose_for(kernel, scope, options, arch, unchecked=unchecked)
-        for one in rejected:
-            click.echo(f"{kernel.name}: policy {one.plan.policy} {one.verdict.refusal}", err=True)
+        for each in rejected:
+            why = each.verdict.refusal
+            click.echo(f"{kernel.name}: policy {each.plan.policy} {why}", err=True)
         return chosen.plan
 
     try:

@@ -56,5 +56,6 @@ def plan(
                 continue
             timeline = timeline_of(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
-            told = map(Text, notes(made.provenance))
-            emit_tables([plan_table(out, subject, made), *drawn, *told])
+            emit_tables(
+                [plan_table(out, subject, made), *drawn, *map(Text, notes(made.provenance))]
+            )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from smemreuse.explainer.pairs import Explainer
 from smemreuse.explainer.plans import judged_plans, side_by_side
@@ -13,17 +12,20 @@ from smemreuse.results.overview import Overview
 from smemreuse.results.run import RunKernel
 from smemreuse.results.verdict import Judged
 
-APPLIED = "applied"
-"""The name of the plan that went into a kernel, among others that might have."""
 
-
-def overview(kernel: Kernel, scope: str, plans: Mapping[str, Judged]) -> Overview:
+def overview(
+    kernel: Kernel,
+    scope: str,
+    plans: Mapping[str, Judged],
+    remarks: Mapping[str, str] | None = None,
+) -> Overview:
     """One kernel and scope under `plans`, which must all be of it."""
     return Overview(
         plans,
         side_by_side(kernel, scope),
         timeline_of(kernel, scope),
         tuple(Explainer(kernel, scope).pairs()),
+        remarks or {},
     )
 
 
@@ -37,11 +39,11 @@ def run_overviews(run: RunKernel, packer: str, objective: str) -> Iterator[tuple
     merged = {each.plan.scope: each for each in run.plans}
     for scope in run.kernel.shared_scopes():
         plans = judged_plans(run.kernel, scope, packer, "bytes")
-        applied = merged.get(scope)
+        applied, remarks = merged.get(scope), {}
         if applied is not None:
             stock = (applied.stock, applied.stock_verdict)
-            plans = {"TileLang's own": stock, **plans, APPLIED: (applied.plan, applied.verdict)}
-        found = overview(run.kernel, scope, plans)
-        if applied is not None:
-            found = replace(found, applied=APPLIED, made_for=objective)
-        yield scope, found
+            note = f"applied for objective `{objective}`; the others are planned for `bytes`"
+            remarks["applied"] = note
+            made = (applied.plan, applied.verdict)
+            plans = {"TileLang's own": stock, **plans, "applied": made}
+        yield scope, overview(run.kernel, scope, plans, remarks)

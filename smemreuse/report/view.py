@@ -5,7 +5,7 @@ Whatever draws it, a page or a terminal, needs no analysis and no kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.ir.expr import format_expr
@@ -25,7 +25,8 @@ from smemreuse.report.provenance import notes
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
-from smemreuse.results.timeline import Band, Mark, Peak, peak_of
+from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
+from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import (
     ARCHITECTURES,
     DEFAULT_ARCH,
@@ -78,18 +79,14 @@ def kernel_view(subject: Subject, found: Overview, arch: Architecture | None = N
             **_residents(subject, apart, arch),
         },
         "policies": {
-            name: {**_plan(found, name), **_residents(subject, found.plans[name][0], arch)}
-            for name in found.plans
+            name: {
+                **_plan(plan, verdict, timeline, found.remarks.get(name)),
+                **_residents(subject, plan, arch),
+            }
+            for name, (plan, verdict) in found.plans.items()
         },
         "pairs": [_pair(pair) for pair in found.pairs],
     }
-
-
-def _notes(found: Overview, name: str) -> Iterator[str]:
-    """What there is to say of the plan of a name."""
-    if name == found.applied:
-        yield f"applied for objective `{found.made_for}`; the others are planned for `bytes`"
-    yield from notes(found.plans[name][0].provenance)
 
 
 def _residents(subject: Subject, plan: Plan, arch: Architecture) -> Data:
@@ -124,8 +121,7 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _plan(found: Overview, name: str) -> Data:
-    (plan, verdict), timeline = found.plans[name], found.timeline
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
     spans = timeline.spans(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
@@ -133,7 +129,7 @@ def _plan(found: Overview, name: str) -> Data:
         **placement_data(plan),
         "gap": gap_text(plan),
         **verdict_data(verdict),
-        "notes": list(_notes(found, name)),
+        "notes": [*([remark] if remark else []), *notes(plan.provenance)],
         "rectangles": [
             {
                 "name": names[buffer],

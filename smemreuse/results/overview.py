@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.plan import Plan
@@ -15,12 +15,11 @@ from smemreuse.results.verdict import Judged
 class Overview:
     """Plans by name with their verdicts, the plan that shares nothing, and every pair explained.
 
-    `applied` names the plan among them that a compilation applied, for the objective `made_for`.
+    `remarks` are what is to be said of a plan beside its provenance, by its name.
     """
 
     plans: Mapping[str, Judged]
     side_by_side: Plan
     timeline: Timeline
     pairs: tuple[Explanation, ...]
-    applied: str | None = None
-    made_for: str = ""
+    remarks: Mapping[str, str] = field(default_factory=dict)

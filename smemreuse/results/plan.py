@@ -38,13 +38,7 @@ class Plan:
     lower_bound_bytes: int
     concurrent: frozenset[frozenset[Buffer]] = frozenset()
     proved: bool = False
-    entries: Sequence[StmtEntry] = field(default=(), compare=False)
-
-    def __repr__(self) -> str:
-        """One line: what it was made with, and how many buffers lie in how many bytes."""
-        made = f"{self.policy}, {self.packer}, {self.objective}"
-        count = len(self.offsets) + len(self.symbolic_offsets)
-        return f"Plan({self.scope}: {made}; {count} buffers in {self.arena_text} bytes)"
+    entries: Sequence[StmtEntry] = field(default=(), repr=False, compare=False)
 
     @property
     def policy(self) -> PolicyName:
@@ -61,6 +55,12 @@ class Plan:
     def with_provenance(self, **changes: Any) -> Plan:
         """The same plan with other fields of its provenance."""
         return replace(self, provenance=replace(self.provenance, **changes))
+
+    def __repr__(self) -> str:
+        """One line: what it was made with, and how many buffers lie in how many bytes."""
+        made = f"{self.policy}, {self.packer}, {self.objective}"
+        count = len(self.offsets) + len(self.symbolic_offsets)
+        return f"Plan({self.scope}: {made}; {count} buffers in {self.arena_text} bytes)"
 
     @property
     def arena_rounded(self) -> int:

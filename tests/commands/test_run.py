@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.baselines import baseline_of
+from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
@@ -115,7 +115,7 @@ def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
 
     monkeypatch.setattr(module, "run_kernel", fail)
     (kernel,) = read_dump(DUMPS / "batched_gemm.sm_80.tir").kernels
-    (told,) = module._explained([LoweredKernel(kernel, baseline_of(kernel))])
+    (told,) = module._explained([LoweredKernel(kernel, BASELINES["tilelang-0.1.15"])])
     assert (told.plans, told.footprint.name) == ((), kernel.name)
     assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {error}\n"
 

@@ -97,7 +97,8 @@ def test_a_gap_is_1_only_where_it_is_exactly_that(arena: int, bound: int, text: 
 
 
 def test_plan() -> None:
-    assert plan_entry(SUBJECT, SHARED.with_provenance(origin=Origin.TRACED)) == {
+    proved = SHARED.with_provenance(origin=Origin.OUTER_PROVED)
+    assert plan_entry(SUBJECT, proved) == {
         **HEADING,
         "policy": "dataflow",
         "packer": "best",
@@ -107,7 +108,7 @@ def test_plan() -> None:
         "lower_bound_bytes": 32 * KB,
         "optimal": True,
         "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
-        "notes": ["arms are ordered by mbarriers (rule 4)"],
+        "notes": ["outer's sharing is proved"],
     }
 
 

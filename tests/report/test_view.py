@@ -154,14 +154,14 @@ def test_symbolic_offsets_are_listed() -> None:
     assert found["dataflow"]["symbolic"] == [{"name": "Ss", "offset": "32768"}]
 
 
-def test_what_was_applied_says_what_it_was_made_for() -> None:
+def test_a_remark_comes_before_where_a_plan_comes_from() -> None:
     """First of all, and of that plan alone."""
     applied = SHARED.with_provenance(origin=Origin.TRACED)
     plans = {**PLANS, "went in": (applied, Verdict(SOUND))}
-    overview = replace(OVERVIEW, plans=plans, applied="went in", made_for="occupancy")
+    overview = replace(OVERVIEW, plans=plans, remarks={"went in": "applied for `occupancy`"})
     found: Any = kernel_view(SUBJECT, overview)["policies"]
     assert found["went in"]["notes"] == [
-        "applied for objective `occupancy`; the others are planned for `bytes`",
+        "applied for `occupancy`",
         "arms are ordered by mbarriers (rule 4)",
     ]
     assert found["dataflow"]["notes"] == []
