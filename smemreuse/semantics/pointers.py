@@ -102,6 +102,16 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
         for node in walk(expr):
             if isinstance(node, Call) and node.op in FOREIGN:
                 yield from _kept_by_function(node, pointers)
+            elif isinstance(node, Call) and node.args:
+                yield from _kept_in_locals(node, pointers)
+
+
+def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
+    """An instruction whose result goes into an operand, such as PTX's `mov`."""
+    effect = effect_of(call)
+    if effect.address and effect.writes_locals:
+        for arg in call.args:
+            yield from _mentioned(arg, pointers)
 
 
 def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:

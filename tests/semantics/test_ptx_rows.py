@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Const, Expr, Var
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import Buffer, Evaluate
+from smemreuse.semantics.accesses import accesses_of
 from smemreuse.semantics.effects import (
     BytesIn,
     Effect,
@@ -18,6 +20,7 @@ from smemreuse.semantics.effects import (
     Signal,
     Wait,
 )
+from smemreuse.semantics.pointers import find_pointers
 from smemreuse.semantics.rows import lookup
 from smemreuse.semantics.rows.ptx_forms import Instruction, parse
 
@@ -68,6 +71,29 @@ def test_what_has_another_form_is_not_understood(call: Call) -> None:
 
 
 # Memory -----------------------------------------------------------------------------------------
+
+
+def test_an_address_that_goes_into_a_local_is_kept_there() -> None:
+    """Whoever finds it there may use it (rule 1)."""
+    shared = Buffer("A", "float32", (Const(8),), "shared.dyn")
+    local = Load(Buffer("p", "uint64", (Const(1),), "local"), (Const(0),))
+    words = (Const("to"), Const("shared"), Const("u64"), Const(""))
+    kept = Evaluate(Call("ptx.cvta", (local, Pointer(shared), *words)))
+    assert list(find_pointers((kept,)).kept) == [shared]
+    read = Evaluate(Call("ptx.ld", (local, Pointer(shared), Const("b64"), Const(""))))
+    assert list(find_pointers((read,)).kept) == []
+
+
+def test_what_another_block_may_reach_from_now_on_is_never_over() -> None:
+    shared = Buffer("A", "float32", (Const(8),), "shared.dyn")
+    local = Load(Buffer("p", "uint64", (Const(1),), "local"), (Const(0),))
+    mapped = Evaluate(Call("ptx.mapa", (local, Pointer(shared), Const(1), Const("u64"), Const(""))))
+    found = [
+        (access.engine, bool(access.uncovered))
+        for access in accesses_of(mapped, find_pointers((mapped,)))
+        if access.buffer is shared
+    ]
+    assert (Engine.REMOTE, True) in found
 
 
 @pytest.mark.parametrize(
