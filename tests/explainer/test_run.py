@@ -96,7 +96,7 @@ def test_the_objective_is_not_blamed_for_other_choices(options: dict[str, str], 
     (applied,) = kernel.plans
     offsets = {one: number * 2**20 for number, one in enumerate(applied.plan.offsets)}
     made: Any = {"objective": "occupancy", **options}
-    apart = replace(applied.plan, offsets=offsets).with_provenance(**made)
+    apart = replace(applied.plan.with_provenance(**made), offsets=offsets)
     each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, plan=apart),))
     assert {*whys(each).values()} == {cause}
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from smemreuse.compilers.dialects import TILELANG
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Allocate, Buffer, Evaluate, For, Kernel, Stmt, Store
@@ -68,7 +69,7 @@ FILL_C, WRITE = store(C, load(ACC), 17), store(OUT, load(C), 18)
 OUTER = For(
     Var("b"), ZERO, Const(4), ONE, "serial", (FILL_A, FILL_B, INNER, SYNC, FILL_C, WRITE), line=11
 )
-KERNEL = Kernel("gemm_kernel", (*map(Allocate, (A, B, C)), OUTER), {"target": "sm_80"})
+KERNEL = Kernel("gemm_kernel", (*map(Allocate, (A, B, C)), OUTER), {"target": "sm_80"}, TILELANG)
 SUBJECT = Subject("made.tir", KERNEL, SCOPE)
 NAMES = {A: "As", B: "Bs", C: "Cs"}
 

@@ -11,6 +11,7 @@ from smemreuse.ir.kernel import THREAD_EXTENT, Allocate, Attr, Kernel
 from smemreuse.report.data import Subject
 from smemreuse.report.view import kernel_view
 from smemreuse.results.explanation import Explanation
+from smemreuse.results.provenance import Origin
 from smemreuse.results.timeline import peak_of
 from smemreuse.results.verdict import SOUND, Verdict
 from smemreuse.targets.architectures import ARCHITECTURES
@@ -19,6 +20,7 @@ from tests.report.made import (
     KERNEL,
     OVERVIEW,
     OVERWRITTEN,
+    PLANS,
     SCOPE,
     SHARED,
     SUBJECT,
@@ -150,3 +152,16 @@ def test_symbolic_offsets_are_listed() -> None:
     )
     found: Any = kernel_view(SUBJECT, overview)["policies"]
     assert found["dataflow"]["symbolic"] == [{"name": "Ss", "offset": "32768"}]
+
+
+def test_a_remark_comes_before_where_a_plan_comes_from() -> None:
+    """First of all, and of that plan alone."""
+    applied = SHARED.with_provenance(origin=Origin.TRACED)
+    plans = {**PLANS, "went in": (applied, Verdict(SOUND))}
+    overview = replace(OVERVIEW, plans=plans, remarks={"went in": "applied for `occupancy`"})
+    found: Any = kernel_view(SUBJECT, overview)["policies"]
+    assert found["went in"]["notes"] == [
+        "applied for `occupancy`",
+        "arms are ordered by mbarriers (rule 4)",
+    ]
+    assert found["dataflow"]["notes"] == []
