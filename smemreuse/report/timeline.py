@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.analysis.linearize import linearize
-from smemreuse.analysis.program_points import moments
+from smemreuse.analysis.program_points import program_points
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import (
     Block,
@@ -71,7 +71,7 @@ class Timeline:
     def __init__(self, kernel: Kernel, scope: str):
         self.names = unique_names(kernel.allocations(scope))
         entries = linearize(kernel, scope, inner).entries
-        self._moments = moments(kernel.body, entries)
+        self._points = program_points(kernel.body, entries)
         self.steps = tuple(_steps(entries))
         self.bands = tuple(self._bands(kernel.body, 0))
         self.marks = tuple(self._marks(kernel.body))
@@ -96,19 +96,17 @@ class Timeline:
 
     def _begin(self, entry: StmtEntry) -> int:
         if entry.scope_pair_offset < 0:
-            return self._moments.end[entry.stmt] - 1
-        return self._moments.begin[entry.stmt]
+            return self._points.end[entry.stmt] - 1
+        return self._points.begin[entry.stmt]
 
     def _end(self, entry: StmtEntry) -> int:
         begins_scope = entry.scope_pair_offset > 0
-        return (
-            self._moments.begin[entry.stmt] + 1 if begins_scope else self._moments.end[entry.stmt]
-        )
+        return self._points.begin[entry.stmt] + 1 if begins_scope else self._points.end[entry.stmt]
 
     def _bands(self, block: Block, depth: int) -> Iterator[Band]:
         for stmt in block:
             kind = _band_kind(stmt)
-            begin, end = self._moments.begin[stmt], self._moments.end[stmt]
+            begin, end = self._points.begin[stmt], self._points.end[stmt]
             if kind is not None and begin < end:
                 yield Band(kind, begin, end, depth, stmt)
             for nested in nested_blocks(stmt):
@@ -118,9 +116,9 @@ class Timeline:
         for stmt in walk_statements(block):
             call = evaluated_call(stmt)
             if call is not None and call.op == _BARRIER:
-                yield Mark("barrier", self._moments.begin[stmt], stmt)
+                yield Mark("barrier", self._points.begin[stmt], stmt)
             elif call is not None and (call.op in WAITS or call.op == WAIT_PARITY):
-                yield Mark("wait", self._moments.begin[stmt], stmt)
+                yield Mark("wait", self._points.begin[stmt], stmt)
 
 
 def _band_kind(stmt: Stmt) -> str | None:
