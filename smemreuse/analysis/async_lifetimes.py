@@ -15,10 +15,10 @@ access is in flight where it is on one path. It is finite, as each access of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from smemreuse.analysis.solver import Analysis, Solver
+from smemreuse.analysis.solver import Analysis, Outcome, Solver
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.expr import Const, format_expr
 from smemreuse.ir.kernel import Buffer, Stmt, walk_statements
@@ -61,14 +61,14 @@ def async_lifetimes(facts: KernelFacts) -> AsyncLifetimes:
     for stmt in walk_statements(facts.kernel.body):
         for buffer in {one.buffer for one in solver.before.get(stmt, ()) if _retires(stmt, one)}:
             retired[buffer] = (*retired.get(buffer, ()), stmt)
-    carried = frozenset(
-        (loop, one.buffer)
-        for loop, body in solver.loops.items()
-        for state in (body.end, body.continued, body.broke, body.returned)  # A4
-        for one in state or ()
-    )
-    ends = (outcome.end or frozenset()) | (outcome.returned or frozenset())  # A5
-    return AsyncLifetimes(retired, carried, frozenset(one.buffer for one in ends))
+    carried = {(loop, one) for loop, end in solver.rounds.items() for one in _flying(end)}  # A4
+    return AsyncLifetimes(retired, frozenset(carried), frozenset(_flying(outcome)))  # A5
+
+
+def _flying(outcome: Outcome[_State]) -> Iterator[Buffer]:
+    """What is in flight where a block ends, or threads jump out of it."""
+    for state in (outcome.end, *outcome.jumps.values()):
+        yield from (one.buffer for one in state or ())
 
 
 class _Following(Analysis[_State]):

@@ -6,14 +6,14 @@ A state is the set of buffers that may have been accessed since the threads last
 
 - B1 *Meeting.* Behind a barrier of the whole block nothing has been accessed.
 - B2 *Access.* A statement adds the buffers that it accesses.
-- B3 *Wait.* A wait adds every buffer that something asynchronous accesses: a copy in flight may land
-  as late as that.
-- B4 *Parts of the block.* Some threads may reach what is in a divergent branch, a `while`, a loop
-  that threads count differently, or one that they leave, without the others. No barrier can stand
-  there, and one that is there does not count: the statement is one step that accesses all.
-- B5 *Collision.* Before a statement that shares bytes with a buffer of the state, as far as it
-  accesses them before its own first barrier, the threads must meet. It is remembered; no other loop
-  round takes it back.
+- B3 *Wait.* A wait adds every buffer that something asynchronous accesses: a copy in flight may
+  land as late as that.
+- B4 *Parts of the block.* Some threads may reach what is in a divergent branch, in a `while`, in a
+  loop that threads count differently, or where threads jump, without the others. No barrier can
+  stand there, and one that does is not relied on: the statement is one step that accesses all.
+- B5 *Collision.* The threads must meet before a statement that accesses bytes of a buffer in the
+  state under another name, as far as it does so before its own first barrier. That is remembered:
+  no other round of a loop takes it back.
 - B6 *Any loop may have no round*, also one whose trip count is a constant.
 
 Whether a kernel with its barriers is sound is for the checker to say, not for this.

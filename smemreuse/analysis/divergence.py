@@ -1,16 +1,16 @@
-"""Divergence: which threads of a block reach a statement, and with what in their variables (rule 4).
+"""Divergence: which threads of a block reach a statement, with what in their variables (rule 4).
 
-A state is a `ThreadGroup`: threads that may be there, and whether it is exact, which is to say that
-all of them are there whenever one is. Groups are ordered by what is known of them: an exact one is
-below the one of the same threads that is not, and a join of two that differ is not exact.
+A state is a `ThreadGroup`: threads of which those that are there are some, and whether the group is
+exact, which is to say that all of them are there whenever one is. The lattice is flat: an exact
+group is below the one of the same threads that is not, and groups that differ join to that.
 
 - D1 *Launch.* All threads of the block come to its beginning; a thread axis has its value for each.
 - D2 *Variable.* What is bound is evaluated for each thread; a loop's variable is not known.
 - D3 *Branch.* Of a condition that can be evaluated, each arm gets the threads for which it holds.
-  Of another one that is the same for all threads, either arm gets all. Of any other, it is not known
-  which threads are in an arm: the group is not exact.
-- D4 *Reconvergence.* Behind a scope are all that came to it, if nobody jumps out of it. Else those
-  of the one path that goes on, where the others are known to leave; else the group is not exact.
+  Of another one that is the same for all threads, either arm gets all. Of any other, an arm gets
+  some of them: the group is not exact.
+- D4 *Reconvergence.* Behind a scope are all that came to it, if nobody jumps out of it. Where some
+  jump, those are who go on if the paths that go on agree on them; else the group is not exact.
 
 How often threads go round a loop does not make the group within it inexact: that some may go round
 alone is told by `parts_of_warps`, for rule 6 to act on.
@@ -19,7 +19,7 @@ alone is told by `parts_of_warps`, for rule 6 to act on.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,18 +69,17 @@ class ThreadGroup:
         return self.exact and other.exact and np.array_equal(self.threads.ids, other.threads.ids)
 
 
-class ThreadGroups(Analysis[ThreadGroup]):
-    """The clauses D1 to D4."""
+class Divergence(Analysis[ThreadGroup]):
+    """The clauses D1 to D4, and what they find in a kernel's body."""
 
     def __init__(self, body: Block):
-        self.axes = thread_axes(body)
+        axes = thread_axes(body)
+        self._axes = axes or {}
         self._varying = _varying_variables(body)
-
-    def launched(self) -> ThreadGroup | None:
-        """All threads of a block; None where its shape is not constant (D1)."""
-        if self.axes is None:
-            return None
-        return ThreadGroup(Threads(np.arange(math.prod(self.axes.values()))))
+        solver = Solver(self)
+        if axes is not None:  # D1
+            solver.solve(body, ThreadGroup(Threads(np.arange(math.prod(axes.values())))))
+        self._before = solver.before
 
     def join(self, one: ThreadGroup, other: ThreadGroup) -> ThreadGroup:
         return one if one is other or one.is_all_of(other) else one.inexact()
@@ -91,28 +90,23 @@ class ThreadGroups(Analysis[ThreadGroup]):
         if isinstance(stmt, For):
             return state.bind(stmt.var, None)
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return state.bind(stmt.var, self._axis(stmt, state.threads))  # D1
+            return state.bind(stmt.var, self._axis(_tag(stmt), state.threads))  # D1
         return state
 
-    def _axis(self, stmt: Attr, threads: Threads) -> Value:
-        tag, axes = _tag(stmt), self.axes or {}
-        if tag not in axes:
+    def _axis(self, tag: str, threads: Threads) -> Value:
+        if tag not in self._axes:
             return None
-        stride = math.prod(axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
-        return threads.ids // stride % axes[tag]
+        stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
+        return threads.ids // stride % self._axes[tag]
 
     def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
-        """As D3 has it; an arm that nobody takes counts as reached by all."""
-        return self.parted(stmt, state, evaluate(stmt.condition, state.threads))
-
-    def parted(self, stmt: If, group: ThreadGroup, condition: Value) -> Arms[ThreadGroup]:
-        """The arms of a branch whose condition has this value."""
-        if isinstance(condition, np.ndarray):
-            mask = np.not_equal(condition, 0)
-            return Arms(group.where(mask), group.where(~mask), concurrent=True)
-        if condition is None and self.depends_on_thread(stmt.condition):
-            group = group.inexact()
-        return Arms(group, group)
+        """D3; an arm that nobody takes gets an empty group."""
+        condition = evaluate(stmt.condition, state.threads)
+        if condition is None:
+            some = state.inexact() if self.depends_on_thread(stmt.condition) else state
+            return Arms(some, some)
+        mask = np.broadcast_to(np.not_equal(condition, 0), state.threads.ids.shape)
+        return Arms(state.where(mask), state.where(~mask), concurrent=True)
 
     def reconverge(
         self, before: ThreadGroup, after: ThreadGroup, complete: bool
@@ -125,61 +119,47 @@ class ThreadGroups(Analysis[ThreadGroup]):
         """Whether threads may see different values: by index, through memory, or from a call."""
         return _depends_on(expr, self._varying)
 
-
-class Divergence:
-    """What is known of the threads of a kernel at each of its statements."""
-
-    def __init__(self, body: Block):
-        self.groups = ThreadGroups(body)
-        solver = Solver(self.groups)
-        solver.solve(body, self.groups.launched())
-        self._before: Mapping[Stmt, ThreadGroup] = solver.before
-
-    def depends_on_thread(self, expr: Expr) -> bool:
-        """Whether threads may see different values of an expression."""
-        return self.groups.depends_on_thread(expr)
-
-    def threads(self, stmt: Stmt) -> Threads | None:
-        """The threads that reach a statement, all together; None if it is not known which."""
-        group = self._before.get(stmt)
-        return group.threads if group is not None and group.exact else None
-
     def group_within(self, loop: For | While) -> ThreadGroup | None:
         """The threads that a round of a loop begins with; None where it is not known."""
         return self._before.get(loop.body[0]) if loop.body else None
 
     def is_divergent(self, stmt: If) -> bool:
-        """Whether threads of one block may take different arms (rule 4); True if not known."""
-        threads = self.threads(stmt)
-        if threads is None:
-            return True
-        condition = evaluate(stmt.condition, threads)
+        """Whether threads of one block may take different arms (rule 4); True if not known.
+
+        Where more threads than come by would agree, those that do agree as well.
+        """
+        condition = self._condition(stmt)
         if condition is None:
-            return self.depends_on_thread(stmt.condition)
+            return stmt not in self._before or self.depends_on_thread(stmt.condition)
         return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
 
     def parts_of_warps(self, stmt: Stmt) -> Iterator[Block]:
-        """The blocks of a branch or loop that part of a warp may enter without the rest."""
+        """The blocks of a branch or loop that part of a warp may enter without the rest.
+
+        Not those within such a block, which it has given already.
+        """
         if isinstance(stmt, If):
-            threads = self.threads(stmt)
-            if threads is None:
+            condition = self._condition(stmt)
+            if isinstance(condition, np.ndarray):
+                mask = np.not_equal(condition, 0)
+                for block, chosen in ((stmt.then, mask), (stmt.orelse, ~mask)):
+                    if not self._has_whole_warps(self._before[stmt].threads.ids[chosen]):
+                        yield block
+            elif condition is None and self.is_divergent(stmt):
                 yield from (stmt.then, stmt.orelse)
-                return
-            arms = self.groups.arms(stmt, ThreadGroup(threads))
-            for block, arm in ((stmt.then, arms.then), (stmt.orelse, arms.orelse)):
-                is_whole = arm is not None and arm.exact
-                if arm is not None and arms.concurrent:
-                    is_whole = self._has_whole_warps(arm.threads.ids)
-                if not is_whole:
-                    yield block
         elif isinstance(stmt, (For, While)):
             rounds = rounds_of(stmt) if isinstance(stmt, For) else stmt.condition
             if self.depends_on_thread(rounds):
                 yield stmt.body
 
+    def _condition(self, stmt: If) -> Value:
+        """The condition of a branch for all who may come by; None if it is not known."""
+        group = self._before.get(stmt)
+        return None if group is None else evaluate(stmt.condition, group.threads)
+
     def _has_whole_warps(self, ids: np.ndarray) -> bool:
         """Whether these are all threads of the warps that they are in."""
-        count = math.prod((self.groups.axes or {}).values())
+        count = math.prod(self._axes.values())
         present = np.zeros(-(-count // 32) * 32, dtype=bool)
         present[ids] = True
         there = present.reshape(-1, 32).sum(axis=1)

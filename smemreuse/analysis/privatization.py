@@ -1,23 +1,21 @@
 """Privatization: is a buffer's content private to one iteration of a loop? (rule 2)
 
-It is if no byte of it is upward-exposed, which is to say read in an iteration that may not have
-written it before, and if what is read outside of the loop is written in every iteration. A state is
-the threads that are there (see `divergence`) and the bytes surely written since the iteration began,
-one mark for each; states are ordered by inclusion, the fewer bytes above, and joined by
-intersection.
+It is if no byte of it is upward-exposed, that is, read in an iteration that may not have written it
+before, and if every iteration writes all bytes in case one is read outside of the loop. A state is
+the threads that are there (see `divergence`) and the bytes that were surely written since the
+iteration began. Fewer bytes are higher in the lattice; states are joined by intersection.
 
-- P1 *Read.* Every byte that one of the threads reads must have been written: else there is no proof.
-- P2 *Write.* A write that surely happens, of bytes that are known, by threads all of which are there
-  adds its bytes.
+- P1 *Read.* All bytes that one of the threads may read must have been written, or the proof fails.
+- P2 *Write.* One that surely happens adds its bytes, if they are known and the threads exact.
 - P3 *Branch.* Arms that are alternatives are joined. Of arms that threads take at the same time
   neither may count on what the other writes (rule 4); behind both, what either wrote is written.
 - P4 *Loop.* Of a loop with constant bounds the rounds are gone through one by one, or all at once
-  where the buffer is only read, or only written, in it. If its variable decides only under `% c`, the
-  first `c` rounds do. Any other one may have no round; if threads may count its rounds differently, it
-  is not known which are in it.
-- P5 *End.* Where a round of the loop itself ends, at its end, a `continue` or a `break`, all bytes are
-  written if any is read outside of the loop. Behind a `return` nothing is read.
-- P6 *While.* One may be left early at any time (rule 3): nothing is private to its iterations.
+  where the buffer is only read, or only written, in it. If the loop's variable decides only under
+  `% c`, `c` rounds will do. Any other loop is solved for any value of its variable; if threads may
+  count its rounds differently, they are not exact in it.
+- P5 *End.* Where an iteration of the loop in question ends, be it by `continue` or `break`, all
+  bytes must be written, if one is read outside of the loop. Behind a `return` nothing is read.
+- P6 *While.* It may be left early (rule 3): nothing is private to its iterations.
 
 Footprints are enumerated exactly over all threads of the block. What cannot be enumerated, as it
 depends on data or symbols or takes more than the bounds below, is no proof.
@@ -49,6 +47,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
+from smemreuse.semantics.effects import Leaving
 from smemreuse.semantics.evaluate import Threads, evaluate, wraps
 from smemreuse.semantics.intrinsics import MemoryAccess, leaves
 
@@ -79,10 +78,11 @@ def is_private(facts: KernelFacts, loop: For | While, buffer: Buffer) -> bool:
     analysis = _UpwardExposed(facts, buffer)
     try:
         for value in _values(facts, loop, buffer, group.threads):
-            begin = _State(group.bind(loop.var, value), np.zeros(size, dtype=bool))
+            begin = _State(group, np.zeros(size, dtype=bool)).bind(loop.var, value)
             found = Solver(analysis, keep=False).solve(loop.body, begin)
-            ends = (found.end, found.continued, found.broke)  # P5
-            if needed and not all(end.written.all() for end in ends if end is not None):
+            ends = [state for way, state in found.jumps.items() if way is not Leaving.RETURN]
+            ends += [found.end] if found.end is not None else []
+            if needed and not all(end.written.all() for end in ends):  # P5
                 return False
     except _Unproved:
         return False
@@ -98,6 +98,9 @@ class _State:
     group: ThreadGroup
     written: np.ndarray
 
+    def bind(self, var: Var, value: int | None) -> _State:
+        return _State(self.group.bind(var, value), self.written)
+
 
 class _UpwardExposed(Analysis[_State]):
     """The clauses P1 to P4 for one buffer; raises `_Unproved` at an upward-exposed read."""
@@ -105,7 +108,7 @@ class _UpwardExposed(Analysis[_State]):
     def __init__(self, facts: KernelFacts, buffer: Buffer):
         self._facts = facts
         self._buffer = buffer
-        self._groups = facts.ask(divergence).groups
+        self._groups = facts.ask(divergence)
         self._within = facts.ask(accessed_within)
         self._leaving = facts.ask(_leaving)
         self._steps_left = MAX_STEPS
@@ -162,10 +165,7 @@ class _UpwardExposed(Analysis[_State]):
         return self._groups.depends_on_thread(rounds_of(stmt))
 
     def arms(self, stmt: If, state: _State) -> Arms[_State]:
-        condition = evaluate(stmt.condition, state.group.threads)
-        if isinstance(condition, int):
-            return Arms(state, None) if condition else Arms(None, state)
-        arms = self._groups.parted(stmt, state.group, condition)
+        arms = self._groups.arms(stmt, state.group)
         then, orelse = (
             _State(group, state.written) if group is not None and group.threads.count else None
             for group in (arms.then, arms.orelse)
@@ -176,21 +176,16 @@ class _UpwardExposed(Analysis[_State]):
         self, loop: For | While, state: _State
     ) -> list[Callable[[_State], _State]] | None:  # P4
         threads = state.group.threads
-        values = _constant_range(loop, threads) if isinstance(loop, For) else None
-        if values is None:
+        values = None if isinstance(loop, While) else _constant_range(loop, threads)
+        if isinstance(loop, While) or values is None:
             return None
-        assert isinstance(loop, For)
-        at_once = loop not in self._leaving and threads.count * len(values) <= MAX_LANES
-        if at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1 and len(values):
+        at_once = loop not in self._leaving and 0 < threads.count * len(values) <= MAX_LANES
+        if at_once and len(self._facts.ask(_kinds, loop, self._buffer)) == 1:
             return [lambda begun: _State(begun.group.repeated(loop.var, values), begun.written)]
         chosen = _chosen(self._facts, loop, self._buffer, values)
         if chosen is None:
             return None
-        return [partial(_begun, loop.var, int(value)) for value in chosen]
-
-
-def _begun(var: Var, value: int, state: _State) -> _State:
-    return _State(state.group.bind(var, value), state.written)
+        return [partial(_State.bind, var=loop.var, value=int(value)) for value in chosen]
 
 
 # The rounds to look at ---------------------------------------------------------------------------

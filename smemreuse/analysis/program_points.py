@@ -1,4 +1,4 @@
-"""Program points: where every statement is on a linear sequence, those without an entry included."""
+"""Program points: where statements are on a linear sequence, those without an entry included."""
 
 from __future__ import annotations
 

@@ -21,16 +21,18 @@ reached, and below all others. A path goes through the tree by these clauses:
 
 Convergence. What a loop's body is reached with only grows, by S5; so a loop is gone round at most
 as often as a chain of states is long, whatever `transfer` is, where the lattice is of finite height
-and `known` bounded. If `transfer` is monotone as well, the result is the least solution, and if it
-distributes over joins, the join over all paths. A loop met again with an equal state is not solved
-again, so that nested loops do not multiply their rounds.
+and `known` bounded. A loop that is met again, within one around it, goes on from what its body was
+reached with last, and is not gone round where that adds nothing: so nested loops add up, and do not
+multiply, their rounds. If `transfer` is monotone, and so what else an analysis says, a loop is met
+with more each time, and the result is the least solution; if they distribute over joins as well,
+that is the join over all paths.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from smemreuse.analysis.operations import leaving
@@ -39,26 +41,15 @@ from smemreuse.ir.kernel import Assert, Attr, Block, For, If, Stmt, While
 from smemreuse.semantics.effects import Leaving
 
 S = TypeVar("S")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[S]):
-    """What holds where a block ends, and where threads jump out of it; None where nobody does."""
+    """What holds where a block ends, None if nobody gets there, and where threads jump out."""
 
-    end: S | None = None
-    broke: S | None = None
-    continued: S | None = None
-    returned: S | None = None
-
-    @property
-    def stays(self) -> bool:
-        """Whether nobody leaves the loop around."""
-        return self.broke is None and self.returned is None
-
-    @property
-    def complete(self) -> bool:
-        """Whether all who entered the block come to its end."""
-        return self.stays and self.continued is None
+    end: S | None
+    jumps: Mapping[Leaving, S]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +59,6 @@ class Arms(Generic[S]):
     then: S | None
     orelse: S | None
     concurrent: bool = False
-
-
-_LEAVES_BY = {
-    Leaving.BREAK: "broke",
-    Leaving.CONTINUE: "continued",
-    Leaving.RETURN: "returned",
-}
 
 
 class Analysis(ABC, Generic[S]):
@@ -120,115 +104,95 @@ class Analysis(ABC, Generic[S]):
         return 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Settled(Generic[S]):
+    """The last round of a loop: what its body was reached with, what was known, and what came."""
+
+    head: S
+    known: int
+    back: S | None
+    jumps: Mapping[Leaving, S]
+
+
 class Solver(Generic[S]):
     """Solves one analysis.
 
-    `before` has the state that each statement is reached with, `loops` how the bodies of loops
-    ended, both joined over all visits; neither is kept without `keep`. `visits` counts the
-    statements looked at.
+    `before` has the state that each statement is reached with, `rounds` how the rounds of each loop
+    end, both joined over all visits; neither is kept without `keep`. `visits` counts the statements
+    looked at.
     """
 
     def __init__(self, analysis: Analysis[S], *, keep: bool = True):
         self.before: dict[Stmt, S] = {}
-        self.loops: dict[Stmt, Outcome[S]] = {}
+        self.rounds: dict[Stmt, Outcome[S]] = {}
         self.visits = 0
         self._analysis = analysis
         self._keep = keep
-        self._solved: dict[Stmt, tuple[S, int, Outcome[S]]] = {}
+        self._settled: dict[Stmt, _Settled[S]] = {}
 
     def solve(self, block: Block, state: S | None) -> Outcome[S]:
         """How a block ends that is reached with `state` (S1)."""
-        jumps: Outcome[S] = Outcome()
+        jumps: dict[Leaving, S] = {}
         for stmt in block:
             if state is None:
                 break
             found = self._statement(stmt, state)
             state = found.end
-            if not found.complete:
-                jumps = self._joined(jumps, found)
-        return replace(jumps, end=state)
+            self._add(jumps, found.jumps)
+        return Outcome(state, jumps)
 
     def _statement(self, stmt: Stmt, state: S) -> Outcome[S]:
         self.visits += 1
         if self._keep:
-            known = self.before.get(stmt)
-            self.before[stmt] = state if known is None else self._analysis.join(known, state)
+            self._add(self.before, {stmt: state})
         way = leaving(stmt)
         step = self._analysis.opaque(stmt, state) if way is None else None
-        if step is not None:  # S3
-            return Outcome(step)
+        if step is not None:
+            return Outcome(step, {})  # S3
         if isinstance(stmt, While):
             return self._loop(stmt, state, state)
         inside = self._analysis.transfer(stmt, state)  # S2
         if way is not None:
-            return Outcome(**{_LEAVES_BY[way]: inside})  # S6
-        if isinstance(stmt, If):
+            return Outcome(None, {} if inside is None else {way: inside})  # S6
+        if isinstance(stmt, If) and inside is not None:
             return self._branch(stmt, inside)
         if isinstance(stmt, For):
             return self._loop(stmt, state, inside)
         if isinstance(stmt, (Attr, Assert)):
-            return self._behind(state, self.solve(stmt.body, inside))
-        return Outcome(inside)
+            found = self.solve(stmt.body, inside)
+            return self._behind(state, found.end, found.jumps)
+        return Outcome(inside, {})
 
-    def _branch(self, stmt: If, state: S | None) -> Outcome[S]:
-        if state is None:
-            return Outcome()
-        arms = self._analysis.arms(stmt, state)  # S4
+    def _branch(self, stmt: If, state: S) -> Outcome[S]:
+        """S4."""
+        arms = self._analysis.arms(stmt, state)
         then, orelse = self.solve(stmt.then, arms.then), self.solve(stmt.orelse, arms.orelse)
-        found = self._joined(then, orelse)
-        if arms.concurrent and found.complete and None not in (then.end, orelse.end):
-            assert then.end is not None
-            assert orelse.end is not None
-            found = replace(found, end=self._analysis.unite(then.end, orelse.end))
-        return self._behind(state, found)
-
-    def _behind(self, before: S, found: Outcome[S]) -> Outcome[S]:
-        """How a scope ends, as its parts did (S8)."""
-        return replace(found, end=self._reconverged(before, found.end, found.complete))
-
-    def _reconverged(self, before: S, after: S | None, complete: bool) -> S | None:
-        return None if after is None else self._analysis.reconverge(before, after, complete)
+        jumps = self._add(dict(then.jumps), orelse.jumps)
+        meet = self._analysis.unite if arms.concurrent and not jumps else self._analysis.join
+        return self._behind(state, _either(then.end, orelse.end, meet), jumps)
 
     def _loop(self, loop: For | While, before: S, entered: S | None) -> Outcome[S]:
         if entered is None:
-            return Outcome()
-        solved = self._solved.get(loop)
-        if solved is not None and solved[0] == entered and solved[1] == self._analysis.known():
-            return solved[2]
+            return Outcome(None, {})
         rounds = self._analysis.rounds(loop, entered)
-        listed = rounds is not None
-        found = self._listed(loop, entered, rounds or ()) if listed else self._around(loop, entered)
-        end = self._reconverged(before, found.end, found.returned is None)
-        found = Outcome(end, returned=found.returned)
-        self._solved[loop] = entered, self._analysis.known(), found
-        return found
+        if rounds is None:
+            end, jumps = self._around(loop, entered)
+        else:
+            end, jumps = self._listed(loop, entered, rounds)
+        end = _either(end, jumps.get(Leaving.BREAK), self._analysis.join)  # S6
+        return self._behind(before, end, _only(jumps, Leaving.RETURN))
 
-    def _listed(
-        self, loop: For | While, state: S | None, rounds: Iterable[Callable[[S], S]]
-    ) -> Outcome[S]:
-        """S7."""
-        left: Outcome[S] = Outcome()
-        for begin in rounds:
-            if state is None:
-                break
-            state, found = self._round(loop, begin(state))
-            left = self._joined(left, found)
-        return replace(left, end=self._either(state, left.broke))
-
-    def _around(self, loop: For | While, entered: S) -> Outcome[S]:
+    def _around(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
         """S5."""
-        head = entered
-        while True:
+        join, last = self._analysis.join, self._settled.get(loop)
+        head = entered if last is None else join(last.head, entered)
+        while last is None or last.head != head or last.known != self._analysis.known():
             known = self._analysis.known()
-            back, found = self._round(loop, self._tested(loop, head))
-            again = self._either(head, back)
-            if again == head and known == self._analysis.known():
-                break
-            assert again is not None
-            head = again
-        left = back if self._analysis.surely_runs(loop) else self._either(entered, back)
-        end = self._either(self._tested(loop, left), found.broke)
-        return replace(found, end=end)
+            back, jumps = self._round(loop, self._tested(loop, head))
+            last = self._settled[loop] = _Settled(head, known, back, jumps)
+            head = head if back is None else join(head, back)
+        end = last.back if self._analysis.surely_runs(loop) else _either(entered, last.back, join)
+        return self._tested(loop, end), last.jumps
 
     def _tested(self, loop: For | While, state: S | None) -> S | None:
         """A `while` evaluates its condition before each round, and before it ends (S2)."""
@@ -236,25 +200,52 @@ class Solver(Generic[S]):
             return state
         return self._analysis.transfer(loop, state)
 
-    def _round(self, loop: For | While, state: S | None) -> tuple[S | None, Outcome[S]]:
-        """What the next round begins with, and how the body ended."""
+    def _listed(
+        self, loop: For | While, state: S | None, rounds: Iterable[Callable[[S], S]]
+    ) -> tuple[S | None, Mapping[Leaving, S]]:
+        """S7."""
+        left: dict[Leaving, S] = {}
+        around = self._settled
+        for begin in rounds:
+            if state is None:
+                break
+            self._settled = {}  # another round may well begin with less
+            state, jumps = self._round(loop, begin(state))
+            self._add(left, jumps)
+        self._settled = around
+        return state, left
+
+    def _round(self, loop: For | While, state: S | None) -> tuple[S | None, Mapping[Leaving, S]]:
+        """What the next round begins with, and where threads jumped in this one."""
         found = self.solve(loop.body, state)
         if self._keep:
-            self.loops[loop] = self._joined(self.loops.get(loop, Outcome()), found)
-        back = self._either(found.end, found.continued)
-        if state is not None:
-            back = self._reconverged(state, back, found.stays)
-        return back, found
+            before = self.rounds.get(loop, Outcome(None, {}))
+            end = _either(before.end, found.end, self._analysis.join)
+            self.rounds[loop] = Outcome(end, self._add(dict(before.jumps), found.jumps))
+        back = _either(found.end, found.jumps.get(Leaving.CONTINUE), self._analysis.join)
+        if state is None:
+            return None, {}
+        left = _only(found.jumps, Leaving.BREAK, Leaving.RETURN)
+        return self._behind(state, back, left).end, found.jumps
 
-    def _joined(self, one: Outcome[S], other: Outcome[S]) -> Outcome[S]:
-        return Outcome(
-            self._either(one.end, other.end),
-            self._either(one.broke, other.broke),
-            self._either(one.continued, other.continued),
-            self._either(one.returned, other.returned),
-        )
+    def _behind(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Outcome[S]:
+        """How a scope, or a round, ends out of which these jumps lead (S8)."""
+        if after is not None:
+            after = self._analysis.reconverge(before, after, not jumps)
+        return Outcome(after, jumps)
 
-    def _either(self, one: S | None, other: S | None) -> S | None:
-        if one is None or other is None:
-            return other if one is None else one
-        return self._analysis.join(one, other)
+    def _add(self, known: dict[K, S], more: Mapping[K, S]) -> dict[K, S]:
+        """Joins more states to those that are known."""
+        for key, state in more.items():
+            known[key] = self._analysis.join(known[key], state) if key in known else state
+        return known
+
+
+def _either(one: S | None, other: S | None, join: Callable[[S, S], S]) -> S | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return join(one, other)
+
+
+def _only(jumps: Mapping[Leaving, S], *ways: Leaving) -> Mapping[Leaving, S]:
+    return {way: state for way, state in jumps.items() if way in ways}

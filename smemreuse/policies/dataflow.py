@@ -7,8 +7,8 @@ buffers conflict beyond them. Each is named for the rule that it carries out.
 - F2 A buffer that is not private to a loop's iterations is live throughout the loop, if that makes
   it meet another one. Loops are looked at from the innermost outwards, so that what is carried
   within an inner one is seen whole by the outer, and again until no range grows (rules 2 and 3).
-- F4 Buffers of two arms that threads take at the same time conflict; so do those of two branches one
-  behind the other, if they wait for each other's mbarriers and no barrier stands between them.
+- F4 Buffers of two arms that threads take at the same time conflict; so do those of two branches
+  one behind the other, if one waits for an mbarrier and no barrier stands between them.
 - F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
   every loop that carries it, and to the end if nothing surely retires it.
 - F6 Buffers that part of a warp uses alone conflict: no barrier can stand between their uses.
