@@ -63,10 +63,10 @@ def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
 
     None are found for a kernel whose threads may return early: a barrier could wait for ever.
     """
-    meetings = facts_of(kernel).ask(_meetings)
-    if meetings.threads_return:
+    found = facts_of(kernel).ask(meetings)
+    if found.threads_return:
         return set()
-    placement = _Placement(meetings, _partners(offsets))
+    placement = _Placement(found, _partners(offsets))
     Solver(placement, keep=False).solve(kernel.body, _NOTHING)
     return placement.needed
 
@@ -100,7 +100,7 @@ def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, Buffers]:
     }
 
 
-class _Meetings:
+class Meetings:
     """What the placement of barriers has to know of a kernel, whatever the plan is."""
 
     def __init__(self, facts: KernelFacts):
@@ -142,14 +142,15 @@ class _Meetings:
         return self._within[stmt]
 
 
-def _meetings(facts: KernelFacts) -> _Meetings:
-    return _Meetings(facts)
+def meetings(facts: KernelFacts) -> Meetings:
+    """The meetings of a kernel's threads."""
+    return Meetings(facts)
 
 
 class _Accessed(Analysis[Buffers]):
     """The clauses that both analyses of barriers have in common."""
 
-    def __init__(self, meetings: _Meetings):
+    def __init__(self, meetings: Meetings):
         self._meetings = meetings
 
     def join(self, one: Buffers, other: Buffers) -> Buffers:
@@ -167,7 +168,7 @@ class _Accessed(Analysis[Buffers]):
 class _BeforeMeeting(_Accessed):
     """What is accessed before a first barrier; `met_with` is what had been accessed at one."""
 
-    def __init__(self, meetings: _Meetings):
+    def __init__(self, meetings: Meetings):
         super().__init__(meetings)
         self.met_with = _NOTHING
 
@@ -181,7 +182,7 @@ class _BeforeMeeting(_Accessed):
 class _Placement(_Accessed):
     """What has been accessed since the last barrier, for one plan; `needed` are those found."""
 
-    def __init__(self, meetings: _Meetings, partners: Mapping[Buffer, Buffers]):
+    def __init__(self, meetings: Meetings, partners: Mapping[Buffer, Buffers]):
         super().__init__(meetings)
         self.needed: set[Stmt] = set()
         self._partners = partners

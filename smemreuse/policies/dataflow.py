@@ -5,8 +5,8 @@ buffers conflict beyond them. Each is named for the rule that it carries out.
 
 - F1 A buffer whose address is kept in memory is live in the whole kernel.
 - F2 A buffer that is not private to a loop's iterations is live throughout the loop, if that makes
-  it meet another one. Loops are looked at from the innermost outwards, so that what is carried
-  within an inner one is seen whole by the outer, and again until no range grows (rules 2 and 3).
+  it meet another one (rules 2 and 3). Once for each loop is enough: a range grows by loops that its
+  buffer is used in, and so over all of any other loop or none, where it meets the same as before.
 - F4 Buffers of two arms that threads take at the same time conflict; so do those of two branches
   one behind the other, if one waits for an mbarrier and no barrier stands between them.
 - F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
@@ -164,16 +164,13 @@ class _Growing:
             for stmt in walk_statements(self._facts.kernel.body)
             if isinstance(stmt, (For, While)) and stmt in self._spans and not _runs_once(stmt)
         ]
-        before = None
-        while before != self.live:
-            before = dict(self.live)
-            for loop in reversed(loops):
-                begin, end = self._spans[loop]
-                for buffer in self._touched_in(begin, end):
-                    if self._matters(buffer, begin, end):
-                        if not self._facts.ask(is_private, loop, buffer):
-                            reason = Reason(2, "its bytes may be carried around", loop)
-                            self._grow(buffer, begin, end, reason)
+        for loop in reversed(loops):
+            begin, end = self._spans[loop]
+            for buffer in self._touched_in(begin, end):
+                if self._matters(buffer, begin, end):
+                    if not self._facts.ask(is_private, loop, buffer):
+                        reason = Reason(2, "its bytes may be carried around", loop)
+                        self._grow(buffer, begin, end, reason)
 
     def _touched_in(self, begin: int, end: int) -> list[Buffer]:
         entries = self.sequence.entries[begin:end]
