@@ -117,7 +117,7 @@ def test_f2_a_loop_that_runs_once_carries_nothing() -> None:
 
 
 def test_f2_no_range_that_grows_makes_another_loop_matter() -> None:
-    """The inner loop carries Y, but there is nobody to meet in it, be X live in all of it or not."""
+    """The inner loop carries Y, but there is nobody new to meet in it, however far X is live."""
     inner = times(J, FOUR, use(Y), fill(Y))
     flow = found(times(K, FOUR, *turn(Z), use(X), fill(Y), inner, fill(X)))
     assert rules(flow, X) == [2]
