@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.analysis.program_points import moments
+from smemreuse.analysis.program_points import program_points
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import (
     Block,
@@ -29,14 +29,14 @@ from smemreuse.semantics.table import is_block_barrier, waits
 def timeline_of(kernel: Kernel, scope: str) -> Timeline:
     """The steps, loops, branches, barriers and waits of one kernel and storage scope."""
     entries = linearize(kernel, scope, inner).entries
-    found = moments(kernel.body, entries)
+    found = program_points(kernel.body, entries)
     places = {stmt: (begin, found.end[stmt]) for stmt, begin in found.begin.items()}
     return Timeline(
         names=unique_names(kernel.allocations(scope)),
         steps=tuple(_steps(entries)),
         bands=tuple(_bands(kernel.body, places, 0)),
         marks=tuple(_marks(kernel.body, places)),
-        moments=places,
+        points=places,
     )
 
 

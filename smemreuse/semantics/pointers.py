@@ -244,14 +244,6 @@ def mask_of(pointer: Expr) -> Access:
     return Access.READ_WRITE
 
 
-def addressed_element(pointer: Expr) -> Load | None:
-    """The element whose address an expression takes, if that is all it does."""
-    if isinstance(pointer, Call) and pointer.op == "address_of":
-        element = pointer.args[0]
-        return element if isinstance(element, Load) else None
-    return None
-
-
 def is_typed(pointer: Expr) -> bool:
     """Whether an access pointer says what elements it points to."""
     return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
