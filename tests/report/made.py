@@ -114,7 +114,7 @@ TIMELINE = Timeline(
     ),
     bands=(Band("loop", 0, 9, 0, OUTER), Band("loop", 3, 6, 1, INNER)),
     marks=(Mark("barrier", 6, SYNC),),
-    moments={
+    points={
         OUTER: (0, 9),
         FILL_A: (1, 2),
         FILL_B: (2, 3),
