@@ -111,7 +111,9 @@ def test_a_budget_of_steps() -> None:
     assert enough.sound
 
 
-def test_accesses_that_somebody_has_found_already_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accesses_that_somebody_has_found_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kernel = kernel_of(USE_A + SYNC + USE_B)
     a, b = kernel.allocations(SCOPE)
     accesses = KernelAccesses.of(kernel.body)
@@ -121,6 +123,4 @@ def test_accesses_that_somebody_has_found_already_are_taken(monkeypatch: pytest.
 
     monkeypatch.setattr(KernelAccesses, "of", staticmethod(never))
     plan = {a: 0, b: 0}
-    assert check_plan(
-        kernel, SCOPE, plan, 256, {}, assume_barriers=False, accesses=accesses
-    ).sound
+    assert check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, accesses=accesses).sound

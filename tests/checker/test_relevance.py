@@ -150,7 +150,9 @@ def test_whether_a_loop_needs_its_iterations_one_by_one(body: str, synchronizes:
 
 
 def test_what_a_kernel_writes_and_whose_address_it_takes() -> None:
-    kernel = kernel_of("O[tx] = D[tx]\nc[0] = 1\nT.call_extern('handle', 'f', T.address_of(c[0]))\n")
+    kernel = kernel_of(
+        "O[tx] = D[tx]\nc[0] = 1\nT.call_extern('handle', 'f', T.address_of(c[0]))\n"
+    )
     relevance = relevance_of(kernel)
     names = {one.name for one in relevance.written}
     assert names == {"Y"}  # the handle that O shows

@@ -208,4 +208,3 @@ def test_what_is_no_element_names_no_mbarrier() -> None:
     asked = Asked("", "tx < 3")
     assert asked.values.slot(asked.condition, asked.threads) is None
     assert asked.values.slot(None, asked.threads) is None
-
