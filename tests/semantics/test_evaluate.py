@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, evaluate, holds, unsigned_type
+from smemreuse.semantics.evaluate import Threads, Value, evaluate, holds, unsigned_type, wraps
 
 TX = Var("tx")
 VALUES = np.arange(-4, 60) * 1_000_003
@@ -129,3 +129,141 @@ def test_what_a_type_holds() -> None:
     assert holds("bool", 1)
     assert not holds("float32", 1)
     assert not holds("int32", None)
+
+
+# What is not known ------------------------------------------------------------------------------
+
+UNKNOWN = Var("data")
+SMALL = Threads(np.arange(4), {TX: np.arange(4)})
+
+
+def plain(value: Value) -> object:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize(
+    ("expr", "value"),
+    [
+        (UNKNOWN, None),
+        (call("add", UNKNOWN, 1), None),
+        (call("mul", UNKNOWN, 0), 0),
+        (call("floormod", UNKNOWN, 1), 0),
+        (call("and", UNKNOWN, 0), 0),
+        (call("and", 0, UNKNOWN), 0),
+        (call("and", UNKNOWN, 1), None),
+        (call("or", UNKNOWN, 1), 1),
+        (call("or", UNKNOWN, 0), None),
+        (call("or", UNKNOWN, call("lt", TX, 9)), 1),
+        (call("or", UNKNOWN, call("lt", TX, 3)), None),
+        (call("not", UNKNOWN), None),
+        (call("select", UNKNOWN, 1, 1), None),
+        (call("select", 1, 5, UNKNOWN), 5),
+        (call("select", 0, 5, UNKNOWN), None),
+        (call("if_then_else", call("lt", TX, 9), TX, UNKNOWN), [0, 1, 2, 3]),
+        (call("if_then_else", call("lt", TX, 3), TX, UNKNOWN), None),
+        (call("floordiv", 5, 0), None),
+        (call("floormod", 5, call("sub", TX, 2)), None),  # for one thread
+        (call("mangle", 1, 2), None),
+        (Const(0.5), None),
+        (Const("text"), None),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_is_not_made_up(expr: Expr, value: object) -> None:
+    assert plain(evaluate(expr, SMALL)) == value
+
+
+@pytest.mark.parametrize(
+    ("expr", "value"),
+    [
+        (call("floordiv", -7, 2), -4),
+        (call("floormod", -7, 2), 1),
+        (call("div", -7, 2), -3),
+        (call("mod", -7, 2), -1),
+        (call("div", 7, -2), -3),
+        (call("ceildiv", 7, 2), 4),
+        (call("not", call("lt", TX, 2)), [0, 0, 1, 1]),
+        (call("and", call("lt", TX, 3), call("gt", TX, 1)), [0, 0, 1, 0]),
+        (call("cast", "int8", 200), -56),
+        (call("cast", "bool", 200), 1),
+        (call("cast", "uint8", -1), 255),
+        (call("cast", "int64", 2**40), 2**40),
+        (call("cast", "float32", 1), None),
+        (call("likely", TX), [0, 1, 2, 3]),
+        (call("let", Var("v"), 3, 4), 4),
+        (call("shift_right", -8, 1), -4),
+        (Const(True), 1),
+    ],
+    ids=str,
+)
+def test_operators_are_those_of_tir(expr: Expr, value: object) -> None:
+    assert plain(evaluate(expr, SMALL)) == value
+
+
+def test_a_variable_inside_an_expression_has_its_value_there() -> None:
+    var = Var("v")
+    assert plain(evaluate(call("let", var, call("add", TX, 1), call("mul", var, 2)), SMALL)) == [
+        2,
+        4,
+        6,
+        8,
+    ]
+    assert evaluate(var, SMALL) is None
+
+
+def test_what_is_loaded_is_asked_for_with_those_who_ask() -> None:
+    held = Load(Buffer("c", "int32", (Const(4),), "local"), (Const(0),))
+    threads = Threads(np.array([5, 7]), {}, lambda load, asking: asking.ids * 2)
+    assert plain(evaluate(call("add", held, 1), threads)) == [11, 15]
+    assert evaluate(held, SMALL) is None
+
+
+@pytest.mark.parametrize(
+    ("expr", "value"),
+    [
+        (call("get_warp_idx"), [0, 1, 1, 4]),
+        (call("get_warp_idx_sync"), [0, 1, 1, 4]),
+        (call("get_lane_idx"), [0, 0, 5, 0]),
+        (call("tl_shuffle_elect", 0), [1, 0, 0, 0]),
+        (call("tl_shuffle_elect", 32), [1, 1, 0, 1]),
+        (call("tl_shuffle_elect", 128), [1, 0, 0, 1]),
+        (call("tl_shuffle_elect", UNKNOWN), None),
+        (call("get_lane_idx", 64), None),  # another size of warps
+    ],
+    ids=str,
+)
+def test_which_thread_asks(expr: Expr, value: object) -> None:
+    assert plain(evaluate(expr, Threads(np.array([0, 32, 37, 128])))) == value
+
+
+# Threads ------------------------------------------------------------------------------------------
+
+
+def test_some_of_the_threads_keep_their_values() -> None:
+    some = SMALL.bind(UNKNOWN, None).bind(Var("k"), 7).where(np.array([False, True, False, True]))
+    assert some.ids.tolist() == [1, 3]
+    assert plain(some.values[TX]) == [1, 3]
+    assert [plain(value) for value in some.values.values()] == [[1, 3], None, 7]
+    assert some.count == 2
+
+
+def test_a_binding_leaves_the_other_threads_alone() -> None:
+    var = Var("k")
+    assert SMALL.bind(var, 7).values[var] == 7
+    assert var not in SMALL.values
+
+
+def test_every_thread_has_every_choice_once() -> None:
+    var = Var("k")
+    repeated = SMALL.where(np.array([True, True, False, False])).repeated(var, np.array([5, 6]))
+    assert repeated.ids.tolist() == [0, 0, 1, 1]
+    assert plain(repeated.values[TX]) == [0, 0, 1, 1]
+    assert plain(repeated.values[var]) == [5, 6, 5, 6]
+
+
+def test_what_wraps_has_something_unsigned_in_it() -> None:
+    assert wraps(call("add", UNSIGNED, 1))
+    assert wraps(call("add", TX, Var("u", 32)))
+    assert wraps(Load(Buffer("X", "uint16", (Const(4),), "local"), (Const(0),)))
+    assert not wraps(call("add", TX, 1))
+    assert not wraps(call("cast", "int32", TX))

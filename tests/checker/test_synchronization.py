@@ -1,0 +1,270 @@
+"""What orders accesses, and for whom: barriers, waits, groups, arrivals (rules 5 and 6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+from tests.checker.small import (
+    COPY_A,
+    DESCRIBE_A,
+    DESCRIPTORS,
+    SYNC,
+    USE_A,
+    USE_B,
+    WGMMA_A,
+    init_barrier,
+    judge,
+    tma_load,
+    under,
+)
+
+# Barriers of threads ------------------------------------------------------------------------------
+
+
+def across(distance: int, barrier: str) -> str:
+    """A's bytes, then a barrier, then the same bytes as B's, by a thread `distance` away."""
+    return f"As[tx ^ {distance}] = tx\n{barrier}Bs[tx] = tx\n"
+
+
+@pytest.mark.parametrize(
+    ("barrier", "in_warp", "across_warps"),
+    [
+        ("", False, False),
+        (SYNC, True, True),
+        ('T.tvm_storage_sync("shared.dyn")\n', True, True),
+        ('T.tvm_storage_sync("shared", 1, -1)\n', True, True),
+        ('T.tvm_storage_sync("warp")\n', False, False),
+        ("T.sync_warp()\n", True, False),
+        ("T.sync_warp(0xFFFFFFFF)\n", True, False),
+        ("T.sync_warp(0xFFFF)\n", False, False),
+        ("T.sync_warp(D[0])\n", False, False),
+        ("T.sync_grid()\n", True, True),
+        ("T.cluster_sync()\n", True, True),
+        ("T.cluster_arrive()\n", False, False),
+        ("T.cluster_wait()\n", False, False),
+        ("T.fence_proxy_async()\n", False, False),
+        ("T.warpgroup_arrive()\n", False, False),
+    ],
+)
+def test_a_barrier_orders_those_who_meet_there(
+    barrier: str, in_warp: bool, across_warps: bool
+) -> None:
+    assert judge(across(1, barrier), threads=32).verdict == (SOUND if in_warp else UNSOUND)
+    assert judge(across(32, barrier)).verdict == (SOUND if across_warps else UNSOUND)
+
+
+def test_a_named_barrier_orders_as_many_threads_as_it_says() -> None:
+    assert judge(across(32, 'T.tvm_storage_sync("shared", 1, 64)\n')).sound
+
+
+@pytest.mark.parametrize(
+    ("barrier", "reason"),
+    [
+        ('T.tvm_storage_sync("shared", 1, 128)\n', "shared by several arms"),
+        ('T.tvm_storage_sync("shared", 1, D[0])\n', "shared by several arms"),
+        ("T.named_barrier_arrive(1, 64)\n", "`named_barrier_arrive` is not followed"),
+        ("T.thread_return()\n", "`thread_return` is not followed"),
+        ('T.tvm_storage_sync("elsewhere")\n', ""),
+    ],
+)
+def test_a_barrier_that_is_not_followed_proves_nothing(barrier: str, reason: str) -> None:
+    found = judge(across(32, barrier))
+    assert not found.sound
+    assert reason in " ".join(found.uncovered)
+
+
+def test_a_barrier_that_part_of_a_warp_comes_by_orders_no_warp() -> None:
+    body = under("if tx < 48", f"As[tx ^ 1] = tx\n{SYNC}Bs[tx] = tx\n")
+    found = judge(body)
+    assert found.verdict == UNSOUND  # for the second warp
+    assert judge(body.replace("48", "32")).sound
+
+
+# Groups ---------------------------------------------------------------------------------------
+
+COMMIT = "T.ptx_commit_group()\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "verdict"),
+    [
+        (f"{COMMIT}T.ptx_wait_group(0)\n{SYNC}", SOUND),
+        (f"{COMMIT}T.ptx_wait_group(0)\n", UNSOUND),  # each thread for its own copies
+        (f"{COMMIT}{SYNC}T.ptx_wait_group(0)\n", UNSOUND),
+        (f"{COMMIT}T.ptx_wait_group(1)\n{SYNC}", UNSOUND),
+        (f"{COMMIT}{COMMIT}T.ptx_wait_group(1)\n{SYNC}", SOUND),
+        (f"T.ptx_wait_group(0)\n{SYNC}", UNSOUND),  # not committed
+        (f"{COMMIT}T.ptx_wait_group(D[0])\n{SYNC}", UNSOUND),
+        (f"{COMMIT}T.tma_store_wait(0)\n{SYNC}", UNSOUND),
+        (under("if tx < 32", f"{COMMIT}T.ptx_wait_group(0)\n") + SYNC, UNSOUND),
+        (COMMIT + under("if D[tx] < 3", "T.ptx_wait_group(0)\n") + SYNC, UNPROVED),
+    ],
+)
+def test_a_copy_is_over_when_those_who_issued_it_have_waited_and_met(
+    between: str, verdict: str
+) -> None:
+    assert judge(f"{COPY_A}{between}{USE_B}").verdict == verdict
+
+
+STORE_A = 'T.tma_store(T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 1), X, 0)\n'
+
+
+@pytest.mark.parametrize(
+    ("done", "verdict"),
+    [
+        ("T.tma_store_arrive()\nT.tma_store_wait(0)\n", SOUND),
+        ("T.tma_store_arrive()\n", UNSOUND),
+        ("T.tma_store_wait(0)\n", UNSOUND),
+        ("T.tma_store_arrive()\nT.tma_store_wait(1)\n", UNSOUND),
+    ],
+)
+def test_the_thread_that_issued_a_store_waits_for_it(done: str, verdict: str) -> None:
+    body = USE_A + SYNC + under("if tx == 0", STORE_A + done) + SYNC + USE_B
+    assert judge(body).verdict == verdict
+
+
+def test_another_thread_of_the_warp_cannot_wait_for_it() -> None:
+    issued = under("if tx == 0", f"{STORE_A}T.tma_store_arrive()\n")
+    other = under("if tx == 1", "T.tma_store_wait(0)\n")
+    assert judge(USE_A + SYNC + issued + other + SYNC + USE_B).verdict == UNSOUND
+
+
+FILL = f"As[tx] = tx\nT.fence_proxy_async()\n{SYNC}"
+OVERWRITE = "Bs[127 - tx] = tx\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        (f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n{SYNC}", SOUND),
+        (f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_commit_batch()\n{SYNC}", UNPROVED),
+        (f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_wait(0)\n{SYNC}", UNPROVED),
+        (f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(1)\n", UNPROVED),
+        (f"{DESCRIBE_A}{SYNC}", SOUND),  # described and never read
+        (f"{WGMMA_A}{SYNC}", SOUND),  # reads nothing that is known of
+    ],
+)
+def test_a_wgmma_reads_what_its_descriptors_stand_for_until_it_is_waited_for(
+    body: str, verdict: str
+) -> None:
+    found = judge(FILL + body + OVERWRITE, threads=128, declared=DESCRIPTORS)
+    assert found.verdict == verdict
+
+
+def test_a_wgmma_reads_what_is_there_when_it_is_issued() -> None:
+    clobbered = f"{FILL}{DESCRIBE_A}Bs[tx] = tx\n{WGMMA_A}"
+    found = judge(clobbered, threads=128, declared=DESCRIPTORS)
+    assert found.verdict == UNPROVED
+    assert any(one.rule == 2 for one in found.violations)
+
+
+# mbarriers --------------------------------------------------------------------------------------
+
+PRODUCE = "As[tx] = tx\nO[tx] = As[tx]\n"
+CONSUME = "Bs[tx - 32] = tx\nO[tx] = Bs[tx - 32]\n"
+ARRIVE = "T.ptx_arrive_barrier(full[0])\n"
+WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
+
+
+def arms(producer: str, consumer: str, count: int = 32) -> str:
+    return init_barrier(count) + under("if tx < 32", producer) + under("if tx >= 32", consumer)
+
+
+@pytest.mark.parametrize(
+    ("producer", "consumer", "verdict"),
+    [
+        (PRODUCE + ARRIVE, WAIT + CONSUME, SOUND),
+        (ARRIVE + PRODUCE, WAIT + CONSUME, UNSOUND),
+        (PRODUCE + ARRIVE, CONSUME + WAIT, UNSOUND),
+        (PRODUCE + ARRIVE, "T.mbarrier_wait_parity(full[0], 1)\n" + CONSUME, UNPROVED),
+        (PRODUCE, CONSUME, UNSOUND),
+    ],
+)
+def test_who_waits_comes_behind_what_arrivals_came_behind(
+    producer: str, consumer: str, verdict: str
+) -> None:
+    assert judge(arms(producer, consumer)).verdict == verdict
+
+
+def test_who_waits_with_part_of_a_warp_learns_nothing() -> None:
+    consumer = under("if tx < 48", WAIT + CONSUME)
+    assert judge(arms(PRODUCE + ARRIVE, consumer)).verdict == UNSOUND
+
+
+def test_who_arrives_with_part_of_a_warp_does_not_speak_for_the_warp() -> None:
+    producer = PRODUCE + under("if tx < 16", ARRIVE)
+    assert judge(arms(producer, WAIT + CONSUME, count=16)).verdict == UNSOUND
+
+
+def test_who_arrives_alone_speaks_for_those_he_has_met() -> None:
+    producer = f"{PRODUCE}T.sync_warp()\n" + under("if tx == 0", ARRIVE)
+    assert judge(arms(producer, WAIT + CONSUME, count=1)).sound
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (init_barrier(64) + under("if tx < 32", ARRIVE) + WAIT, "that nobody completes"),
+        (WAIT, "that nobody completes"),
+        (init_barrier(64) + "T.mbarrier_wait_parity(full[D[0]], 0)\n", "slot or parity"),
+        (init_barrier(64) + "T.mbarrier_wait_parity(full[0], D[0])\n", "slot or parity"),
+        ("T.ptx_arrive_barrier(full[tx % 2])\n", "slot is not known"),
+        ("T.ptx_init_barrier_thread_count(full[0], D[0])\n", "arrival count is not known"),
+        ("T.mbarrier_expect_tx(full[0], D[0])\n", "bytes that an mbarrier expects"),
+        ("T.arrive_somehow(full[0])\n", "`arrive_somehow` has no row"),
+        ("T.ptx_arrive_barrier(full[0], 1)\n", "is not known with 2 operands"),
+    ],
+)
+def test_an_mbarrier_that_is_not_followed_proves_nothing(body: str, reason: str) -> None:
+    found = judge(body + USE_A + SYNC + USE_B)
+    assert found.verdict == UNPROVED
+    assert reason in " ".join(found.uncovered)
+
+
+# TMA loads --------------------------------------------------------------------------------------
+
+
+def loaded(*issue: str) -> str:
+    return under("if tx == 0", "".join(issue))
+
+
+EXPECT = "T.ptx_arrive_barrier_expect_tx(full[0], {})\n"
+
+
+@pytest.mark.parametrize(
+    ("issue", "wait", "verdict"),
+    [
+        ((EXPECT.format(256), tma_load("As")), WAIT, SOUND),
+        ((tma_load("As"), EXPECT.format(256)), WAIT, SOUND),
+        ((EXPECT.format(256), tma_load("As")), "", UNSOUND),
+        ((EXPECT.format(256), tma_load("As")), under("if tx < 32", WAIT), UNSOUND),
+        ((EXPECT.format(256), tma_load("As")), under("if tx < 32", WAIT) + SYNC, SOUND),
+        ((EXPECT.format(512), tma_load("As"), tma_load("As")), WAIT, SOUND),
+    ],
+)
+def test_a_load_is_there_when_its_phase_has_been_waited_for(
+    issue: tuple[str, ...], wait: str, verdict: str
+) -> None:
+    assert judge(init_barrier(1) + loaded(*issue) + wait + USE_B).verdict == verdict
+
+
+@pytest.mark.parametrize("announced", [128, 512])
+def test_a_phase_waits_for_as_many_bytes_as_were_announced(announced: int) -> None:
+    body = init_barrier(1) + loaded(EXPECT.format(announced), tma_load("As")) + WAIT + USE_B
+    assert judge(body).uncovered == ("an mbarrier is waited for that nobody completes",)
+
+
+def test_a_load_that_reports_to_another_mbarrier_is_not_waited_for() -> None:
+    issue = loaded(
+        EXPECT.format(256), tma_load("As"), EXPECT.format(256).replace("[0]", "[1]")
+    ) + loaded(tma_load("As", barrier="full[1]"))
+    both = init_barrier(1) + init_barrier(1, "full[1]") + issue
+    assert judge(both + WAIT + USE_B).verdict == UNSOUND
+    assert judge(both + WAIT + WAIT.replace("[0]", "[1]") + USE_B).sound
+
+
+def test_a_load_into_bytes_that_are_still_read_is_not_ordered_behind() -> None:
+    issue = loaded(EXPECT.format(256), tma_load("As")) + WAIT
+    assert judge(init_barrier(1) + USE_B + SYNC + issue).sound
+    assert judge(init_barrier(1) + USE_B + issue).verdict == UNSOUND
