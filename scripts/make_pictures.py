@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from smemreuse.commands.common import read_subjects  # noqa: E402
+from smemreuse.commands.graph import picture_of  # noqa: E402
+from smemreuse.commands.report import view_of  # noqa: E402
+from smemreuse.commands.subjects import read_subjects  # noqa: E402
 from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
-from smemreuse.report.view import judged_plans, kernel_view  # noqa: E402
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -83,12 +84,11 @@ def main() -> int:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        views = [
-            {**kernel_view(one, judged_plans(one, "best", "bytes")), "file": DUMP} for one in found
-        ]
+        views = [{**view_of(one, "best", "bytes"), "file": DUMP} for one in found]
         page.write_text(report_page(views), encoding="utf-8")
         photograph(page, out)
-    lifetimes = render(draw("lifetime", found, "dataflow"), "svg", "lifetime", "dataflow")
+    pictures = [picture_of("lifetime", one, "dataflow") for one in found]
+    lifetimes = render(draw("lifetime", pictures, "dataflow"), "svg", "lifetime", "dataflow")
     (out / "batched_gemm-lifetime.svg").write_bytes(lifetimes)
     return 0
 

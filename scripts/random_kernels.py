@@ -19,12 +19,11 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from random import Random
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.random_kernels.choices import run_seed  # noqa: E402
+from tests.random_kernels.choices import run_seed, source_of  # noqa: E402
 from tests.soundness.compare import compare  # noqa: E402
 
 BATCH = 100
@@ -93,7 +92,7 @@ def _batch(seeds: range) -> tuple[Counter[str], list[int]]:
     for seed in seeds:
         stats["kernels"] += 1
         try:
-            compare(Random(seed).randint, seed, stats)
+            compare(source_of(seed), seed, stats)
         except Exception as error:
             stats[f"failed: {type(error).__name__}"] += 1
             failed.append(seed)

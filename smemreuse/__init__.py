@@ -1,7 +1,73 @@
-"""Shared-memory reuse for GPU kernels: as tight as can be proved, never wrong, explained."""
+"""Shared-memory reuse for GPU kernels: as tight as can be proved, never wrong, explained.
+
+    import smemreuse
+
+    (kernel,) = smemreuse.read("kernel.tir")         # a dump, as `print(mod.script())` writes it
+    plan = smemreuse.plan(kernel)                    # where each shared buffer lies
+    assert smemreuse.check(kernel, plan).sound       # the checker's verdict on it
+    print(smemreuse.explain(kernel, "As", "Cs"))     # why two buffers may share bytes, or not
+
+Whatever is wrong with what was given is a `SmemReuseError`, whose text is one line: `InputError` a
+file or a name that cannot be used, `PlanError` a plan that cannot be made, `BackendError` a missing
+program or compiler. Sizes, offsets and alignments are bytes.
+
+`smemreuse.tilelang` and `smemreuse.tvm` put the plans into those compilers' own lowerings. Names
+are imported when they are first used, so that this package costs nothing to import.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from smemreuse.errors import BackendError, InputError, PlanError, SmemReuseError
 
+if TYPE_CHECKING:
+    from smemreuse.api import check, explain, plan, read
+    from smemreuse.ir.kernel import Kernel
+    from smemreuse.results.explanation import Explanation
+    from smemreuse.results.plan import Plan
+    from smemreuse.results.rules import Rule
+    from smemreuse.results.verdict import Verdict
+
 __version__ = "0.1.0"
 
-__all__ = ["BackendError", "InputError", "PlanError", "SmemReuseError", "__version__"]
+__all__ = [
+    "BackendError",
+    "Explanation",
+    "InputError",
+    "Kernel",
+    "Plan",
+    "PlanError",
+    "Rule",
+    "SmemReuseError",
+    "Verdict",
+    "__version__",
+    "check",
+    "explain",
+    "plan",
+    "read",
+]
+
+_HOMES = {
+    **dict.fromkeys(("check", "explain", "plan", "read"), "api"),
+    "Explanation": "results.explanation",
+    "Kernel": "ir.kernel",
+    "Plan": "results.plan",
+    "Rule": "results.rules",
+    "Verdict": "results.verdict",
+}
+"""The modules that the names come from."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Imports a name when it is first asked for (PEP 562)."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,7 +1,8 @@
-"""The `smemreuse` command."""
+"""The `smemreuse` command. A verb is imported when it is called, and what it needs with it."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 from typing import Any, NoReturn
@@ -9,22 +10,40 @@ from typing import Any, NoReturn
 import click
 
 from smemreuse import __version__
-from smemreuse.commands.analyze import analyze
-from smemreuse.commands.apply import apply
-from smemreuse.commands.check import check
-from smemreuse.commands.compare import compare
-from smemreuse.commands.explain import explain
-from smemreuse.commands.graph import graph
-from smemreuse.commands.pack import pack
-from smemreuse.commands.plan import plan
-from smemreuse.commands.report import report
-from smemreuse.commands.run import run
 from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.errors import InputError, SmemReuseError
 
+VERBS = {
+    "analyze": "List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live "
+    "ranges.",
+    "apply": "Write the merged TIR: one arena for each kernel and scope, every buffer a pointer "
+    "into it.",
+    "check": "Say whether a plan is sound, or name the rule, the buffers and a witness.",
+    "compare": "Compare the policies: arena, lower bound, packing gap, and whether each plan is "
+    "sound.",
+    "explain": "Say why buffers may share bytes, or which rule and which statements forbid it.",
+    "graph": "Draw a kernel's shared buffers with Graphviz.",
+    "pack": "Pack live ranges: `id,lower,upper,size[,alignment]` in, the same plus `offset` out.",
+    "plan": "Plan the merged allocation: where each buffer lies.",
+    "report": "Write a self-contained page: a memory map of each kernel, with the policies to "
+    "switch.",
+    "run": "Run a TileLang SCRIPT with its ARGS, and say what shared memory its kernels took.",
+}
+"""The verbs and the first sentence of their help, which the list of verbs has without importing
+them. Each is the command of its name in a module of its name in `smemreuse.commands`."""
+
 
 class _Group(click.Group):
-    """Turns the errors meant for the user into one line and their exit code."""
+    """Imports verbs late, and turns the errors meant for the user into one line and an exit code.
+
+    Each verb is known by a stand-in with its name and summary.
+    """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        return name, stand_in and _loaded(str(stand_in.name)), rest
 
     def invoke(self, ctx: click.Context) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -37,12 +56,22 @@ class _Group(click.Group):
             _exit_with(error)
 
 
+def _loaded(verb: str) -> click.Command:
+    command = getattr(importlib.import_module(f"smemreuse.commands.{verb}"), verb)
+    assert isinstance(command, click.Command)
+    return command
+
+
 def _exit_with(error: SmemReuseError) -> NoReturn:
     click.echo(f"smemreuse: {error}", err=True)
     sys.exit(error.exit_code)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Group,
+    commands=[click.Command(name, help=summary) for name, summary in VERBS.items()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="smemreuse")
 def main() -> None:
     """Find how little shared memory a GPU kernel needs, and why.
@@ -50,7 +79,3 @@ def main() -> None:
     FILE is a kernel dumped as TVMScript: `print(mod.script())`. No TVM is needed to read it, and
     nothing in it is executed. `run` executes a TileLang SCRIPT, and needs TileLang.
     """
-
-
-for command in (compare, explain, analyze, plan, apply, check, graph, report, run, pack):
-    main.add_command(command)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from smemreuse.compilers.tilelang.active import activated
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
 from smemreuse.compilers.tilelang.estimate import Footprint, footprint
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import Session, activated
+from smemreuse.compilers.tilelang.session import Session
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
@@ -60,5 +61,5 @@ def merge(
     """
     options = checked_options(policy, packer, objective)
     install()
-    with activated(Session(**options, unchecked=unchecked)) as session:
+    with activated(Session.of(options, unchecked=unchecked)) as session:
         yield session

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from smemreuse.compilers.tvm.hooks import PIPELINE, activated, register
-from smemreuse.compilers.tvm.session import AppliedPlan, Session
+from smemreuse.compilers.tvm.session import Session
 from smemreuse.compilers.tvm.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
+from smemreuse.pipeline.lowered import AppliedPlan
 from smemreuse.pipeline.planning import checked_options
 
 __all__ = [
@@ -38,7 +39,7 @@ def MergeSharedMemoryAllocations(
     plans need, and is checked on the IR that it returns; where no tighter plan holds, buffers lie
     side by side. Raises `PlanError` for an unknown policy, packer or objective.
     """
-    return Session(**checked_options(policy, packer, objective)).lowering_pass()
+    return Session.of(checked_options(policy, packer, objective)).lowering_pass()
 
 
 @contextmanager
@@ -56,5 +57,5 @@ def merge(
     pass, with a warning; the session lists it in `left`. Raises `PlanError` as the pass does.
     """
     options = checked_options(policy, packer, objective)
-    with activated(Session(**options, unchecked=unchecked)) as session:
+    with activated(Session.of(options, unchecked=unchecked)) as session:
         yield session

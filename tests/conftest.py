@@ -63,8 +63,11 @@ def _has_tvm() -> bool:
 
 
 NEEDING = {
-    "tilelang": (_has_tilelang, ("compilers/tilelang", "gpu", "baselines/test_tilelang.py")),
-    "tvm": (_has_tvm, ("compilers/tvm", "baselines/test_tvm*.py")),
+    "tilelang": (
+        _has_tilelang,
+        ("compilers/tilelang", "gpu", "baselines/test_tilelang.py", "semantics/test_*_tilelang.py"),
+    ),
+    "tvm": (_has_tvm, ("compilers/tvm", "baselines/test_tvm*.py", "semantics/test_*_tvm.py")),
 }
 """The tests with a compiler's marker, which import it."""
 

@@ -9,7 +9,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Subject, subjects
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 
 

@@ -16,7 +16,7 @@ import pytest
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel, sequence_of
 from smemreuse.planner import PACKERS
 from smemreuse.report.data import Subject, analyze_entry, kept_apart, plan_entry
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from tests.conftest import DUMPS, Golden
 from tests.dumps import plans_of, subjects_of

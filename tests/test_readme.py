@@ -46,6 +46,16 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert result.exit_code == 0, (arguments, result.output)
 
 
+def test_the_functions_print_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(DUMPS / "batched_gemm.sm_80.tir", tmp_path / "kernel.tir")
+    monkeypatch.chdir(tmp_path)
+    (code,) = python_of("In Python")
+    exec(compile(code, "README.md", "exec"), {})
+    assert f"```\n{capsys.readouterr().out}```\n" in (ROOT / "README.md").read_text()
+
+
 def test_the_dumps_that_the_first_command_names_are_there() -> None:
     assert "smemreuse compare fixtures/dumps/*.tir" in (ROOT / "README.md").read_text()
     assert len(list(DUMPS.glob("*.tir"))) > 40

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from smemreuse.errors import InputError
-from smemreuse.facts import facts_of
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import (
     TVM_ALIGNMENT,
     Buffer,
@@ -28,20 +28,27 @@ _ALIGNMENTS = [2**exponent for exponent in range(MAX_ALIGNMENT.bit_length())]
 SMEM_ALIGNMENT_MAP = "tl.smem_alignment_map"
 
 
-def alignments(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+def alignments(kernel: Kernel, scope: str) -> Mapping[Buffer, int]:
     """Bytes of alignment for every allocation of `scope`: the strictest of all that is asked.
 
     The requirement that lowering recorded in `tl.smem_alignment_map` is exact and replaces the
     worst case assumed for operands of TMA and of MMA descriptors; element size, 16 bytes, and a
-    buffer's own `data_alignment` hold in any case. TVM's default of that counts in Apache TVM.
+    buffer's own `data_alignment` hold in any case. TVM's default of that counts where the dialect
+    says so.
     """
+    return facts_of(kernel).ask(needed_alignments, scope)
+
+
+def needed_alignments(facts: KernelFacts, scope: str) -> Mapping[Buffer, int]:
+    """As `alignments`, worked out anew."""
+    kernel = facts.kernel
     recorded = recorded_alignments(kernel.attrs)
     swizzled = _swizzled_buffers(kernel)
     result = {}
     for buffer in kernel.allocations(scope):
         element = _power_of_two(element_bits(buffer.dtype) // 8)
         implied = SWIZZLE_ALIGNMENT if buffer in swizzled else 1
-        stated = _stated(buffer, kernel.dialect)
+        stated = _stated(buffer, kernel.dialect.data_alignment)
         required = max(stated, _required(buffer.name, recorded, implied))
         result[buffer] = max(MIN_ALIGNMENT, element, required)
     return result
@@ -61,10 +68,10 @@ def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
     return {str(name): int(value) for name, value in recorded.items()}
 
 
-def _stated(buffer: Buffer, dialect: str) -> int:
+def _stated(buffer: Buffer, default: int) -> int:
     """What a buffer asks for itself; raises `InputError` for no alignment."""
     if buffer.alignment in (None, TVM_ALIGNMENT):
-        return TVM_ALIGNMENT if dialect == "tvm" else 1
+        return default
     if buffer.alignment not in _ALIGNMENTS:
         raise InputError(
             f"buffer {buffer.name} has an alignment that is no power of two up to {MAX_ALIGNMENT}"

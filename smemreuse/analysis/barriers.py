@@ -37,15 +37,7 @@ from smemreuse.semantics.pointers import find_pointers
 from smemreuse.semantics.table import BLOCK_BARRIER, is_block_barrier, leaves, returns, waits
 
 BARRIER = BLOCK_BARRIER
-SYNCHRONIZES_LATER = ("tilelang",)
-"""Dialects of compilers that put barriers in behind the merge, with the aliases in view."""
-
 _Buffers = frozenset[Buffer]
-
-
-def barriers_to_insert(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
-    """`barriers_needed`, or nothing where a later pass of the compiler sees to it."""
-    return set() if kernel.dialect in SYNCHRONIZES_LATER else barriers_needed(kernel, offsets)
 
 
 def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:

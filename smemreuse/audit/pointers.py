@@ -148,7 +148,6 @@ def _reached(
             if first is not None:
                 last = first + footprint.stride * (footprint.count - 1) + footprint.size
                 reach[var] = max(reach[var], last)
-            elif kernel.dialect != "tvm" or not declared[var]:
-                # In Apache TVM the view is the buffer's definition; elsewhere it may be of a part.
+            elif not kernel.dialect.merges_into_views or not declared[var]:
                 reach[var] = UNKNOWN_SIZE
     return reach

@@ -12,7 +12,7 @@ from dataclasses import replace
 from smemreuse.analysis.bounds import bounds, variable_ranges
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.separator import Separator
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, constant, walk
+from smemreuse.ir.expr import Const, Expr, Load, constant, walk
 from smemreuse.ir.kernel import (
     Buffer,
     Declare,
@@ -23,7 +23,7 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.semantics.pointers import flat_index
+from smemreuse.semantics.pointers import escaping, flat_index
 
 
 def arena_of_views(kernel: Kernel, scope: str) -> Buffer | None:
@@ -80,15 +80,18 @@ def _within(
 def _reached(kernel: Kernel, arena: Buffer) -> dict[Buffer, tuple[int, int]] | None:
     """For each view that is used, the first element that is accessed and the one behind the last.
 
-    None where one is not known, or where an address is taken: what happens there is not written.
+    None where one is not known, or where an address is taken or a reference handed on: what happens
+    there is not written.
     """
     ranges, views = variable_ranges(kernel.body), _views(kernel, arena)
     reached: dict[Buffer, tuple[int, int]] = {}
     for stmt in walk_statements(kernel.body):
+        if arena in escaping(stmt):
+            return None
         for buffer, index in _accesses(stmt):
             if buffer.storage is not arena:
                 continue
-            found = bounds(index, ranges) if index is not None and buffer in views else None
+            found = bounds(index, ranges) if buffer in views else None
             whole_bytes = element_bits(buffer.dtype) % 8 == 0
             if found is None or not whole_bytes or constant(buffer.elem_offset) != 0:
                 return None
@@ -97,17 +100,13 @@ def _reached(kernel: Kernel, arena: Buffer) -> dict[Buffer, tuple[int, int]] | N
     return reached
 
 
-def _accesses(stmt: Stmt) -> Iterator[tuple[Buffer, Expr | None]]:
-    """Buffers that a statement accesses, and at which element; None where an address is taken."""
+def _accesses(stmt: Stmt) -> Iterator[tuple[Buffer, Expr]]:
+    """Buffers that a statement accesses, and at which element."""
     if isinstance(stmt, Store):
         yield stmt.buffer, flat_index(stmt.buffer, stmt.indices)
     for node in (node for expr in expressions_of(stmt) for node in walk(expr)):
         if isinstance(node, Load):
             yield node.buffer, flat_index(node.buffer, node.indices)
-        elif isinstance(node, Pointer):
-            yield node.buffer, None
-        elif isinstance(node, Call) and node.op == "address_of":
-            yield from ((arg.buffer, None) for arg in node.args if isinstance(arg, Load))
 
 
 def _bytes_of(view: Buffer) -> int:

@@ -9,6 +9,7 @@ from smemreuse.checker.memory import Shadow
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer, If, Stmt
 from smemreuse.ir.labels import label
+from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 
 MAX_TEXT = 60
@@ -112,4 +113,4 @@ class Findings:
         certain = certain and not self.forked
         known = self.found.get(key)
         if known is None or (certain and not known.certain):
-            self.found[key] = Finding(Violation(rule, names, witness), certain)
+            self.found[key] = Finding(Violation(Rule(rule), names, witness), certain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer
+from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 
 
@@ -18,18 +19,18 @@ def static_violations(
     for buffer, offset in offsets.items():
         name, size = names[buffer], buffer.size
         if buffer.scope not in SHARED_SCOPES:
-            yield Violation(8, (name,), f"{name} is in scope {buffer.scope}, never merged")
+            why = f"{name} is in scope {buffer.scope}, never merged"
+            yield Violation(Rule.STORAGE_SCOPE, (name,), why)
         if offset < 0 or (size is not None and offset + size > arena):
             end = "an unknown end" if size is None else f"{offset + size}"
-            yield Violation(7, (name,), f"{name} at [{offset}, {end}) leaves the arena of {arena}")
+            why = f"{name} at [{offset}, {end}) leaves the arena of {arena}"
+            yield Violation(Rule.ALIGNMENT, (name,), why)
         if offset % alignments.get(buffer, 1):
-            needed = alignments[buffer]
-            yield Violation(7, (name,), f"{name} at {offset} is not aligned to {needed} bytes")
+            why = f"{name} at {offset} is not aligned to {alignments[buffer]} bytes"
+            yield Violation(Rule.ALIGNMENT, (name,), why)
         if size is None:
             for other, place in offsets.items():
                 behind = place + (other.size or 0)
                 if other is not buffer and (other.size is None or behind > offset):
-                    pair = (name, names[other])
-                    yield Violation(
-                        9, pair, f"{name} has no known size and may reach {names[other]}"
-                    )
+                    why = f"{name} has no known size and may reach {names[other]}"
+                    yield Violation(Rule.SYMBOLIC_SIZE, (name, names[other]), why)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
-    emit_json,
-    emit_tables,
-    format_option,
-    note_if_empty,
-    policy_option,
-    read_subjects,
-)
+from smemreuse.commands.options import policy_option
+from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.subjects import note_if_empty, read_subjects
+from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry
 from smemreuse.report.tables import analyze_table, console
 from smemreuse.report.terminal import drawn_lifetimes
-from smemreuse.report.timeline import Timeline
 
 
 @click.command()
@@ -33,8 +29,8 @@ def analyze(file: str, policy: str, output_format: str) -> None:
     else:
         out = console()
         for subject, _, sequence, ranges in rows:
-            timeline = Timeline(subject.kernel, subject.scope)
             emit_tables([analyze_table(out, subject, policy, sequence, ranges)])
             if ranges:
+                timeline = timeline_of(subject.kernel, subject.scope)
                 placed = timeline.carried_over(sequence.entries, ranges)
                 emit_tables([drawn_lifetimes(out, placed, timeline)])

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    force_option,
     objective_option,
     packer_option,
     policy_option,
-    write_output,
 )
+from smemreuse.commands.output import force_option, write_output
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import PlanOptions, acceptable, proposals, stock_options
-from smemreuse.report.verdicts import refusal
-from smemreuse.results.sequence import Plan
+from smemreuse.pipeline.choice import choose_for
+from smemreuse.pipeline.planning import checked_options
+from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 
@@ -44,16 +42,15 @@ def apply(
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
 
-    options = PlanOptions(policy=policy, packer=packer, objective=objective)
+    options = checked_options(policy, packer, objective)
 
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the next more cautious one that may."""
-        for ((plan,),) in proposals([kernel], [[scope]], options, stock_options(kernel), arch):
-            verdict = judge(kernel, plan)
-            if unchecked or acceptable(plan, verdict):
-                break
-            click.echo(f"{kernel.name}: policy {plan.policy} {refusal(verdict)}", err=True)
-        return plan
+        chosen, rejected = choose_for(kernel, scope, options, arch, unchecked=unchecked)
+        for each in rejected:
+            why = each.verdict.refusal
+            click.echo(f"{kernel.name}: policy {each.plan.policy} {why}", err=True)
+        return chosen.plan
 
     try:
         merged = merge_text(read_dump(file), planned)

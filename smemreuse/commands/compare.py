@@ -7,24 +7,17 @@ from collections.abc import Sequence
 import click
 from rich.text import Text
 
-from smemreuse.commands.common import (
-    arch_option,
-    emit_json,
-    emit_tables,
-    format_option,
-    note_if_empty,
-    note_unused,
-    objective_option,
-    packer_option,
-    read_subjects,
-)
-from smemreuse.report.data import Data, Subject, compare_entry
+from smemreuse.commands.options import arch_option, objective_option, packer_option
+from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.explainer.plans import judged_plans, side_by_side
+from smemreuse.explainer.timeline import timeline_of
+from smemreuse.report.data import Subject, compare_entry
 from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
-from smemreuse.report.timeline import Timeline
 from smemreuse.report.titles import titles
-from smemreuse.report.verdicts import verdict_data
-from smemreuse.report.view import Judged, judged_plans, side_by_side
+from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
 Row = tuple[Subject, Sequence[Judged]]
@@ -50,9 +43,12 @@ def compare(
     found = read_subjects(files)
     note_if_empty(found, files)
     note_unused(found)
-    rows = [(each, [*judged_plans(each, packer, objective, arch).values()]) for each in found]
+    rows = [
+        (each, [*judged_plans(each.kernel, each.scope, packer, objective, arch).values()])
+        for each in found
+    ]
     if output_format == "json":
-        emit_json("compare", [_entry(subject, judged) for subject, judged in rows])
+        emit_json("compare", [compare_entry(subject, judged) for subject, judged in rows])
     elif rows:
         _emit_tables(rows)
 
@@ -61,7 +57,10 @@ def _emit_tables(rows: Sequence[Row]) -> None:
     out = console()
     shown = [(subject, judged) for subject, judged in rows if subject.has_buffers]
     if shown:
-        sized = [(each, side_by_side(each).arena_bytes, judged) for each, judged in shown]
+        sized = [
+            (each, side_by_side(each.kernel, each.scope).arena_bytes, judged)
+            for each, judged in shown
+        ]
         emit_tables([compare_table(out, sized)])
     emit_tables(no_buffers(subject) for subject, _ in rows if not subject.has_buffers)
     if len(shown) > MOST_MAPS:
@@ -69,15 +68,5 @@ def _emit_tables(rows: Sequence[Row]) -> None:
     drawn = [(subject, judged) for subject, judged in shown if judged[0][0].offsets]
     named = titles([(one.file, one.kernel.name, one.scope) for one, _ in drawn])
     for (subject, judged), title in zip(drawn, named, strict=True):
-        timeline = Timeline(subject.kernel, subject.scope)
+        timeline = timeline_of(subject.kernel, subject.scope)
         emit_tables([Text(title), drawn_plans(out, [plan for plan, _ in judged], timeline)])
-
-
-def _entry(subject: Subject, judged: Sequence[Judged]) -> Data:
-    entry = compare_entry(subject, [plan for plan, _ in judged])
-    policies = entry["policies"]
-    assert isinstance(policies, dict)
-    for plan, verdict in judged:
-        policies[plan.policy].update(verdict_data(verdict))
-        policies[plan.policy]["notes"] = list(plan.notes)
-    return entry

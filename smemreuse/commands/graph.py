@@ -6,16 +6,24 @@ import sys
 
 import click
 
-from smemreuse.commands.common import (
-    force_option,
-    of_kernel,
-    policy_option,
-    read_subjects,
-    write_output,
-)
+from smemreuse.commands.options import policy_option
+from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.subjects import of_kernel, read_subjects
 from smemreuse.errors import InputError
-from smemreuse.report.graphs import KINDS, draw, render
-from smemreuse.report.graphs.render import FORMATS
+from smemreuse.explainer.pairs import Explainer
+from smemreuse.explainer.timeline import timeline_of
+from smemreuse.pipeline.planning import plan_kernel, sequence_of
+from smemreuse.report.data import Subject
+from smemreuse.report.graphs import (
+    FORMATS,
+    KINDS,
+    Interference,
+    Lifetimes,
+    Picture,
+    Scopes,
+    draw,
+    render,
+)
 
 
 @click.command()
@@ -57,5 +65,16 @@ def graph(
     if not chosen:
         which = f"kernel {kernel_name} has no" if kernel_name else "no kernel has"
         raise InputError(f"{which} shared buffers", file=file)
-    drawn = draw(kind, chosen, policy)
+    drawn = draw(kind, [picture_of(kind, subject, policy) for subject in chosen], policy)
     write_output(output, render(drawn, output_format, kind, policy), force)
+
+
+def picture_of(kind: str, subject: Subject, policy: str) -> Picture:
+    """What a graph of one of the `KINDS` shows of a kernel."""
+    kernel, scope = subject.kernel, subject.scope
+    if kind == "scopes":
+        return Scopes(subject, sequence_of(kernel, scope, policy)[0])
+    plan = plan_kernel(kernel, scope, policy=policy)
+    if kind == "lifetime":
+        return Lifetimes(subject, plan, timeline_of(kernel, scope))
+    return Interference(subject, plan, tuple(Explainer(kernel, scope).pairs()))

@@ -9,8 +9,8 @@ import time
 import click
 from rich.console import Console
 
-from smemreuse.commands.common import force_option, write_output
-from smemreuse.commands.table import Table, read_table, table_text
+from smemreuse.commands.csvtable import Table, read_table, table_text
+from smemreuse.commands.output import force_option, write_output
 from smemreuse.errors import InputError
 from smemreuse.planner import Placement, Problem, validate
 from smemreuse.planner.best import smallest

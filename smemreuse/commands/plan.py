@@ -5,23 +5,21 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from smemreuse.commands.common import (
+from smemreuse.commands.options import (
     arch_option,
-    emit_json,
-    emit_tables,
-    format_option,
-    note_if_empty,
-    note_unused,
     objective_option,
     packer_option,
     policy_option,
-    read_subjects,
 )
-from smemreuse.pipeline.planning import checked_options, plan_kernel
+from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.explainer.timeline import timeline_of
+from smemreuse.pipeline.planning import checked_options, plan_with
 from smemreuse.report.data import plan_entry
+from smemreuse.report.provenance import notes
 from smemreuse.report.tables import console, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
-from smemreuse.report.timeline import Timeline
 from smemreuse.targets.architectures import Architecture
 
 
@@ -46,8 +44,7 @@ def plan(
     note_unused(found)
     options = checked_options(policy, packer, objective)
     plans = [
-        (subject, plan_kernel(subject.kernel, subject.scope, **options, arch=arch))
-        for subject in found
+        (subject, plan_with(subject.kernel, subject.scope, options, arch)) for subject in found
     ]
     if output_format == "json":
         emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
@@ -57,6 +54,8 @@ def plan(
             if not subject.has_buffers:
                 emit_tables([no_buffers(subject)])
                 continue
-            timeline = Timeline(subject.kernel, subject.scope)
+            timeline = timeline_of(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []
-            emit_tables([plan_table(out, subject, made), *drawn, *map(Text, made.notes)])
+            emit_tables(
+                [plan_table(out, subject, made), *drawn, *map(Text, notes(made.provenance))]
+            )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smemreuse.errors import InputError
-from smemreuse.ir.kernel import Buffer
-from smemreuse.pipeline.planning import sequence_of
+from smemreuse.explainer.timeline import used_buffers
+from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.report.data import Subject
 
 SCHEMA = "smemreuse.plan/1"
@@ -47,15 +47,14 @@ class PlanFile:
         if known and not self.kernels:
             raise InputError("plans none of the kernels in the dump", file=self.path)
 
-    def layout_for(
-        self, subject: Subject, names: Mapping[Buffer, str]
-    ) -> tuple[dict[Buffer, int], int] | None:
+    def layout_for(self, subject: Subject) -> tuple[dict[Buffer, int], int] | None:
         """The offsets and arena planned for a kernel; None if the file has none for it.
 
         Raises `InputError` for an offset of what the kernel does not have, or for a missing one.
         """
         for planned in self.kernels:
             if (planned.name, planned.scope) == (subject.kernel.name, subject.scope):
+                names = unique_names(subject.kernel.allocations(subject.scope))
                 offsets = self._resolved(planned, names)
                 self._require_places(subject, names, offsets)
                 return offsets, planned.arena
@@ -81,7 +80,7 @@ class PlanFile:
         self, subject: Subject, names: Mapping[Buffer, str], offsets: Mapping[Buffer, int]
     ) -> None:
         """Raises `InputError` for a used buffer of constant size that is planned nowhere."""
-        for buffer in sequence_of(subject.kernel, subject.scope, "inner")[1]:
+        for buffer in used_buffers(subject.kernel, subject.scope):
             if buffer.size is not None and buffer not in offsets:
                 name = subject.kernel.name
                 raise InputError(

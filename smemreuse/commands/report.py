@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import click
 
-from smemreuse.commands.common import (
-    arch_option,
-    check_output,
-    force_option,
-    note_if_empty,
-    objective_option,
-    packer_option,
-    read_subjects,
-    write_output,
-)
+from smemreuse.commands.options import arch_option, objective_option, packer_option
+from smemreuse.commands.output import check_output, force_option, write_output
+from smemreuse.commands.subjects import note_if_empty, read_subjects
+from smemreuse.explainer.overview import overview
+from smemreuse.explainer.plans import judged_plans
 from smemreuse.progress import track
+from smemreuse.report.data import Data, Subject
 from smemreuse.report.page import report_page
-from smemreuse.report.view import judged_plans, kernel_view
+from smemreuse.report.view import kernel_view
 from smemreuse.targets.architectures import Architecture
 
 
@@ -39,8 +35,13 @@ def report(
     check_output(output, force)
     found = [one for one in read_subjects(files) if one.has_buffers]
     note_if_empty(found, files)
-    views = [
-        kernel_view(subject, judged_plans(subject, packer, objective, arch), arch)
-        for subject in track(found, "analysing")
-    ]
+    views = [view_of(one, packer, objective, arch) for one in track(found, "analysing")]
     write_output(output, report_page(views).encode(), force)
+
+
+def view_of(
+    subject: Subject, packer: str, objective: str, arch: Architecture | None = None
+) -> Data:
+    """What the page shows of a kernel."""
+    plans = judged_plans(subject.kernel, subject.scope, packer, objective, arch)
+    return kernel_view(subject, overview(subject.kernel, subject.scope, plans), arch)

@@ -9,32 +9,20 @@ from pathlib import Path
 
 import click
 
-from smemreuse.commands.common import (
-    check_output,
-    force_option,
-    json_text,
-    packer_option,
-    policy_option,
-    runtime_objective_option,
-    write_output,
-)
+from smemreuse.commands.options import packer_option, policy_option, runtime_objective_option
+from smemreuse.commands.output import check_output, force_option, json_text, write_output
 from smemreuse.commands.script import execute
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, SmemReuseError, printable
+from smemreuse.explainer.overview import run_overviews
+from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.data import Data
-from smemreuse.report.page import report_page
-from smemreuse.report.run import (
-    RunKernel,
-    run_entry,
-    run_kernel,
-    run_lines,
-    run_table,
-    run_views,
-)
+from smemreuse.report.run import run_entry, run_lines, run_table, run_view
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
+from smemreuse.results.run import RunKernel
 
 NOTHING_COMPILED = (
     "no kernel was compiled for CUDA in the script's own process; those of child processes are not "
@@ -135,7 +123,7 @@ def _explained(lowered: Sequence[LoweredKernel]) -> list[RunKernel]:
             told.append(run_kernel(kernel, title))
             continue
         with _saying(f"{title} is left out"):
-            told.append(RunKernel(title, kernel, kernel.footprint(), ()))
+            told.append(RunKernel(title, kernel.kernel, kernel.footprint()))
     return told
 
 
@@ -143,7 +131,10 @@ def _views(script: str, kernels: Sequence[RunKernel], packer: str, objective: st
     views: list[Data] = []
     for kernel in track(kernels, "drawing"):
         with _saying(f"{kernel.title} is not in the report"):
-            views += run_views(script, kernel, packer, objective)
+            views += [
+                run_view(script, kernel, scope, found)
+                for scope, found in run_overviews(kernel, packer, objective)
+            ]
     return views
 
 
@@ -151,6 +142,8 @@ def _write_report(file: str, script: str, views: Sequence[Data], force: bool) ->
     if not views:
         _say(NO_REPORT)
         return
+    from smemreuse.report.page import report_page  # and Plotly, which only this needs
+
     page = report_page(views, f"Shared memory of the kernels of {printable(script)}")
     write_output(file, page.encode(), force)
 

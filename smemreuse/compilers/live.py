@@ -12,6 +12,7 @@ from typing import Any
 
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.errors import BackendError
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
 from smemreuse.ir.kernel import (
     ANYWHERE,
@@ -74,7 +75,7 @@ def kernels_of(mod: Any, visitor: type[LiveVisitor]) -> list[Kernel]:
 class LiveVisitor:
     """One function's conversion. Variables keep their identity, names may repeat."""
 
-    dialect: str
+    dialect: Dialect
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         """`merged` gives the buffers that a plan has made pointers into an arena, by the variables

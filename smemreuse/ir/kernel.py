@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from smemreuse.errors import InputError
+from smemreuse.ir.dialect import UNSTATED, Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Var
 
 SHARED_SCOPES = ("shared", "shared.dyn")
@@ -285,7 +286,7 @@ def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel:
     """One device kernel: its statements and the function attributes that planning needs.
 
@@ -295,8 +296,13 @@ class Kernel:
     name: str
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
-    dialect: str = "tilelang"
-    derived: dict[object, object] = field(default_factory=dict, init=False, repr=False)
+    dialect: Dialect = UNSTATED
+    derived: dict[object, object] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        """One line: the name, and how many buffers it has in each shared scope."""
+        scopes = (f"{len(self.allocations(one))} in {one}" for one in self.shared_scopes())
+        return f"Kernel({self.name}: {', '.join(scopes) or 'no shared buffers'})"
 
     def allocations(self, scope: str | None = None) -> tuple[Buffer, ...]:
         """Buffers allocated in the kernel in program order, of one storage scope or of all."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smemreuse.errors import PlanError, SmemReuseError
+from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Attr, Kernel, walk_statements
-from smemreuse.semantics.pointers import find_pointers, views_beyond
+from smemreuse.semantics.pointers import views_beyond
 
 STATED_BYTES = "tirx.dyn_smem_bytes"
 """The attribute with which a kernel states what its launch asks for, whatever it allocates."""
@@ -50,6 +51,6 @@ def _unknown_sizes(kernel: Kernel, scopes: Sequence[str]) -> Iterator[str]:
     for buffer in kernel.allocations():
         if buffer.scope in scopes and buffer.is_placeholder:
             yield f"{buffer.name} is allocated without a size"
-    for view, buffer in views_beyond(kernel.body, find_pointers(kernel.body)):
+    for view, buffer in views_beyond(kernel.body, facts_of(kernel).pointers):
         if buffer.scope in scopes:
             yield f"{view.name} is a view larger than {buffer.name}, which it shows"

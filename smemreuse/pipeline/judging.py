@@ -1,15 +1,23 @@
-"""The checker's verdict on a plan as it would be applied, barriers included (rule 6)."""
+"""The checker's verdict on a plan as it would be applied, barriers included (rule 6).
+
+A verdict depends on the kernel, where its buffers lie, how they must be aligned, and what barriers
+are there or come. On the kernel as it was read each is reached once and kept with its facts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from smemreuse.analysis.barriers import SYNCHRONIZES_LATER, barriers_needed, with_barriers
+from smemreuse.analysis.barriers import barriers_needed, with_barriers
 from smemreuse.checker import check_plan
-from smemreuse.ir.kernel import Buffer, Kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.facts import KernelFacts, facts_of
+from smemreuse.ir.kernel import Buffer, Kernel, Stmt
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
+
+_Bytes = tuple[tuple[Buffer, int], ...]
+"""Offsets or alignments of buffers, which then can be a key."""
 
 
 def judge(kernel: Kernel, plan: Plan) -> Verdict:
@@ -26,14 +34,44 @@ def judge_offsets(
 ) -> Verdict:
     """As `judge`, of offsets and an arena in bytes.
 
-    TileLang's `ThreadSync` comes behind the merge; in Apache TVM it has run before, and what the
-    plan needs comes with it, as the pass and `smemreuse apply` put it in.
+    Where the compiler synchronizes behind the merge, as TileLang does, that is assumed; elsewhere
+    what the plan needs comes with it, as the pass and `smemreuse apply` put it in.
     """
-    if kernel.dialect in SYNCHRONIZES_LATER:
-        return check_plan(kernel, scope, offsets, arena, alignments)
-    needed = barriers_needed(kernel, offsets)
-    merged = replace(kernel, body=with_barriers(kernel.body, needed))
-    verdict = check_plan(merged, scope, offsets, arena, alignments, assume_barriers=False)
+    key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()))
+    return facts_of(kernel).ask(verdict_of_layout, *key)
+
+
+def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[Stmt]:
+    """The statements before which a plan (bytes) brings a barrier of all threads (rule 6).
+
+    None where a later pass of the compiler sees to it.
+    """
+    if kernel.dialect.synchronizes_later:
+        return frozenset()
+    return facts_of(kernel).ask(barriers_of_layout, tuple(offsets.items()))
+
+
+def barriers_of_layout(facts: KernelFacts, offsets: _Bytes) -> frozenset[Stmt]:
+    return frozenset(barriers_needed(facts.kernel, dict(offsets)))
+
+
+def verdict_of_layout(
+    facts: KernelFacts, scope: str, offsets: _Bytes, arena: int, alignments: _Bytes
+) -> Verdict:
+    """As `judge_offsets`, reached anew."""
+    kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
+    needed = barriers_with(kernel, places)
+    if needed:
+        kernel = replace(kernel, body=with_barriers(kernel.body, needed))
+    verdict = check_plan(
+        kernel,
+        scope,
+        places,
+        arena,
+        align,
+        assume_barriers=kernel.dialect.synchronizes_later,
+        accesses=facts_of(kernel).memory,
+    )
     if not needed:
         return verdict
     plural = "s" if len(needed) > 1 else ""
@@ -41,19 +79,25 @@ def judge_offsets(
     return replace(verdict, assumptions=(*verdict.assumptions, note))
 
 
+def judge_as_it_is(kernel: Kernel, plan: Plan) -> Verdict:
+    """The verdict on a plan for a kernel that has all the barriers that it will ever have."""
+    return check_plan(
+        kernel,
+        plan.scope,
+        plan.offsets,
+        plan.arena_bytes,
+        plan.alignments,
+        assume_barriers=False,
+        accesses=facts_of(kernel).memory,
+    )
+
+
 def judge_with_barriers(
     kernels: Sequence[Kernel], plans: Sequence[Sequence[Plan]]
 ) -> list[Verdict]:
     """One verdict for each plan of each kernel, in their order, on IR that has its barriers."""
     return [
-        check_plan(
-            kernel,
-            plan.scope,
-            plan.offsets,
-            plan.arena_bytes,
-            plan.alignments,
-            assume_barriers=False,
-        )
+        judge_as_it_is(kernel, plan)
         for kernel, launch in zip(kernels, plans, strict=True)
         for plan in launch
     ]

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from smemreuse.baselines import Baseline
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import PlanOptions, plan_kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, target_architecture, threads_of
 from smemreuse.targets.blocks import block_memory
@@ -22,56 +23,34 @@ class AppliedPlan:
     """A plan that went into a kernel, and what the checker said of it on the synchronized IR.
 
     `rejected` are the tighter plans that were made before and not applied, with their verdicts.
+    `barriers` is how many the pass itself inserted for the plans of the kernel: none where a later
+    pass of the compiler does.
     """
 
     kernel: Kernel
     plan: Plan
     verdict: Verdict
     rejected: tuple[tuple[Plan, Verdict], ...] = ()
-
-
-@dataclass(frozen=True)
-class KernelFootprint:
-    """The shared memory of each block of one kernel, in bytes.
-
-    `bytes_before` is what the compiler's own merge asks for and `bytes_after` what smemreuse's
-    does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
-    are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
-    a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
-    Blocks per SM are as many as shared memory and threads allow; registers may allow fewer, and 0
-    does not launch. What is None is not known: bytes of a symbolic size, blocks of a symbolic
-    number of `threads`, anything of an architecture that the kernel's target does not name.
-    """
-
-    name: str
-    arch: str | None
-    threads: int | None
-    bytes_before: int | None
-    bytes_after: int | None
-    static_bytes: int | None
-    blocks_before: int | None
-    blocks_after: int | None
-    limit: int | None
-    fits: bool | None
+    barriers: int = 0
 
 
 @dataclass(frozen=True)
 class LoweredKernel:
     """A kernel as it was before the merge, and its plans: one for each scope that was merged.
 
-    A scope with a single buffer needs no arena and has no plan. `stock` are the options of
-    `plan_kernel` that give the plan of the compiler's own merge. `judge_stock` gives the verdict on
-    that plan for a scope, on the IR as the compiler would have synchronized it.
+    A scope with a single buffer needs no arena and has no plan. `stock` is the compiler's own
+    merge. `judge_stock` gives the verdict on its plan for a scope, on the IR as the compiler would
+    have synchronized it.
     """
 
     kernel: Kernel
-    stock: PlanOptions
+    stock: Baseline
     plans: tuple[AppliedPlan, ...] = ()
     judge_stock: Callable[[str], Verdict] | None = field(default=None, repr=False, compare=False)
 
     def stock_plan(self, scope: str) -> Plan:
         """The plan that the compiler's own merge would have made."""
-        return plan_kernel(self.kernel, scope, **self.stock)
+        return self.stock.plan(self.kernel, scope)
 
     def stock_verdict(self, scope: str) -> Verdict:
         """The verdict on that plan; where nothing tells what barriers it gets, they are assumed.

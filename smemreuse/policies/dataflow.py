@@ -18,6 +18,7 @@ from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.analysis.privatization import Locality
 from smemreuse.analysis.program_points import moments
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import (
     Block,
@@ -32,8 +33,6 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.policies.attribution import inner
 from smemreuse.results.sequence import Linearization, LiveRange
-from smemreuse.semantics.accesses import accesses_of
-from smemreuse.semantics.pointers import find_pointers
 from smemreuse.semantics.table import is_block_barrier, waits_for_phase
 
 Pair = frozenset[Buffer]
@@ -75,20 +74,23 @@ def dataflow(kernel: Kernel, scope: str, *, ordered_by_trace: bool = False) -> D
     With `ordered_by_trace` rules 4 and 5 are left to the checker, which follows mbarriers; a plan
     made that way is nothing without its verdict.
     """
-    return _Analysis(kernel, scope).run(ordered_by_trace)
+    return facts_of(kernel).ask(dataflow_ranges, scope, ordered_by_trace)
+
+
+def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Dataflow:
+    """As `dataflow`, worked out anew."""
+    return _Analysis(facts, scope).run(ordered_by_trace)
 
 
 class _Analysis:
-    def __init__(self, kernel: Kernel, scope: str):
-        self._kernel = kernel
+    def __init__(self, facts: KernelFacts, scope: str):
+        kernel = self._kernel = facts.kernel
         self._sequence = linearize(kernel, scope, inner)
         self._live = live_ranges(self._sequence.entries)
         self._widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self._live}
-        self._pointers = find_pointers(kernel.body)
+        self._pointers = facts.pointers
         self._flow = ThreadFlow(kernel.body)
-        self._accesses = {
-            stmt: tuple(accesses_of(stmt, self._pointers)) for stmt in walk_statements(kernel.body)
-        }
+        self._accesses = facts.accesses
         self._locality = Locality(kernel.body, self._accesses, self._flow)
         self._proved: dict[tuple[Stmt, Buffer], bool] = {}
         self._spans = {

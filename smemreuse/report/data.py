@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
-from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.report.provenance import notes
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import Linearization, LiveRange
+from smemreuse.results.verdict import Judged, Verdict
 
 Data = dict[str, object]
 
@@ -35,8 +38,8 @@ def subjects(file: str, kernels: Sequence[Kernel]) -> list[Subject]:
     ]
 
 
-def buffers_data(subject: Subject, plan: Plan) -> list[Data]:
-    names = unique_names(subject.kernel.allocations(subject.scope))
+def buffers_data(plan: Plan) -> list[Data]:
+    names = unique_names(tuple(plan.buffers))
     return [
         {
             "name": names[buffer],
@@ -86,18 +89,41 @@ def gap_text(plan: Plan) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
 
 
-def compare_entry(subject: Subject, plans: Sequence[Plan]) -> Data:
+def verdict_data(verdict: Verdict) -> Data:
+    """The part of the machine contract that every verb with a verdict shares."""
+    return {
+        "sound": verdict.sound,
+        "verdict": verdict.verdict.value,
+        "violations": [
+            {
+                "rule": violation.rule.value,
+                "buffers": list(violation.buffers),
+                "witness": violation.witness,
+            }
+            for violation in verdict.violations
+        ],
+        "uncovered": list(verdict.uncovered),
+        "assumptions": list(verdict.assumptions),
+    }
+
+
+def compare_entry(subject: Subject, judged: Sequence[Judged]) -> Data:
     """One kernel of `smemreuse.compare/1`: the same buffers under several policies."""
-    names = unique_names(tuple(plans[0].buffers))
+    some_plan, _ = judged[0]
     return {
         **heading(subject),
-        "buffers": buffers_data(subject, plans[0]),
-        "total_bytes": plans[0].total_bytes,
+        "buffers": buffers_data(some_plan),
+        "total_bytes": some_plan.total_bytes,
         "kept_apart": kept_apart(subject.kernel),
-        "policies": {
-            plan.policy: {**placement_data(plan), "live": _live(plan, names)} for plan in plans
-        },
+        "policies": {plan.policy: _policy_data(plan, verdict) for plan, verdict in judged},
     }
+
+
+def _policy_data(plan: Plan, verdict: Verdict) -> Data:
+    names = unique_names(tuple(plan.buffers))
+    live = {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()}
+    placed = {**placement_data(plan), "live": live}
+    return {**placed, **verdict_data(verdict), "notes": list(notes(plan.provenance))}
 
 
 def plan_entry(subject: Subject, plan: Plan) -> Data:
@@ -107,9 +133,9 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "policy": plan.policy,
         "packer": plan.packer,
         "objective": plan.objective,
-        "buffers": buffers_data(subject, plan),
+        "buffers": buffers_data(plan),
         **placement_data(plan),
-        "notes": list(plan.notes),
+        "notes": list(notes(plan.provenance)),
     }
 
 
@@ -143,9 +169,5 @@ def heading(subject: Subject) -> Data:
         "file": subject.file,
         "name": subject.kernel.name,
         "scope": subject.scope,
-        "dialect": subject.kernel.dialect,
+        "dialect": subject.kernel.dialect.name,
     }
-
-
-def _live(plan: Plan, names: dict[Buffer, str]) -> Data:
-    return {names[buffer]: [live.begin, live.end] for buffer, live in plan.live.items()}

@@ -11,14 +11,14 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.explain.explainer import Explanation
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.verdicts import verdict_text
-from smemreuse.results.sequence import Linearization, LiveRange, Plan
+from smemreuse.results.plan import Plan
+from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Verdict
 
 _PIPED_WIDTH = 160
@@ -129,24 +129,6 @@ def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
             table.add_row(
                 *map(Text, (names[buffer], "-", "-", f"{buffer.size or 0:,}", "", "unused"))
             )
-    return table
-
-
-def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
-    """A row for each pair: whether the two may share, and why not, or why not today."""
-    table = FittingTable(
-        out,
-        "",
-        ("buffers", TEXT),
-        ("sharing", WORD),
-        ("what speaks against it", TEXT),
-        ("why `outer` keeps them apart", TEXT),
-    )
-    for found in pairs:
-        may = Text(found.words, style="green" if found.may_share else "yellow")
-        why = found.causes[0].text if found.causes else found.forbidden_by
-        outer = found.outer if found.may_share else ""
-        table.add_row(Text(" and ".join(found.names)), may, Text(why), Text(outer))
     return table
 
 

@@ -20,8 +20,8 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import label
 from smemreuse.report.columns import packed
 from smemreuse.report.palette import ANSI, COLOURS, colour
-from smemreuse.report.timeline import Band, Range, Timeline
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
+from smemreuse.results.timeline import Band, Span, Timeline
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FREE = "."
@@ -97,7 +97,7 @@ def memory_map(
 
     `width` is in characters. Buffers of symbolic size are left out.
     """
-    ranges = timeline.ranges(plan)
+    spans = timeline.spans(plan)
     letters = _letters(timeline)
     top, rows, margin = scale.top, scale.rows, scale.margin
     axis = _Axis(timeline.length, width - margin - 2)
@@ -105,7 +105,7 @@ def memory_map(
     cells = [[_FREE if row < used else " "] * axis.columns for row in range(rows)]
     for buffer, offset in plan.offsets.items():
         for row in _rows(offset, offset + (buffer.size or 0), top, rows):
-            for column in axis.span(*ranges[buffer]):
+            for column in axis.span(*spans[buffer]):
                 cells[row][column] = letters[buffer]
     text = Text(no_wrap=True)
     colours = {letter: number for number, letter in enumerate(letters.values())}
@@ -143,7 +143,7 @@ def legend(
 
 
 def lifetime_chart(
-    ranges: Mapping[Buffer, Range],
+    spans: Mapping[Buffer, Span],
     timeline: Timeline,
     width: int,
     palette: Sequence[str] = COLOURS,
@@ -152,7 +152,7 @@ def lifetime_chart(
 
     `r`, `w` and `*` are reads, writes, and both, where a column has room for one of them.
     """
-    names = {buffer: timeline.names[buffer] for buffer in ranges}
+    names = {buffer: timeline.names[buffer] for buffer in spans}
     longest = max(map(len, (*names.values(), _LOOPS)))
     margin = min(longest, max(len(_LOOPS), width - _SMALLEST - 3))
     axis = _Axis(timeline.length, width - margin - 3)
@@ -167,8 +167,8 @@ def lifetime_chart(
             marks[axis.column(mark.position)] = "|" if mark.kind == "barrier" else ":"
         _line(text, "sync", margin, marks)
     for number, buffer in enumerate(timeline.names):
-        if buffer in ranges:
-            life = _life(buffer, ranges[buffer], timeline, axis)
+        if buffer in spans:
+            life = _life(buffer, spans[buffer], timeline, axis)
             colours = dict.fromkeys("[=)rw*", number)
             _line(text, names[buffer][:margin], margin, life, colours, palette)
     text.rstrip()
@@ -200,7 +200,7 @@ def _band_row(bands: Iterable[Band], axis: _Axis) -> list[str]:
     return cells
 
 
-def _life(buffer: Buffer, live: Range, timeline: Timeline, axis: _Axis) -> list[str]:
+def _life(buffer: Buffer, live: Span, timeline: Timeline, axis: _Axis) -> list[str]:
     cells = [" "] * axis.columns
     for column in axis.span(*live):
         cells[column] = "="
@@ -244,15 +244,15 @@ def drawn_plan(out: Console, plan: Plan, timeline: Timeline) -> RenderableType:
         memory_map(plan, timeline, width, scale, palette),
         legend(plan, timeline, width, scale, palette),
         Text(),
-        drawn_lifetimes(out, timeline.ranges(plan), timeline),
+        drawn_lifetimes(out, timeline.spans(plan), timeline),
     )
 
 
 def drawn_lifetimes(
-    out: Console, ranges: Mapping[Buffer, Range], timeline: Timeline
+    out: Console, spans: Mapping[Buffer, Span], timeline: Timeline
 ) -> RenderableType:
     """The lifetime chart, and what its characters mean."""
-    chart = lifetime_chart(ranges, timeline, _width(out), _palette(out))
+    chart = lifetime_chart(spans, timeline, _width(out), _palette(out))
     return Group(chart, Text(_KEY, style="dim"), Text())
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from smemreuse.explain.explainer import Explainer, Explanation
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import entry_label, label
-from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import POLICY_NAMES, PlanOptions, plan_kernel
 from smemreuse.report.data import (
     Data,
     Subject,
@@ -22,10 +19,13 @@ from smemreuse.report.data import (
     gap_text,
     heading,
     placement_data,
+    verdict_data,
 )
-from smemreuse.report.timeline import Band, Mark, Range, Timeline
-from smemreuse.report.verdicts import verdict_data
-from smemreuse.results.sequence import Plan
+from smemreuse.report.provenance import notes
+from smemreuse.results.explanation import Explanation
+from smemreuse.results.overview import Overview
+from smemreuse.results.plan import Plan
+from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import (
     ARCHITECTURES,
@@ -36,33 +36,8 @@ from smemreuse.targets.architectures import (
 )
 from smemreuse.targets.blocks import block_memory
 
-Judged = tuple[Plan, Verdict]
 
-
-def judged_plans(
-    subject: Subject, packer: str, objective: str, arch: Architecture | None = None
-) -> dict[str, Judged]:
-    """The plan of each policy, by its name, and the checker's verdict on it."""
-    plans = {
-        policy: plan_kernel(
-            subject.kernel,
-            subject.scope,
-            **PlanOptions(policy=policy, packer=packer, objective=objective),
-            arch=arch,
-        )
-        for policy in POLICY_NAMES
-    }
-    return {policy: (plan, judge(subject.kernel, plan)) for policy, plan in plans.items()}
-
-
-def side_by_side(subject: Subject) -> Plan:
-    """The plan that shares nothing, of the buffers that are used."""
-    return plan_kernel(subject.kernel, subject.scope, policy="outer", objective="none")
-
-
-def kernel_view(
-    subject: Subject, plans: Mapping[str, Judged], arch: Architecture | None = None
-) -> Data:
+def kernel_view(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
     """One kernel and scope: its program order, its buffers, plans by name, and every pair.
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
@@ -72,9 +47,8 @@ def kernel_view(
     """
     known = arch or target_architecture(subject.kernel)
     arch = known or ARCHITECTURES[DEFAULT_ARCH]
-    timeline = Timeline(subject.kernel, subject.scope)
-    some_plan, _ = next(iter(plans.values()))
-    apart = side_by_side(subject)
+    timeline, apart = found.timeline, found.side_by_side
+    some_plan, _ = next(iter(found.plans.values()))
     return {
         **heading(subject),
         "arch": {
@@ -98,17 +72,20 @@ def kernel_view(
         ],
         "bands": [_band(band) for band in timeline.bands],
         "marks": [_mark(mark) for mark in timeline.marks],
-        "buffers": buffers_data(subject, some_plan),
+        "buffers": buffers_data(some_plan),
         "side_by_side": {
             "bytes": apart.arena_bytes,
             **arena_data(apart),
             **_residents(subject, apart, arch),
         },
         "policies": {
-            name: {**_plan(plan, verdict, timeline), **_residents(subject, plan, arch)}
-            for name, (plan, verdict) in plans.items()
+            name: {
+                **_plan(plan, verdict, timeline, found.remarks.get(name)),
+                **_residents(subject, plan, arch),
+            }
+            for name, (plan, verdict) in found.plans.items()
         },
-        "pairs": [_pair(found) for found in Explainer(subject.kernel, subject.scope).pairs()],
+        "pairs": [_pair(pair) for pair in found.pairs],
     }
 
 
@@ -144,15 +121,15 @@ def _mark(mark: Mark) -> Data:
     }
 
 
-def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
-    ranges = timeline.ranges(plan)
+def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
+    spans = timeline.spans(plan)
     names = timeline.names
     symbolic = plan.symbolic_offsets.items()
     return {
         **placement_data(plan),
         "gap": gap_text(plan),
         **verdict_data(verdict),
-        "notes": list(plan.notes),
+        "notes": [*([remark] if remark else []), *notes(plan.provenance)],
         "rectangles": [
             {
                 "name": names[buffer],
@@ -161,13 +138,13 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
                 "offset": plan.offsets[buffer],
                 "bytes": buffer.size or 0,
             }
-            for buffer, (begin, end) in ranges.items()
+            for buffer, (begin, end) in spans.items()
             if buffer in plan.offsets
         ],
         "symbolic": [
             {"name": names[buffer], "offset": format_expr(offset)} for buffer, offset in symbolic
         ],
-        "peak": _peak(ranges, names),
+        "peak": _peak(peak_of(spans), names),
         "shared": [
             {"buffers": [names[one], names[two]], "bytes": count}
             for one, two, count in plan.sharing_pairs()
@@ -175,29 +152,19 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline) -> Data:
     }
 
 
-def _peak(ranges: Mapping[Buffer, Range], names: Mapping[Buffer, str]) -> Data:
-    """The first positions at which the most bytes are live, and what is live there."""
-    begins = sorted({begin for begin, _ in ranges.values()})
-    best: Data = {"position": 0, "bytes": 0, "buffers": []}
-    most = 0
-    for position in begins:
-        live = [one for one, (begin, end) in ranges.items() if begin <= position < end]
-        total = sum(buffer.size or 0 for buffer in live)
-        if total > most:
-            most = total
-            best = {
-                "position": position,
-                "bytes": total,
-                "buffers": [names[buffer] for buffer in live],
-            }
-    return best
+def _peak(peak: Peak, names: Mapping[Buffer, str]) -> Data:
+    return {
+        "position": peak.position,
+        "bytes": peak.bytes,
+        "buffers": [names[buffer] for buffer in peak.buffers],
+    }
 
 
 def _pair(found: Explanation) -> Data:
     return {
         "buffers": list(found.names),
         "may_share": found.may_share,
-        "words": found.words,
+        "words": found.sharing.words,
         "forbidden_by": found.forbidden_by,
         "reasons": list(found.reasons),
         "settled": list(found.settled),

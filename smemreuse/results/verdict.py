@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
 
-SOUND, UNSOUND, UNPROVED = "sound", "unsound", "unproved"
+from smemreuse.results.plan import Plan
+from smemreuse.results.rules import Rule
+
+
+class VerdictKind(str, Enum):
+    """What is known of a plan; the value is the word for it, in JSON too."""
+
+    SOUND = "sound"
+    UNSOUND = "unsound"
+    UNPROVED = "unproved"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+SOUND: Final = VerdictKind.SOUND
+UNSOUND: Final = VerdictKind.UNSOUND
+UNPROVED: Final = VerdictKind.UNPROVED
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule of DESIGN: which, between which buffers, and the execution that shows it."""
+    """A broken rule: which, between which buffers, and the execution that shows it."""
 
-    rule: int
+    rule: Rule
     buffers: tuple[str, ...]
     witness: str
 
+    def __str__(self) -> str:
+        return f"rule {self.rule}, {' and '.join(self.buffers)}: {self.witness}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
-    """`sound` is proved; `unsound` has a witness; `unproved` lists what could not be shown.
+    """`SOUND` is proved; `UNSOUND` has a witness; `UNPROVED` lists what could not be shown.
 
-    `violations` hold the proofs of unsoundness or, for `unproved`, the possible violations;
+    `violations` hold the proofs of unsoundness or, for `UNPROVED`, the possible violations;
     `uncovered` says what the trace had to leave out; `assumptions` on what the proof rests.
     """
 
-    verdict: str
+    verdict: VerdictKind
     violations: tuple[Violation, ...] = ()
     uncovered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
-        return self.verdict == SOUND
+        return self.verdict is SOUND
 
     def doubted(self, reasons: tuple[str, ...]) -> Verdict:
         """The verdict where `reasons` could not be covered: sound no longer, unsound still."""
@@ -39,3 +61,24 @@ class Verdict:
             return self
         verdict = UNPROVED if self.sound else self.verdict
         return replace(self, verdict=verdict, uncovered=(*self.uncovered, *reasons))
+
+    @property
+    def first_finding(self) -> str:
+        """What comes first among the things that keep the verdict from being sound."""
+        told = (*map(str, self.violations), *self.uncovered)
+        return told[0] if told else self.verdict.value
+
+    @property
+    def refusal(self) -> str:
+        """Why a plan was not applied: the word, and the first thing that speaks against it."""
+        return f"not applied, {self.verdict}: {self.first_finding}"
+
+    def __repr__(self) -> str:
+        """One line: the word, the rules broken, and how much was not covered."""
+        rules = dict.fromkeys(f"rule {violation.rule}" for violation in self.violations)
+        left = [f"{len(self.uncovered)} not covered"] if self.uncovered else []
+        return f"Verdict({', '.join([self.verdict.value, *rules, *left])})"
+
+
+Judged = tuple[Plan, Verdict]
+"""A plan, and what the checker says of it."""

@@ -102,6 +102,16 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
         for node in walk(expr):
             if isinstance(node, Call) and node.op in FOREIGN:
                 yield from _kept_by_function(node, pointers)
+            elif isinstance(node, Call) and node.args:
+                yield from _kept_in_locals(node, pointers)
+
+
+def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
+    """An instruction whose result goes into an operand, such as PTX's `mov`."""
+    effect = effect_of(call)
+    if effect.address and effect.writes_locals:
+        for arg in call.args:
+            yield from _mentioned(arg, pointers)
 
 
 def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
@@ -196,6 +206,14 @@ def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
     return None
 
 
+def addressed_element(expr: Expr) -> Load | None:
+    """The element whose address an expression takes; None for any other expression."""
+    if isinstance(expr, Call) and expr.op == "address_of" and expr.args:
+        element = expr.args[0]
+        return element if isinstance(element, Load) else None
+    return None
+
+
 def contents_computing(pointer: Expr) -> Iterator[Expr]:
     """What is evaluated to compute an address, of an expression that names one or may."""
     if not isinstance(pointer, Call) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 0):
@@ -224,6 +242,14 @@ def mask_of(pointer: Expr) -> Access:
         if pointer.op == "handle_add_byte_offset":
             return mask_of(pointer.args[0])
     return Access.READ_WRITE
+
+
+def addressed_element(pointer: Expr) -> Load | None:
+    """The element whose address an expression takes, if that is all it does."""
+    if isinstance(pointer, Call) and pointer.op == "address_of":
+        element = pointer.args[0]
+        return element if isinstance(element, Load) else None
+    return None
 
 
 def is_typed(pointer: Expr) -> bool:

@@ -10,27 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from smemreuse.ir.kernel import TVM_ALIGNMENT, Kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of statically allocated shared memory that a block can have; beyond, ptxas refuses."""
 
 DYNAMIC_SCOPE = "shared.dyn"
-
-
-@dataclass(frozen=True)
-class _Declared:
-    """The alignments with which a compiler declares arrays in CUDA, in bytes."""
-
-    static: int
-    dynamic: int
-
-
-_TILELANG = _Declared(static=16, dynamic=1024)
-_DIALECTS = {"tvm": _Declared(static=TVM_ALIGNMENT, dynamic=TVM_ALIGNMENT)}
-"""Old dumps do not tell TileLang's from TVM's; they are counted as TileLang's, which take more."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +77,14 @@ def block_memory(kernel: Kernel, plans: Iterable[Plan]) -> BlockMemory:
     for buffer in kernel.allocations():
         if buffer.scope.startswith("shared") and buffer.scope not in arenas:
             sizes[buffer.scope == DYNAMIC_SCOPE].append(buffer.size)
-    declared = _DIALECTS.get(kernel.dialect, _TILELANG)
+    declared = kernel.dialect
     asked = [one.alignment or 1 for one in kernel.allocations(DYNAMIC_SCOPE)]
     if DYNAMIC_SCOPE in arenas:
         asked += arenas[DYNAMIC_SCOPE].alignments.values()
     return BlockMemory(
-        static=_laid_out(sizes[False], declared.static),
-        dynamic=_laid_out(sizes[True], declared.static),
-        alignment=max([declared.dynamic, *asked]) if sizes[True] else 1,
+        static=_laid_out(sizes[False], declared.static_alignment),
+        dynamic=_laid_out(sizes[True], declared.static_alignment),
+        alignment=max([declared.dynamic_alignment, *asked]) if sizes[True] else 1,
     )
 
 

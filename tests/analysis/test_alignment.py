@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.analysis.alignment import alignments
+from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Evaluate, If, Kernel, Stmt
@@ -107,7 +108,7 @@ def test_apache_tvm_aligns_to_what_its_buffers_say() -> None:
     """64 bytes where nobody asked for another; its own merge and unmerged arrays do the same."""
     wider = Buffer("W", "uint8", (Const(8),), "shared.dyn", alignment=128)
     stated = Buffer("S", "uint8", (Const(8),), "shared.dyn", alignment=64)
-    kernel = Kernel("k", (Allocate(A), Allocate(stated), Allocate(wider)), dialect="tvm")
+    kernel = Kernel("k", (Allocate(A), Allocate(stated), Allocate(wider)), dialect=APACHE_TVM)
     assert list(alignments(kernel, "shared.dyn").values()) == [64, 64, 128]
 
 

@@ -11,7 +11,8 @@ import tvm_ffi
 
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel, unique_names
-from smemreuse.pipeline.planning import FAILS, plan_kernel
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.provenance import Provenance
 from tests.baselines.emit import Emitter
 
 ARENAS = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
@@ -76,12 +77,16 @@ def _layout(launch: Any, scope: str) -> Merged | None:
 
 @dataclass(frozen=True)
 class Planned:
-    """Our model of the pass on one kernel; `fails` says that the pass would not compile it."""
+    """Our model of the pass on one kernel."""
 
     arena: int
     offsets: dict[str, int]
-    fails: bool
-    notes: tuple[str, ...]
+    provenance: Provenance
+
+    @property
+    def fails(self) -> bool:
+        """Whether the pass would not compile it."""
+        return bool(self.provenance.failures)
 
 
 def planned(kernels: list[Kernel], scope: str) -> Iterator[Planned | None]:
@@ -93,5 +98,4 @@ def planned(kernels: list[Kernel], scope: str) -> Iterator[Planned | None]:
         plan = plan_kernel(kernel, scope, policy="outer", packer="tvm")
         names = unique_names(tuple(plan.buffers))
         offsets = {names[buffer]: offset for buffer, offset in plan.offsets.items()}
-        fails = any(note.startswith(FAILS) for note in plan.notes)
-        yield Planned(plan.arena_bytes, offsets, fails, plan.notes)
+        yield Planned(plan.arena_bytes, offsets, plan.provenance)

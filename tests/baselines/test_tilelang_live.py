@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from smemreuse.baselines.tilelang_live import aggressive_live_ranges
+from smemreuse.baselines.tilelang_0_1_15 import pass_live_ranges
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Allocate, If, Kernel, Stmt
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
@@ -22,7 +22,7 @@ ALLOC = (Allocate(A), Allocate(B), Allocate(C))
 
 def moved(*body: Stmt) -> dict[str, list[int]]:
     kernel = Kernel("k", (launch(*ALLOC, *body),))
-    ranges = aggressive_live_ranges(kernel.body, sequence_of(kernel, "shared.dyn", "inner")[0])
+    ranges = pass_live_ranges(kernel.body, sequence_of(kernel, "shared.dyn", "inner")[0])
     return {buffer.name: [live.begin, live.end] for buffer, live in ranges.items()}
 
 
@@ -65,7 +65,7 @@ def test_packer_tilelang_under_inner_is_the_aggressive_option() -> None:
 def test_it_moves_kills_only_outwards_and_gens_never(kernel: Kernel) -> None:
     sequence = sequence_of(kernel, "shared.dyn", "inner")[0]
     inner = plan_kernel(kernel, "shared.dyn", policy="inner").live
-    ranges = aggressive_live_ranges(kernel.body, sequence)
+    ranges = pass_live_ranges(kernel.body, sequence)
     assert ranges.keys() == inner.keys()
     for buffer, found in ranges.items():
         assert found.begin == inner[buffer].begin

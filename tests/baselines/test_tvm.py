@@ -60,7 +60,7 @@ def compare_launches(expected: list[Any], found: list[Any]) -> None:
         assert (stock is None) == (plan is None)
         if stock is not None:
             seen = {name: plan.offsets[name] for name in stock.offsets}
-            assert (plan.arena, seen) == (stock.arena, stock.offsets), plan.notes
+            assert (plan.arena, seen) == (stock.arena, stock.offsets), plan.provenance
 
 
 def test_offsets_equal_the_stock_pass() -> None:

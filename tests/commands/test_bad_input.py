@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -321,7 +322,7 @@ def test_work_grows_no_faster_than_the_kernel(verb: str, tmp_path: Path) -> None
     for statements in (50, 100, 200, 400):  # the first imports, and fills caches
         path = tmp_path / f"{statements}.tir"
         path.write_text(long_kernel(statements))
-        counted[statements] = calls_of(lambda path=path: run(*VERBS[verb](str(path))))
+        counted[statements] = calls_of(partial(run, *VERBS[verb](str(path))))
     more = counted[200] - counted[100]
     assert more > 0
     assert counted[400] - counted[200] < 2.1 * more

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.commands.running import run, run_json
-from tests.compilers.text.texts import dump as dumped
 from tests.compilers.text.texts import launched
 from tests.conftest import DUMPS
 
@@ -100,40 +99,6 @@ def test_a_merge_that_leaves_its_arena_breaks_rule_7(tmp_path: Path, old: str, n
     assert {violation["rule"] for violation in found["violations"]} == {7}
 
 
-POINTERS = """\
-arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
-tx = T.launch_thread("threadIdx.x", 32)
-X: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
-Y: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 384)
-Z: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 512)
-"""
-"""What TileLang leaves of its merge, where nothing declares the buffers' sizes."""
-COPY = (
-    'T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("uint8"), {}, {}, 4, 2), '
-    'T.tvm_access_ptr(T.type_annotation("uint8"), A, 0, 4, 1), 4)\n'
-)
-
-
-@pytest.mark.parametrize(
-    ("buffer", "place", "verdict"),
-    [
-        ("Y", "tx * 4", "sound"),
-        ("Y", "n", "sound"),
-        ("Y", "tx * 4 + 4", "unproved"),
-        ("Z", "n", "unproved"),
-    ],
-)
-def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
-    tmp_path: Path, buffer: str, place: str, verdict: str
-) -> None:
-    """A bound on an index is no execution: whether any thread gets there is not known."""
-    path = tmp_path / "merged.tir"
-    path.write_text(dumped(POINTERS + COPY.format(buffer, place)))
-    found = verdict_of(str(path), exit_code=0)
-    assert found["verdict"] == verdict
-    assert all(f"{buffer} may be accessed at" in reason for reason in found["uncovered"])
-
-
 @pytest.mark.parametrize(("guard", "verdict"), [("tx < 64", "sound"), ("tx < 65", "unproved")])
 def test_an_access_that_leaves_its_buffer_is_named(
     tmp_path: Path, guard: str, verdict: str
@@ -175,117 +140,6 @@ def test_without_barriers_nothing_orders_the_threads(tmp_path: Path) -> None:
 def test_a_dump_that_is_not_merged_shares_nothing() -> None:
     found = verdict_of(BATCHED, exit_code=0)
     assert (found["plan"], found["offsets"], found["sound"]) == ("nothing merged", {}, True)
-
-
-VIEWS = """\
-bx = T.launch_thread("blockIdx.x", 1)
-arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
-X = T.decl_buffer((64,), "float16", data=arena.data, scope="shared.dyn")
-Y = T.decl_buffer((64,), "float32", data=arena.data, scope="shared.dyn")
-tx = T.launch_thread("threadIdx.x", 32)
-here: T.let[T.int32] = 31 - tx
-"""
-"""What Apache TVM leaves of its merge: typed views of one arena, offsets in the indices."""
-SYNC = 'T.tvm_storage_sync("shared.dyn")\n'
-
-
-def audit_of_views(tmp_path: Path, body: str, exit_code: int = 0) -> dict[str, Any]:
-    path = tmp_path / "merged.tir"
-    path.write_text(dumped(VIEWS + body))
-    return verdict_of(str(path), exit_code=exit_code)
-
-
-def test_views_are_told_apart_by_their_indices(tmp_path: Path) -> None:
-    """X in [0, 64), Y in [128, 256): nothing is shared, whatever is ordered."""
-    found = audit_of_views(tmp_path, "X[tx] = T.float16(0)\nY[32 + tx] = T.float32(X[here])\n")
-    assert (found["verdict"], found["offsets"]) == ("sound", {"X": 0, "Y": 128})
-    assert "a typed view of the arena is one buffer" in found["assumptions"][0]
-
-
-@pytest.mark.parametrize("index", ["128 + tx", "tx - 1"])
-def test_views_that_may_leave_their_arena_are_not_proved(tmp_path: Path, index: str) -> None:
-    found = audit_of_views(tmp_path, f"X[tx] = T.float16(0)\nY[{index}] = T.float32(0)\n")
-    assert found["verdict"] == "unproved"
-    assert any("Y may be accessed at" in reason for reason in found["uncovered"])
-
-
-def test_a_vector_of_indices_reaches_all_its_lanes(tmp_path: Path) -> None:
-    lanes = "X[T.Ramp(tx * 2, 1, 2)] = T.Broadcast(T.float16(0), 2)\n"
-    found = audit_of_views(tmp_path, lanes + SYNC + "Y[32 + tx] = T.float32(0)\n")
-    assert (found["verdict"], found["offsets"]) == ("sound", {"X": 0, "Y": 128})
-    overlapping = lanes + "Y[31 + tx] = T.float32(X[2 * tx])\n"
-    assert audit_of_views(tmp_path, overlapping, 1)["offsets"] == {"X": 0, "Y": 124}
-
-
-ORDERED = "X[tx] = T.float16(0)\n" + SYNC + "x: T.let[T.float16] = X[here]\n"
-
-
-def test_views_that_share_bytes_in_order_are_sound(tmp_path: Path) -> None:
-    later = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float32] = Y[here]\n"
-    assert audit_of_views(tmp_path, ORDERED + later)["sound"]
-
-
-def test_views_that_share_bytes_without_order_are_a_race(tmp_path: Path) -> None:
-    found = audit_of_views(tmp_path, ORDERED + "Y[tx] = T.float32(1)\n", exit_code=1)
-    assert {violation["rule"] for violation in found["violations"]} == {6}
-
-
-def test_views_that_disturb_each_other_may_be_of_one_buffer(tmp_path: Path) -> None:
-    """Y is filled between X's two reads: wrong of two buffers, and meant of one."""
-    between = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float16] = X[here]\n"
-    found = audit_of_views(tmp_path, ORDERED + between)
-    assert found["verdict"] == "unproved"
-    assert {violation["rule"] for violation in found["violations"]} == {2}
-    assert "two of one buffer may share bytes on purpose" in found["uncovered"][0]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "X[n + tx] = T.float16(0)\nY[64 + tx] = T.float32(0)\n",
-        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", T.address_of(Y[64]))\n',
-        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y.data)\n',
-    ],
-    ids=["index of the launch", "address of an element", "pointer"],
-)
-def test_views_that_indices_do_not_tell_apart(tmp_path: Path, body: str) -> None:
-    found = audit_of_views(tmp_path, body)
-    assert (found["verdict"], found["plan"]) == ("unproved", "merged in the file")
-    assert "check the dump from before the merge" in found["uncovered"][0]
-
-
-TWO_POINTERS = """\
-bx = T.launch_thread("blockIdx.x", 4)
-arena = T.alloc_buffer(({size},), "{dtype}", scope="shared.dyn")
-tx = T.launch_thread("threadIdx.x", 32)
-p: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[0]))
-q: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[{at}]))
-X = T.decl_buffer((32,), data=p, scope="shared.dyn")
-Y = T.decl_buffer((32,), data=q, scope="shared.dyn")
-X[tx] = T.float32(1)
-Y[tx] = T.float32(2)
-T.tvm_storage_sync("shared.dyn")
-x: T.let[T.float32] = X[31 - tx]
-"""
-
-
-@pytest.mark.parametrize(
-    ("at", "dtype", "verdict"),
-    [
-        ("128", "uint8", "sound"),
-        ("0 + 0", "uint8", "unsound"),
-        ("960", "uint8", "unsound"),  # half of it is behind the arena
-        ("bx * 16", "uint8", "unproved"),
-        ("32", "float32", "sound"),
-        ("0", "float32", "unproved"),  # a buffer can have two views
-    ],
-)
-def test_pointers_tell_the_places(tmp_path: Path, at: str, dtype: str, verdict: str) -> None:
-    path = tmp_path / "merged.tir"
-    size = 1024 if dtype == "uint8" else 256
-    path.write_text(dumped(TWO_POINTERS.format(at=at, dtype=dtype, size=size)))
-    found = verdict_of(str(path), exit_code=int(verdict == "unsound"))
-    assert (found["plan"], found["verdict"]) == ("merged in the file", verdict)
 
 
 def test_the_table_names_the_rule() -> None:

@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from smemreuse.commands.common import read_subjects
-from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.commands.graph import picture_of
+from smemreuse.commands.subjects import read_subjects
 from smemreuse.report.data import Subject
-from smemreuse.report.graphs import KINDS, draw, interference_graph, render, scope_tree
-from smemreuse.report.graphs.interference import CONFLICT, SHARED, UNPROVED
+from smemreuse.report.graphs import KINDS, draw, render
 from tests.commands.running import assert_one_line_error, run
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS, needs_dot
@@ -40,55 +39,26 @@ def test_lifetimes_mark_gen_kill_loops_and_waits(policy: str) -> None:
     assert text.count("ROWSPAN") == 19, "one for each loop"
 
 
-def test_interference_names_the_rule_and_the_shared_bytes() -> None:
-    found = subject(BATCHED)
-    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
-    assert graph.nodes["As"] == {"bytes": 16384, "offset": 0, "end": 16384, "group": 0}
-    assert graph.edges["As", "Bs"] == {"kind": CONFLICT, "label": "live together"}
-    assert graph.edges["As", "Cs"] == {
-        "kind": SHARED,
-        "label": "share 16,384 bytes",
-        "bytes": 16384,
-    }
-
-
 @pytest.mark.parametrize(
-    ("name", "pair", "words"),
+    ("name", "pair", "words", "style"),
     [
-        ("divergent_arms.sm_80", ("left", "right"), "rule 4: concurrent arms"),
-        ("scratch_before_carried.sm_80", ("scratch", "carried"), "rule 2: loop-carried"),
-        ("cp_async_past_loop.sm_80", ("stage", "scratch"), "rule 5: in flight"),
+        ("divergent_arms.sm_80", ("left", "right"), "rule 4: concurrent arms", "solid"),
+        ("scratch_before_carried.sm_80", ("scratch", "carried"), "rule 2: loop-carried", "solid"),
+        ("cp_async_past_loop.sm_80", ("stage", "scratch"), "rule 5: in flight", "solid"),
+        ("data_dependent_refill.sm_80", ("table", "scratch"), "rule 2: loop-carried", "dashed"),
     ],
 )
-def test_the_rule_that_forbids_it(name: str, pair: tuple[str, str], words: str) -> None:
-    found = subject(DUMPS / f"{name}.tir")
-    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
-    assert graph.edges[pair] == {"kind": CONFLICT, "label": words}
-
-
-def test_what_is_not_proved_has_an_edge_of_its_own() -> None:
-    found = subject(DUMPS / "data_dependent_refill.sm_80.tir")
-    graph = interference_graph(found, plan_kernel(found.kernel, found.scope))
-    edge = {"kind": UNPROVED, "label": "rule 2: loop-carried"}
-    assert graph.edges["table", "scratch"] == edge
-
-
-def test_the_scope_tree_has_the_offsets_and_touches_of_the_policy() -> None:
-    tree = scope_tree(subject(BATCHED), "outer")
-    (root,) = (node for node, parents in tree.in_degree() if parents == 0)
-    (batches,) = tree.successors(root)
-    assert tree.nodes[batches]["text"] == "for b in serial(4)"
-    assert sorted(tree.nodes[batches]["touches"]) == [
-        "reads As",
-        "reads Bs",
-        "reads Cs",
-        "writes As",
-        "writes Bs",
-        "writes Cs",
-    ]
-    inner = scope_tree(subject(BATCHED), "inner")
-    assert inner.nodes[1]["touches"] == []
-    assert inner.nodes[1]["scope_pair_offset"] == 47
+def test_the_rule_that_forbids_it(name: str, pair: tuple[str, str], words: str, style: str) -> None:
+    text = run("graph", DUMPS / f"{name}.tir", "--kind", "interference", "--format", "dot").stdout
+    nodes = dict(re.findall(r'(k0_\d+) \[label="(\w+)', text))
+    (edge,) = (
+        line
+        for line in text.splitlines()
+        if "--" in line or "->" in line
+        if {nodes[one] for one in re.findall(r"k0_\d+", line)} == {*pair}
+    )
+    assert words in edge
+    assert f"style={style}" in edge
 
 
 def test_one_kernel_of_several() -> None:
@@ -123,7 +93,8 @@ def test_names_that_mean_something_to_graphviz(kind: str) -> None:
     kernel = kernel_of(text)
     for number, allocation in enumerate(kernel.allocations()):
         object.__setattr__(allocation, "name", f'a:<b>"\\N{number}')
-    graph = draw(kind, [Subject("k.tir", kernel, "shared.dyn")], "dataflow")
+    picture = picture_of(kind, Subject("k.tir", kernel, "shared.dyn"), "dataflow")
+    graph = draw(kind, [picture], "dataflow")
     root = ElementTree.fromstring(render(graph, "svg", kind, "dataflow"))
     assert any('a:<b>"\\N0' in "".join(node.itertext()) for node in root.iter())
 

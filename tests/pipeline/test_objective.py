@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from smemreuse.baselines import baseline_of
 from smemreuse.compilers.text.reader import parse_dump, read_dump
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.planning import (
-    KEPT,
-    OBJECTIVES,
-    acceptable,
-    checked_options,
-    plan_kernel,
-    proposals,
-    settled,
-    stock_options,
-)
-from smemreuse.results.sequence import Plan
+from smemreuse.pipeline.candidate import Candidate
+from smemreuse.pipeline.planning import OBJECTIVES, checked_options, plan_kernel
+from smemreuse.pipeline.proposals import propose
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Occupancy, Origin
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from smemreuse.targets.architectures import ARCHITECTURES, threads_of
 from smemreuse.targets.blocks import block_memory
@@ -51,15 +46,13 @@ def test_the_padding_of_static_bytes_is_left_room_for() -> None:
     assert (apart.arena_bytes, blocks(kernel, apart)) == (115_200, 1)
     plan = plan_kernel(kernel, "shared.dyn", objective="occupancy")
     assert blocks(kernel, plan) == 2
-    assert (
-        "2 blocks per SM on sm_90 (assumed), as far as shared memory and threads go" in plan.notes
-    )
+    assert plan.provenance.occupancy == Occupancy(2, "sm_90", assumed=True, threads_known=True)
 
 
 def test_unknown_threads_set_no_number_of_blocks() -> None:
     (kernel,) = parse_dump(dump(PHASES.format(threads="n"))).kernels
     plan = plan_kernel(kernel, "shared.dyn", objective="occupancy", arch=H200)
-    assert plan.notes == ("at most 2 blocks per SM on sm_90; the number of threads is not known",)
+    assert plan.provenance.occupancy == Occupancy(2, "sm_90", assumed=False, threads_known=False)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +69,8 @@ def test_no_block_is_lost_to_less_sharing(name: str) -> None:
 def proposed(kernel: Kernel, objective: str) -> list[Plan]:
     """All that is tried for the dynamic scope of a kernel, should everything be rejected."""
     options = checked_options("dataflow", "best", objective)
-    every = proposals([kernel], [["shared.dyn"]], options, stock_options(kernel))
-    return [plan for ((plan,),) in every]
+    every = propose([kernel], [["shared.dyn"]], options, baseline_of(kernel))
+    return [candidate.plan for proposal in every for candidate in proposal]
 
 
 FALLBACKS = ["batched_gemm.sm_90a", "mmha_decode.sm_80", "flash_attention.sm_90a"]
@@ -90,7 +83,7 @@ def test_what_is_tried_after_a_rejection(name: str, objective: str) -> None:
     for kernel in read_dump(str(DUMPS / f"{name}.tir")).kernels:
         plans = proposed(kernel, objective)
         assert plans[-1].objective == "none"
-        terms = [(plan.offsets, KEPT in plan.notes) for plan in plans]
+        terms = [(plan.offsets, plan.provenance.is_kept) for plan in plans]
         assert all(one not in terms[:index] for index, one in enumerate(terms[:-1]))
         rest = plans[1:]
         if objective == "bytes":
@@ -105,7 +98,7 @@ def test_what_is_tried_after_a_rejection(name: str, objective: str) -> None:
 def test_no_rejection_costs_more_than_the_compiler_s_own_layout(name: str, objective: str) -> None:
     """With its arena a kernel has some number of blocks; whatever is rejected, it keeps them."""
     for kernel in read_dump(str(DUMPS / f"{name}.tir")).kernels:
-        own = plan_kernel(kernel, "shared.dyn", **stock_options(kernel))
+        own = baseline_of(kernel).plan(kernel, "shared.dyn")
         plans = proposed(kernel, objective)
         layouts = [plan.offsets for plan in plans]
         assert own.offsets in layouts
@@ -123,8 +116,11 @@ def test_the_compiler_s_own_layout_is_kept_unproved_where_arms_wait_for_each_oth
     (kernel,) = read_dump(str(DUMPS / "producer_consumer_groups.sm_90a.tir")).kernels
     unproved = Verdict(UNPROVED, uncovered=("?",))
     (own,) = (plan for plan in proposed(kernel, "bytes") if plan.packer == "tilelang")
-    assert acceptable(own, unproved)
-    assert KEPT in settled(own, unproved).notes
-    assert KEPT not in settled(own, Verdict(SOUND)).notes
+    found = Candidate(kernel, own)
+    assert found.with_verdict(unproved).acceptable
+    assert found.with_verdict(unproved).settled.provenance.origin is Origin.KEPT_FROM_COMPILER
+    proved = found.with_verdict(Verdict(SOUND))
+    assert proved.settled.provenance.origin is Origin.PROVED_AFTER_ALL
     for plan in proposed(kernel, "bytes"):
-        assert acceptable(plan, unproved) == (KEPT in plan.notes or not plan.sharing_pairs())
+        may_be_applied = Candidate(kernel, plan).with_verdict(unproved).acceptable
+        assert may_be_applied == (plan.provenance.is_kept or not plan.sharing_pairs())

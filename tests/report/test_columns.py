@@ -2,75 +2,56 @@
 
 from __future__ import annotations
 
-import io
-from functools import cache
-from pathlib import Path
-
 import pytest
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from smemreuse.commands.common import read_subjects
-from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import analyze_table, compare_table, plan_table
-from smemreuse.report.view import judged_plans
-from smemreuse.results.sequence import Plan
-from smemreuse.results.verdict import Verdict
-from tests.commands.running import run
-from tests.conftest import DUMPS
+from tests.report import made
+from tests.report.made import KB, KERNEL, PLANS, SCOPE, SEQUENCE, SHARED, SUBJECT
 
-BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 ELLIPSIS = "\u2026"
+LONG_NAME = Subject("mmha_decode.sm_80.tir", KERNEL, SCOPE)
 
 
 def console(width: int, terminal: bool = True) -> Console:
-    return Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
+    return made.out(width, force_terminal=terminal, color_system=None)
 
 
 def printed(out: Console, table: RenderableType) -> str:
     out.print(table)
-    text: str = out.file.getvalue()  # type: ignore[attr-defined]
+    text = made.printed(out)
     assert ELLIPSIS not in text
     assert max(map(len, text.splitlines())) <= out.width
     return text
 
 
-@cache
-def two_kernels() -> list[tuple[Subject, int, list[tuple[Plan, Verdict]]]]:
-    found = read_subjects([str(BATCHED), str(DUMPS / "mmha_decode.sm_80.tir")])[:2]
-    return [(one, 65_536, [*judged_plans(one, "best", "bytes").values()]) for one in found]
-
-
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "piped"])
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
-    rows = two_kernels()
+    rows = [(one, 64 * KB, [*PLANS.values()]) for one in (SUBJECT, LONG_NAME)]
     out = console(width, terminal)
     text = printed(out, compare_table(out, rows))
-    for words in ("outer", "inner", "dataflow", "65,536", "66,320", "33,536", "1.000", "unsound"):
+    for words in ("outer", "inner", "dataflow", "65,536", "32,768", "1.000", "unsound"):
         assert words in text
-    for name in ("batched_gemm_kernel", "mmha_decode.sm_80.tir", "shared.dyn"):
+    for name in ("gemm_kernel", "mmha_decode.sm_80.tir", "shared.dyn"):
         assert name in text
-    for subject, _, judged in rows:
-        (plan,) = (plan for plan, _ in judged if plan.policy == "dataflow")
-        out = console(width, terminal)
-        text = printed(out, plan_table(out, subject, plan))
-        found_words = {*text.replace("|", " ").split()}
-        for buffer, offset in plan.offsets.items():
-            assert {f"{offset:,}", f"{buffer.size:,}"} <= found_words
-        out = console(width, terminal)
-        sequence = sequence_of(subject.kernel, subject.scope, "inner")
-        printed(out, analyze_table(out, subject, "inner", *sequence))
+    out = console(width, terminal)
+    text = printed(out, plan_table(out, SUBJECT, SHARED))
+    found_words = {*text.replace("|", " ").split()}
+    for buffer, offset in SHARED.offsets.items():
+        assert {f"{offset:,}", f"{buffer.size:,}"} <= found_words
+    out = console(width, terminal)
+    printed(out, analyze_table(out, SUBJECT, "inner", SEQUENCE, SHARED.live))
 
 
 def test_a_table_for_each_kernel_where_one_has_no_room() -> None:
-    (subject,) = read_subjects([str(BATCHED)])
-    rows = [(subject, 65_536, [*judged_plans(subject, "best", "bytes").values()])]
+    rows = [(LONG_NAME, 64 * KB, [*PLANS.values()])]
     out = console(80)
     text = printed(out, compare_table(out, rows))
-    assert "batched_gemm.sm_80.tir: batched_gemm_kernel (shared.dyn), 65,536 side by side" in text
+    assert "mmha_decode.sm_80.tir: gemm_kernel (shared.dyn), 65,536 side by side" in text
     (line,) = (line for line in text.splitlines() if "dataflow" in line)
     assert line.split() == ["dataflow", "32,768", "32,768", "1.000", "yes", "sound"]
     assert "side by side" in printed(console(160), compare_table(console(160), rows))
@@ -99,21 +80,8 @@ def test_headings_are_stacked_before_rows_become_paragraphs(terminal: bool) -> N
     assert shapes == ["table", "stacked", "paragraphs"]
 
 
-def test_piped_tables_are_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = run("compare", BATCHED).stdout
-    for columns, width in (("60", 60), ("80", 80), ("", 160), ("0", 160), ("wide", 160)):
-        monkeypatch.setenv("COLUMNS", columns)
-        text = run("compare", BATCHED).stdout
-        assert max(map(len, text.splitlines())) <= width
-        assert (text == wide) == (width == 160)
-
-
-def test_a_path_longer_than_the_table_is_not_folded_by_it(tmp_path: Path) -> None:
-    folder = tmp_path / ("long" * 20)
-    folder.mkdir()
-    path = folder / "k.tir"
-    path.write_text(BATCHED.read_text())
-    (subject,) = read_subjects([str(path)])
+def test_a_path_longer_than_the_table_is_not_folded_by_it() -> None:
+    path = f"/{'long' * 20}/k.tir"
     out = console(400)
-    text = printed(out, plan_table(out, subject, plan_kernel(subject.kernel, subject.scope)))
-    assert f"{path}: batched_gemm_kernel (shared.dyn), policy dataflow" in text
+    text = printed(out, plan_table(out, Subject(path, KERNEL, SCOPE), SHARED))
+    assert f"{path}: gemm_kernel (shared.dyn), policy dataflow" in text

@@ -1,69 +1,84 @@
-"""The machine contract, on a kernel small enough to check by hand."""
+"""The machine contract, on a kernel made by hand."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.pipeline.planning import plan_kernel, sequence_of
+from smemreuse.ir.expr import Call, Const, Var
+from smemreuse.ir.kernel import Allocate, Kernel
 from smemreuse.report.data import (
     Subject,
     analyze_entry,
     compare_entry,
     gap_text,
+    kept_apart,
     plan_entry,
     subjects,
+    verdict_data,
 )
-from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
-
-SOURCE = dump(
-    LAUNCH
-    + BUFFERS
-    + 'mbar = T.alloc_buffer((2,), "uint64", scope="shared.barrier")\n'
-    + "for i in range(4):\n    As[i] = T.float32(0.0)\n"
-    + "for i in range(4):\n    Bs[i] = T.float32(0.0)\n"
+from smemreuse.results.provenance import Origin
+from smemreuse.results.rules import Rule
+from smemreuse.results.sequence import Linearization, LiveRange, StmtEntry
+from smemreuse.results.verdict import UNPROVED, Verdict, Violation
+from tests.report.made import (
+    APART,
+    FILL_A,
+    KB,
+    KERNEL,
+    PLANS,
+    SCOPE,
+    SEQUENCE,
+    SHARED,
+    SUBJECT,
+    A,
+    B,
+    C,
+    buffer,
+    plan,
 )
 
-
-def subject() -> Subject:
-    return Subject("k.tir", kernel_of(SOURCE), "shared.dyn")
-
-
-def entries(data: dict[str, object], key: str = "sequence") -> list[dict[str, object]]:
-    found = data[key]
-    assert isinstance(found, list)
-    return found
+HEADING = {
+    "file": "made.tir",
+    "name": "gemm_kernel",
+    "scope": "shared.dyn",
+    "dialect": "unstated",
+}
+BUFFERS = [
+    {"name": "As", "bytes": 16 * KB, "alignment": 16},
+    {"name": "Bs", "bytes": 16 * KB, "alignment": 16},
+    {"name": "Cs", "bytes": 32 * KB, "alignment": 16},
+]
 
 
 def test_analyze() -> None:
-    found = subject()
-    data = analyze_entry(found, "outer", *sequence_of(found.kernel, "shared.dyn", "outer"))
-    assert data == {
-        "file": "k.tir",
-        "name": "main",
-        "scope": "shared.dyn",
-        "dialect": "tilelang",
-        "policy": "outer",
+    def row(stmt: str, label: str, offset: int, line: int, *touched: str) -> dict[str, object]:
+        names = {"stmt": stmt, "label": label, "scope_pair_offset": offset}
+        return {**names, "touched": [*touched], "line": line}
+
+    data = analyze_entry(SUBJECT, "inner", SEQUENCE, SHARED.live)
+    assert json.loads(json.dumps(data)) == {
+        **HEADING,
+        "policy": "inner",
         "sequence": [
-            scope_row("AttrStmt", "launch_thread('blockIdx.x', 4)", 5, [], 5),
-            scope_row("For", "for i in serial(4)", 1, [], 9),
-            scope_row("For", "for i in serial(4)", -1, ["As"], 9),
-            scope_row("For", "for i in serial(4)", 1, [], 11),
-            scope_row("For", "for i in serial(4)", -1, ["Bs"], 11),
-            scope_row("AttrStmt", "launch_thread('blockIdx.x', 4)", -5, [], 5),
+            row("For", "for b in serial(4)", 8, 11),
+            row("BufferStore", "As[0] = 1", 0, 12, "As"),
+            row("BufferStore", "Bs[0] = 1", 0, 13, "Bs"),
+            row("For", "for k in serial(8)", 2, 14),
+            row("BufferStore", "acc[0] = As[0] + Bs[0]", 0, 15, "As", "Bs"),
+            row("For", "for k in serial(8)", -2, 14),
+            row("BufferStore", "Cs[0] = acc[0]", 0, 17, "Cs"),
+            row("BufferStore", "out[0] = Cs[0]", 0, 18, "Cs"),
+            row("For", "for b in serial(4)", -8, 11),
         ],
-        "alloc_level": {"As": 1, "Bs": 1},
-        "gen": {"As": 1, "Bs": 3},
-        "kill": {"As": 2, "Bs": 4},
-        "live": {"As": [1, 3], "Bs": [3, 5]},
+        "alloc_level": {"As": 0, "Bs": 0, "Cs": 0},
+        "gen": {"As": 1, "Bs": 2, "Cs": 6},
+        "kill": {"As": 4, "Bs": 4, "Cs": 7},
+        "live": {"As": [1, 5], "Bs": [2, 5], "Cs": [6, 8]},
     }
-
-
-def scope_row(stmt: str, label: str, offset: int, touched: list[str], at: int) -> dict[str, object]:
-    row = {"stmt": stmt, "label": label, "scope_pair_offset": offset, "touched": touched}
-    return {**row, "line": at}
 
 
 @pytest.mark.parametrize(
@@ -78,102 +93,107 @@ def scope_row(stmt: str, label: str, offset: int, touched: list[str], at: int) -
     ],
 )
 def test_a_gap_is_1_only_where_it_is_exactly_that(arena: int, bound: int, text: str) -> None:
-    plan = plan_kernel(subject().kernel, "shared.dyn", policy="outer")
-    assert gap_text(replace(plan, arena_bytes=arena, lower_bound_bytes=bound)) == text
+    assert gap_text(replace(APART, arena_bytes=arena, lower_bound_bytes=bound)) == text
 
 
 def test_plan() -> None:
-    found = subject()
-    data = plan_entry(found, plan_kernel(found.kernel, "shared.dyn", policy="outer"))
-    assert data == {
-        "file": "k.tir",
-        "name": "main",
-        "scope": "shared.dyn",
-        "dialect": "tilelang",
-        "policy": "outer",
+    proved = SHARED.with_provenance(origin=Origin.OUTER_PROVED)
+    assert plan_entry(SUBJECT, proved) == {
+        **HEADING,
+        "policy": "dataflow",
         "packer": "best",
         "objective": "bytes",
-        "buffers": [
-            {"name": "As", "bytes": 256, "alignment": 16, "line": 6},
-            {"name": "Bs", "bytes": 256, "alignment": 16, "line": 7},
-        ],
-        "arena_bytes": 256,
-        "lower_bound_bytes": 256,
+        "buffers": BUFFERS,
+        "arena_bytes": 32 * KB,
+        "lower_bound_bytes": 32 * KB,
         "optimal": True,
-        "offsets": {"As": 0, "Bs": 0},
-        "notes": [],
+        "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
+        "notes": ["outer's sharing is proved"],
     }
 
 
 def test_compare() -> None:
-    found = subject()
-    plans = [
-        plan_kernel(found.kernel, "shared.dyn", policy=policy) for policy in ("outer", "inner")
-    ]
-    data = compare_entry(found, plans)
-    assert data["total_bytes"] == 512
-    assert data["kept_apart"] == [{"name": "mbar", "scope": "shared.barrier", "bytes": 16}]
-    assert data["policies"] == {
-        policy: {
-            "arena_bytes": 256,
-            "lower_bound_bytes": 256,
-            "optimal": True,
-            "offsets": {"As": 0, "Bs": 0},
-            "live": live,
-        }
-        for policy, live in (
-            ("outer", {"As": [1, 3], "Bs": [3, 5]}),
-            ("inner", {"As": [2, 3], "Bs": [5, 6]}),
-        )
+    data: Any = compare_entry(SUBJECT, [*PLANS.values()])
+    assert {key: data[key] for key in HEADING} == HEADING
+    assert data["buffers"] == BUFFERS
+    assert data["total_bytes"] == 64 * KB
+    assert [*data["policies"]] == ["outer", "inner", "dataflow"]
+    assert data["policies"]["inner"] == {
+        "arena_bytes": 32 * KB,
+        "lower_bound_bytes": 32 * KB,
+        "optimal": True,
+        "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
+        "live": {"As": [1, 5], "Bs": [2, 5], "Cs": [6, 8]},
+        "sound": False,
+        "verdict": "unsound",
+        "violations": [
+            {"rule": 2, "buffers": ["As", "Cs"], "witness": "`Cs[0] = acc[0]` overwrote it"}
+        ],
+        "uncovered": [],
+        "assumptions": [],
+        "notes": [],
     }
 
 
-def test_without_reuse_buffers_stand_side_by_side() -> None:
-    found = subject()
-    data = plan_entry(found, plan_kernel(found.kernel, "shared.dyn", objective="none"))
-    assert data["objective"] == "none"
-    assert data["arena_bytes"] == 512
+def test_a_verdict_is_plain_data() -> None:
+    """Numbers and words, whatever kinds of enum they are in the program."""
+    violations = tuple(Violation(rule, ("As",), "?") for rule in Rule)
+    data: Any = verdict_data(Verdict(UNPROVED, violations, ("u",), ("a",)))
+    assert [each["rule"] for each in data["violations"]] == list(range(1, 10))
+    assert {type(each["rule"]) for each in data["violations"]} == {int}
+    assert (data["verdict"], type(data["verdict"]), data["sound"]) == ("unproved", str, False)
+    assert (data["uncovered"], data["assumptions"]) == (["u"], ["a"])
+
+
+def test_what_is_never_merged_is_kept_apart() -> None:
+    others = (buffer("mbar", 16, "shared.barrier"), buffer("tmem", 8, "shared.tmem"))
+    kernel = Kernel("k", (*KERNEL.body, *map(Allocate, (*others, buffer("local", 4, "local")))))
+    assert kept_apart(kernel) == [
+        {"name": "mbar", "scope": "shared.barrier", "bytes": 16},
+        {"name": "tmem", "scope": "shared.tmem", "bytes": 8},
+    ]
 
 
 def test_symbolic_sizes_are_expressions() -> None:
-    body = 'Ss = T.alloc_buffer((n,), scope="shared.dyn")\nSs[0] = As[0]\n'
-    kernel = kernel_of(dump(LAUNCH + BUFFERS + body))
-    data = plan_entry(Subject("k", kernel, "shared.dyn"), plan_kernel(kernel, "shared.dyn"))
-    assert data["arena"] == "(256 + n * 4 + 15) // 16 * 16"
+    symbolic = buffer("Ss", Var("n"), line=8)
+    made = plan(
+        "dataflow",
+        {A: 0},
+        {A: (1, 2), symbolic: (1, 2)},
+        buffers=(A, symbolic),
+        symbolic_offsets={symbolic: Const(256)},
+        arena_expr=Call("add", (Const(256), Var("n"))),
+    )
+    data: Any = plan_entry(SUBJECT, made)
+    assert data["arena"] == "256 + n"
     assert data["offsets"] == {"As": 0, "Ss": "256"}
-    assert entries(data, "buffers")[2] == {
+    assert data["buffers"][1] == {
         "name": "Ss",
         "bytes": None,
         "alignment": 16,
-        "size": "n * 4",
+        "size": "n * 1",
         "line": 8,
     }
 
 
 def test_names_that_occur_twice_get_a_suffix_everywhere() -> None:
-    block = 'for i in range(2):\n    X = T.alloc_buffer((8,), scope="shared.dyn")\n    X[i] = 0.0\n'
-    kernel = kernel_of(dump(LAUNCH + block + block))
-    found = Subject("k", kernel, "shared.dyn")
-    data = analyze_entry(found, "inner", *sequence_of(kernel, "shared.dyn", "inner"))
+    one, two = buffer("X", 8), buffer("X", 8)
+    found = Subject("k", Kernel("k", (Allocate(one), Allocate(two))), SCOPE)
+    live = {one: LiveRange(one, 0, 1), two: LiveRange(two, 1, 2)}
+    sequence = Linearization((StmtEntry(FILL_A, 0), StmtEntry(FILL_A, 0)), {one: 0, two: 0})
+    data: Any = analyze_entry(found, "inner", sequence, live)
     for key in ("alloc_level", "gen", "kill", "live"):
-        value = data[key]
-        assert isinstance(value, dict)
-        assert list(value) == ["X", "X#1"]
-    assert plan_entry(found, plan_kernel(kernel, "shared.dyn", policy="outer"))["offsets"] == {
-        "X": 0,
-        "X#1": 0,
-    }
+        assert list(data[key]) == ["X", "X#1"]
+    made = plan("outer", {one: 0, two: 0}, {one: (0, 1), two: (1, 2)})
+    assert plan_entry(found, made)["offsets"] == {"X": 0, "X#1": 0}
 
 
 def test_a_subject_for_each_kernel_and_scope() -> None:
-    static = 'S = T.alloc_buffer((8,), scope="shared")\n'
-    both = dump(LAUNCH + BUFFERS + static + "As[0] = S[0]\n").replace("main", "both")
-    none = dump(LAUNCH).replace("main", "none").partition("\n\n")[2]
-    found = subjects("k.tir", parse_dump(both + "\n" + none).kernels)
-    assert [(each.kernel.name, each.scope) for each in found] == [
-        ("both", "shared"),
-        ("both", "shared.dyn"),
-        ("none", "shared.dyn"),
+    static = buffer("S", 32, "shared")
+    both = Kernel("both", tuple(map(Allocate, (A, B, C, static))))
+    found = subjects("k.tir", [both, Kernel("none", ())])
+    assert [(each.kernel.name, each.scope, each.has_buffers) for each in found] == [
+        ("both", "shared", True),
+        ("both", "shared.dyn", True),
+        ("none", "shared.dyn", False),
     ]
-    empty = plan_entry(found[2], plan_kernel(found[2].kernel, "shared.dyn"))
-    assert (empty["buffers"], empty["arena_bytes"], empty["offsets"]) == ([], 0, {})

@@ -1,145 +1,97 @@
-"""Labels and tables: what people read."""
+"""Tables: what people read."""
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console, RenderableType
+from dataclasses import replace
 
 from smemreuse.ir.expr import Const, Var
-from smemreuse.ir.kernel import (
-    Allocate,
-    Assert,
-    Bind,
-    Declare,
-    For,
-    Stmt,
-    While,
-    walk_statements,
-)
-from smemreuse.ir.labels import MAX_LABEL, label, node_name
-from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import Subject
-from smemreuse.report.tables import analyze_table, compare_table, plan_table
-from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
-from tests.analysis.trees import shared
-from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of, launched
-
-
-def text(table: RenderableType) -> list[list[str]]:
-    """The cells of each row of a printed table."""
-    stream = io.StringIO()
-    Console(file=stream, width=200, no_color=True).print(table)
-    lines = (line for line in stream.getvalue().splitlines() if "|" in line and "--" not in line)
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def out() -> Console:
-    return Console(file=io.StringIO(), width=200)
-
-
-def subject(source: str) -> Subject:
-    return Subject("k.tir", kernel_of(source), "shared.dyn")
-
-
-def test_every_kind_of_statement_has_a_name_and_a_label() -> None:
-    x, i = shared("X"), Var("i")
-    found = {
-        (node_name(stmt), label(stmt))
-        for stmt in (
-            Allocate(x),
-            Declare(x),
-            Bind(i, Const(4)),
-            While(i, ()),
-            Assert(i),
-            For(i, Const(0), Const(4), Const(1), "serial", ()),
-            For(i, Const(2), Const(4), Const(1), "unrolled", ()),
-            For(i, Const(0), Const(4), Const(2), "serial", ()),
-        )
-    }
-    assert found == {
-        ("AllocBuffer", "AllocBuffer X"),
-        ("DeclBuffer", "DeclBuffer X"),
-        ("Bind", "i = 4"),
-        ("While", "while i"),
-        ("AssertStmt", "assert i"),
-        ("For", "for i in serial(4)"),
-        ("For", "for i in unrolled(2, 4)"),
-        ("For", "for i in serial(0, 4, 2)"),
-    }
-
-
-def test_a_long_label_is_cut() -> None:
-    kernel = kernel_of(launched("As[0] = " + " + ".join(["Bs[0]"] * 50) + "\n"))
-    labels: list[str] = [label(stmt) for stmt in _stores(kernel.body)]
-    assert [len(found) for found in labels] == [MAX_LABEL]
-    assert labels[0].endswith("...")
-
-
-def test_what_a_cut_hides_is_named_behind_it() -> None:
-    load = "Bs[" + " + ".join(["bx"] * 60) + "]"
-    kernel = kernel_of(launched(f"As[0] = {load} + As[1] + Bs[0]\nBs[{load}] = As[1]\n"))
-    seen, hidden = (label(stmt, 40) for stmt in _stores(kernel.body))
-    assert seen == "As[0] = Bs[bx + bx + bx + bx + bx + b..."
-    assert hidden == "Bs[Bs[bx + bx + bx + bx + bx + bx ... As"
-
-
-def _stores(block: tuple[Stmt, ...]) -> list[Stmt]:
-    return [stmt for stmt in walk_statements(block) if node_name(stmt) == "BufferStore"]
+from smemreuse.report.tables import analyze_table, compare_table, no_buffers, plan_table
+from smemreuse.results.verdict import SOUND, Verdict
+from tests.report.made import (
+    APART,
+    ENTRIES,
+    KB,
+    KERNEL,
+    PLANS,
+    SCOPE,
+    SEQUENCE,
+    SHARED,
+    SUBJECT,
+    A,
+    B,
+    buffer,
+    cells,
+    out,
+    plan,
+    printed,
+)
 
 
 def test_the_listing() -> None:
-    found = subject(launched("for i in range(4):\n    As[i] = Bs[i]\n"))
-    found_sequence = sequence_of(found.kernel, "shared.dyn", "inner")
-    assert text(analyze_table(out(), found, "inner", *found_sequence)) == [
+    assert cells(analyze_table(out(), SUBJECT, "inner", SEQUENCE, SHARED.live)) == [
         ["#", "offset", "statement", "touched", "gen", "kill", "line"],
-        ["0", "4", "launch_thread('blockIdx.x', 4)", "", "", "", "5"],
-        ["1", "2", "for i in serial(4)", "", "", "", "8"],
-        ["2", "0", "As[i] = Bs[i]", "Bs As", "Bs As", "Bs As", "9"],
-        ["3", "-2", "end for i in serial(4)", "", "", "", "8"],
-        ["4", "-4", "end launch_thread('blockIdx.x', 4)", "", "", "", "5"],
+        ["0", "8", "for b in serial(4)", "", "", "", "11"],
+        ["1", "0", "As[0] = 1", "As", "As", "", "12"],
+        ["2", "0", "Bs[0] = 1", "Bs", "Bs", "", "13"],
+        ["3", "2", "for k in serial(8)", "", "", "", "14"],
+        ["4", "0", "acc[0] = As[0] + Bs[0]", "As Bs", "", "As Bs", "15"],
+        ["5", "-2", "end for k in serial(8)", "", "", "", "14"],
+        ["6", "0", "Cs[0] = acc[0]", "Cs", "Cs", "", "17"],
+        ["7", "0", "out[0] = Cs[0]", "Cs", "", "Cs", "18"],
+        ["8", "-8", "end for b in serial(4)", "", "", "", "11"],
     ]
 
 
 def test_the_plan() -> None:
-    symbolic = 'Ss = T.alloc_buffer((n,), scope="shared.dyn")\n'
-    unused = 'Us = T.alloc_buffer((4,), scope="shared.dyn")\n'
-    found = subject(dump(LAUNCH + BUFFERS + symbolic + unused + "As[0] = Bs[0]\nSs[0] = 0.0\n"))
-    assert text(
-        plan_table(out(), found, plan_kernel(found.kernel, "shared.dyn", policy="outer"))
-    ) == [
+    symbolic, unused = buffer("Ss", Var("n")), buffer("Us", 16)
+    offsets = {A: 0, B: 16 * KB}
+    made = plan(
+        "outer",
+        offsets,
+        {A: (1, 5), B: (2, 5), symbolic: (1, 2)},
+        buffers=(*offsets, symbolic, unused),
+        symbolic_offsets={symbolic: Const(32 * KB)},
+    )
+    assert cells(plan_table(out(), SUBJECT, made)) == [
         ["buffer", "offset", "end", "bytes", "alignment", "live [begin, end)"],
-        ["As", "0", "256", "256", "16", "[1, 2)"],
-        ["Bs", "256", "512", "256", "16", "[1, 2)"],
-        ["Ss", "512", "", "n * 4", "16", "shares with nothing (symbolic)"],
+        ["As", "0", "16,384", "16,384", "16", "[1, 5)"],
+        ["Bs", "16,384", "32,768", "16,384", "16", "[2, 5)"],
+        ["Ss", "32768", "", "n * 1", "16", "shares with nothing (symbolic)"],
         ["Us", "-", "-", "16", "", "unused"],
     ]
 
 
+def test_rows_go_by_offset() -> None:
+    made = plan("outer", {A: 16 * KB, B: 0}, dict.fromkeys((A, B), (0, 2)))
+    assert [row[0] for row in cells(plan_table(out(), SUBJECT, made))[1:]] == ["Bs", "As"]
+
+
 def test_the_comparison() -> None:
-    found = subject(launched("for i in range(4):\n    As[i] = 0.0\n    Bs[i] = 0.0\n"))
-    judged = [
-        (plan_kernel(found.kernel, "shared.dyn", policy=policy), Verdict(verdict))
-        for policy, verdict in (("outer", SOUND), ("inner", UNSOUND))
-    ]
-    rows = text(compare_table(out(), [(found, 512, judged)]))
+    rows = cells(compare_table(out(), [(SUBJECT, 64 * KB, [*PLANS.values()])]))
+    sizes = ["65,536", "65,536", "1.000", "yes"]
     assert rows[1:] == [
-        ["k.tir", "shared.dyn", "512", "outer", "512", "512", "1.000", "yes", "sound"],
-        ["main", *[""] * 8],
-        ["", "", "", "inner", "256", "256", "1.000", "yes", "unsound"],
+        ["made.tir", "shared.dyn", "65,536", "outer", *sizes, "sound"],
+        ["gemm_kernel", *[""] * 8],
+        ["", "", "", "inner", "32,768", "32,768", "1.000", "yes", "unsound"],
+        ["", "", "", "dataflow", "32,768", "32,768", "1.000", "yes", "sound"],
     ]
+
+
+def test_what_is_not_proved_smallest_is_not_called_so() -> None:
+    loose = replace(APART, lower_bound_bytes=32 * KB)
+    (_, row, _) = cells(compare_table(out(), [(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
+    assert row[4:8] == ["65,536", "32,768", "2.000", "no"]
 
 
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
-    found = subject(dump(LAUNCH))
-    plan = plan_kernel(found.kernel, "shared.dyn", policy="outer")
-    rows = text(compare_table(out(), [(found, 0, [(plan, Verdict(SOUND))])]))
+    empty = plan("outer", {}, {}, ENTRIES)
+    rows = cells(compare_table(out(), [(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
     assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "sound"]
+    assert no_buffers(SUBJECT).plain == "made.tir: gemm_kernel has no shared buffers"
 
 
 def test_markup_in_names_is_not_interpreted() -> None:
-    found = Subject("[red]k[/red].tir", kernel_of(launched("As[0] = Bs[0]\n")), "shared.dyn")
-    stream = io.StringIO()
-    table = plan_table(out(), found, plan_kernel(found.kernel, "shared.dyn", policy="outer"))
-    Console(file=stream, width=200, no_color=True).print(table)
-    assert "[red]k[/red].tir: main" in stream.getvalue()
+    console = out(no_color=True)
+    console.print(plan_table(console, Subject("[red]k[/red].tir", KERNEL, SCOPE), SHARED))
+    assert "[red]k[/red].tir: gemm_kernel" in printed(console)

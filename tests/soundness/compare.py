@@ -11,8 +11,8 @@ import numpy as np
 
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import KEPT, plan_kernel
-from smemreuse.results.sequence import Plan
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.defined import grow_kernel
@@ -89,7 +89,7 @@ def arbitrary_plans(kernel: Kernel, base: Plan, pick: Pick, count: int) -> list[
             for one in buffers:
                 offsets[one] = 16 * pick(0, (end - (one.size or 0)) // 16)
         arena = max(offsets[one] + (one.size or 0) for one in buffers)
-        found.append(replace(base, policy="arbitrary", offsets=offsets, arena_bytes=arena))
+        found.append(replace(base, offsets=offsets, arena_bytes=arena))
     return found
 
 
@@ -121,7 +121,7 @@ class Comparison:
         """Raises `Unsound` where the analysis or the checker was wrong."""
         dataflow, outer, inner = self.named.values()
         stats["well defined"] += 1
-        unproved = KEPT in dataflow.notes
+        unproved = dataflow.provenance.is_kept
         if unproved:  # what the compiler shares by default stays, said so
             stats["outer's sharing kept unproved"] += 1
             stats["outer's sharing kept, runs wrong"] += int(self.differs[0])
@@ -159,7 +159,8 @@ class Comparison:
 
     def _not_called_sound(self, number: int, stats: Counter[str]) -> None:
         if self._wrong(number) and self.verdict(number).verdict == SOUND:
-            self._fail(number, f"a plan ({self._plans[number].policy}) that is judged sound")
+            names = [*self.named, *["arbitrary"] * len(self.arbitrary)]
+            self._fail(number, f"a plan ({names[number]}) that is judged sound")
 
     def _fail(self, number: int, what: str) -> None:
         raise Unsound(f"{what}\n{self.describe(number)}")
@@ -172,7 +173,7 @@ class Comparison:
         verdict = self.verdict(number)
         return (
             f"{format_kernel(self.kernel)}\noffsets {offsets}, arena {plan.arena_bytes}, "
-            f"notes {plan.notes}\nmerged: {run}; threads of an arm on their own: {free}; "
+            f"{plan.provenance}\nmerged: {run}; threads of an arm on their own: {free}; "
             f"judged {verdict.verdict} {[one.witness for one in verdict.violations]} "
             f"{verdict.uncovered}"
         )

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from smemreuse.explain.explainer import Explainer
+from smemreuse.compilers.dialects import APACHE_TVM
+from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import (
     Assert,
@@ -491,7 +492,7 @@ def _of_block(*body: Stmt) -> Kernel:
     """With a barrier of all threads between the statements, as Apache TVM has them already."""
     barrier = evaluate("tvm_storage_sync", Const("shared"))
     apart = [one for stmt in body for one in (stmt, barrier)]
-    return replace(build(*apart, buffers=(A, B, CELL)), dialect="tvm")
+    return replace(build(*apart, buffers=(A, B, CELL)), dialect=APACHE_TVM)
 
 
 @pytest.mark.parametrize("name", FOLLOWED_BY_NOBODY)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.targets.architectures import ARCHITECTURES
@@ -72,16 +74,18 @@ E[tx] = D[tx]
 """
 
 
-def both(dialect: str) -> Kernel:
+def both(dialect: Dialect) -> Kernel:
     (kernel,) = parse_dump(dump(BOTH)).kernels
     return replace(kernel, dialect=dialect)
 
 
 @pytest.mark.parametrize(
     ("dialect", "static", "total"),
-    [("tilelang", 24, 1_024 + 1_024), ("legacy", 24, 1_024 + 1_024), ("tvm", 72, 128 + 1_024)],
+    [(TILELANG, 24, 1_024 + 1_024), (LEGACY, 24, 1_024 + 1_024), (APACHE_TVM, 72, 128 + 1_024)],
 )
-def test_each_compiler_declares_its_own_alignment(dialect: str, static: int, total: int) -> None:
+def test_each_compiler_declares_its_own_alignment(
+    dialect: Dialect, static: int, total: int
+) -> None:
     kernel = both(dialect)
     for memory in (
         block_memory(kernel, []),
@@ -110,11 +114,11 @@ extern "C" __global__ void kernel(unsigned char *out) {
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize(
-    ("dialect", "static", "dynamic"), [("tilelang", 16, 1024), ("tvm", 64, 64)]
+    ("dialect", "static", "dynamic"), [(TILELANG, 16, 1024), (APACHE_TVM, 64, 64)]
 )
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_ptxas_counts_alike(
-    dialect: str, static: int, dynamic: int, is_alone: bool, tmp_path: Path
+    dialect: Dialect, static: int, dynamic: int, is_alone: bool, tmp_path: Path
 ) -> None:
     """The static part with its padding, of arrays declared as the two compilers do."""
     array = "" if is_alone else f"extern __shared__ __align__({dynamic}) unsigned char D[];"

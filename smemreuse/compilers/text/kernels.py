@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Allocate,
@@ -22,7 +23,7 @@ from smemreuse.semantics.pointers import find_pointers
 
 
 def split_kernels(
-    name: str, body: Block, attrs: Mapping[str, object], dialect: str
+    name: str, body: Block, attrs: Mapping[str, object], dialect: Dialect
 ) -> list[Kernel]:
     """The device kernels of a function: none for a host function, usually one.
 

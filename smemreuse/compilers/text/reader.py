@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.compilers.text.statements import FunctionText, StatementReader
 from smemreuse.errors import InputError
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
 
 MAX_BYTES = 64 * 2**20
@@ -120,20 +122,20 @@ def _prefixes(source: str) -> frozenset[str]:
     return frozenset(found) | _DEFAULT_PREFIXES
 
 
-def _dialect(source: str) -> str:
+def _dialect(source: str) -> Dialect:
     """Which compiler wrote the dump, as far as its imports and the form of its barriers say.
 
-    "legacy" is TVM before 2026, where `tirx` was `tir`; "tvm" is Apache TVM since; else TileLang.
+    Before 2026 `tirx` was `tir`; Apache TVM's form is its own; else it is TileLang.
     """
     text = "\n".join(split_lines(source))
     names = {name for name, _ in _IMPORT.findall(text)}
     if "tir" in names and "tirx" not in names:
-        return "legacy"
-    return "tvm" if _APACHE.search(text) else "tilelang"
+        return LEGACY
+    return APACHE_TVM if _APACHE.search(text) else TILELANG
 
 
 def _functions(
-    module: ast.Module, prefixes: frozenset[str], dialect: str
+    module: ast.Module, prefixes: frozenset[str], dialect: Dialect
 ) -> Iterator[DumpFunction]:
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:

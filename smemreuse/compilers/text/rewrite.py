@@ -17,16 +17,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smemreuse.analysis.barriers import barriers_to_insert
 from smemreuse.compilers.text.buffers import arguments_of
 from smemreuse.compilers.text.places import Places
 from smemreuse.compilers.text.reader import Dump, DumpFunction
 from smemreuse.compilers.text.script import write_script
 from smemreuse.compilers.text.statements import FunctionText
 from smemreuse.errors import PlanError
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Const, Expr
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Buffer, Kernel, walk_statements
-from smemreuse.results.sequence import Plan
+from smemreuse.pipeline.judging import barriers_with
+from smemreuse.results.plan import Plan
 
 Planner = Callable[[Kernel, str], Plan]
 
@@ -126,7 +127,7 @@ class _Editor:
 
     def add_barriers(self, text: FunctionText, kernel: Kernel, plan: Plan) -> int:
         """Puts in the barriers that a plan needs (rule 6), each on a line; gives their number."""
-        before = barriers_to_insert(kernel, plan.offsets)
+        before = barriers_with(kernel, plan.offsets)
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         for stmt in before:
             line = (stmt.line or 0) - 1
@@ -137,14 +138,14 @@ class _Editor:
         return len(before)
 
     def _replace(
-        self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr, dialect: str
+        self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr, dialect: Dialect
     ) -> None:
         indent = self._whole_line(node)
         call = _allocating_call(node)
         prefix = _script_prefix(call)
         handle = f'{prefix}.handle("{buffer.dtype}", "{buffer.scope}")'
         place = write_script(offset, prefix)
-        if dialect == "tvm":
+        if dialect.merges_into_views:
             address = f"{prefix}.address_of({arena}[{place}])"
             view = _view_call(call, f"{prefix}.reinterpret({handle}.ty, {address})")
             new = [f"{indent}{buffer.name} = {view}"]

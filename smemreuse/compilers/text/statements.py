@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from smemreuse.analysis.alignment import recorded_alignments
+from smemreuse.compilers.dialects import LEGACY, TILELANG
 from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.attributes import literal_dict
 from smemreuse.compilers.text.buffers import need
@@ -21,6 +22,7 @@ from smemreuse.compilers.text.legacy import store_of, with_waits
 from smemreuse.compilers.text.names import Definition, NameTable
 from smemreuse.compilers.text.whole import check_whole, last_operand, refuse_rest
 from smemreuse.errors import InputError
+from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Call, Const, Load
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -57,7 +59,7 @@ class FunctionText:
     attrs: dict[str, object]
     spans: dict[Buffer, ast.Assign]  # not those of TVM before 2026
     launches: dict[int, ast.stmt]  # by line, for thread launches
-    dialect: str
+    dialect: Dialect
     definitions: list[Definition]
 
 
@@ -70,12 +72,12 @@ class StatementReader:
         prefixes: frozenset[str],
         *,
         lenient: bool,
-        dialect: str = "tilelang",
+        dialect: Dialect = TILELANG,
     ):
         legacy = LegacyAllocations(nodes, prefixes)
         self._prefixes = prefixes
         self._nodes = nodes
-        self._dialect = "legacy" if legacy.found else dialect
+        self._dialect = LEGACY if legacy.found else dialect
         self._attrs: dict[str, object] = {}
         self._launches: dict[int, ast.stmt] = {}
         self._names = NameTable(prefixes, legacy, lenient=lenient)

@@ -15,12 +15,14 @@ from tilelang.engine.lower import lower_to_host_device_ir
 from tilelang.jit import JITImpl, JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
 
+from smemreuse.compilers.tilelang.active import confined
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import Session, confined
+from smemreuse.compilers.tilelang.session import Session
 from smemreuse.errors import BackendError, PlanError
-from smemreuse.pipeline.lowered import KernelFootprint, LoweredKernel
+from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.planning import PlanOptions, checked_options
 from smemreuse.progress import track
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.targets.architectures import Architecture, architecture
 
 PrimFunc = tvm.tirx.PrimFunc
@@ -123,7 +125,7 @@ def measure(
 ) -> Footprint:
     """As `footprint`, for a place and options that are known to be right."""
     install()
-    session = Session(**options)
+    session = Session.of(options)
     with confined(session), place.target:
         func = _prim_func(kernel, args, kwargs)
         jit = getattr(_jit_of(kernel), "pass_configs", None) or {}

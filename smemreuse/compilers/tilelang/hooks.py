@@ -18,7 +18,7 @@ from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 
-from smemreuse.compilers.tilelang.session import current_session, pinned_session
+from smemreuse.compilers.tilelang.active import current_session, pinned_session
 from smemreuse.errors import BackendError
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
 

@@ -13,20 +13,20 @@ from typing import Any
 from tilelang import tvm
 
 from smemreuse.compilers.build import TirBuilder
-from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.compilers.live import LiveVisitor
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import THREAD_EXTENT, Buffer
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 tirx = tvm.tirx
 
 ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
 
-def apply_plans(func: Any, visitor: TirVisitor, plans: Sequence[Sequence[Plan]]) -> Any:
+def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]) -> Any:
     """`func` with its plans applied: one sequence of plans for each launch, in program order.
 
     `visitor` is the one that read `func`; it knows which data variable each buffer came from.

@@ -1,13 +1,12 @@
-"""Which merge is in force, and the pass that carries it out."""
+"""A session inside TileLang, and the pass that carries it out."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,22 +14,11 @@ from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
 import smemreuse
-from smemreuse.compilers.tilelang.rewrite import apply_plans
-from smemreuse.compilers.tilelang.verify import verdicts, with_barriers
+from smemreuse.baselines import Baseline, tilelang_0_1_15
+from smemreuse.compilers.session import DeviceFunction, MergeSession, rewrite_functions
+from smemreuse.compilers.tilelang.verify import PendingMerge, StockAudit, with_barriers
 from smemreuse.compilers.tilelang.visitor import TirVisitor
-from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_sizes
-from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import (
-    PlanOptions,
-    acceptable,
-    checked_options,
-    plan_kernel,
-    proposals,
-    settled,
-)
-from smemreuse.results.sequence import Plan
-from smemreuse.results.verdict import Verdict
+from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 Pass: TypeAlias = Callable[[Any], Any]
@@ -39,72 +27,14 @@ DISABLE_SYNC = "tl.disable_thread_storage_sync"
 MERGE_STATIC = "tirx.merge_static_smem"
 
 
-@dataclass
-class _Merged:
-    """A function that has been merged and not yet been seen with its barriers."""
+class _Lowering(threading.local):
+    """What one thread's lowering has merged and not yet seen synchronized.
 
-    func: Any
-    visitor: TirVisitor
-    kernels: list[Kernel]
-    proposals: Iterator[list[list[Plan]]]
-    stock: PlanOptions
-    stock_pass: Pass
-    plans: list[list[Plan]] = field(default_factory=list)
-
-    @property
-    def flat(self) -> list[Plan]:
-        return [plan for launch in self.plans for plan in launch]
-
-    @property
-    def owners(self) -> list[Kernel]:
-        """The kernel of each plan."""
-        pairs = zip(self.kernels, self.plans, strict=True)
-        return [kernel for kernel, launch in pairs for _ in launch]
-
-    def next_merge(self) -> Any:
-        """The function under the next more cautious plans."""
-        self.plans = next(self.proposals)
-        return apply_plans(self.func, self.visitor, self.plans)
-
-    def stock_merge(self, name: str) -> Any:
-        """The function under TileLang's own merge, with its barriers."""
-        return with_barriers(name, self.stock_pass(tvm.IRModule({name: self.func}))[name])
-
-
-@dataclass
-class _StockAudit:
-    """What the checker says of TileLang's own merge of a function, found out when first asked.
-
-    `config` is that of the lowering, since it may switch barriers off.
+    A merge comes with TileLang's own pass, for the case that ours fails.
     """
 
-    name: str
-    merged: _Merged
-    config: dict[str, Any]
-
-    def verdict(self, launch: int, scope: str) -> Verdict:
-        return self._verdicts[launch, scope]
-
-    @cached_property
-    def _verdicts(self) -> dict[tuple[int, str], Verdict]:
-        merged = self.merged
-        plans = [
-            [plan_kernel(kernel, plan.scope, **merged.stock) for plan in launch]
-            for kernel, launch in zip(merged.kernels, merged.plans, strict=True)
-        ]
-        func = apply_plans(merged.func, merged.visitor, plans)
-        with tvm.transform.PassContext(opt_level=3, config=self.config):
-            synchronized = with_barriers(self.name, func)
-        found = verdicts(self.name, synchronized, merged.visitor, plans)
-        places = [(index, plan.scope) for index, launch in enumerate(plans) for plan in launch]
-        return dict(zip(places, found, strict=True))
-
-
-class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized."""
-
     def __init__(self) -> None:
-        self.merged: dict[str, _Merged] = {}
+        self.merged: dict[str, tuple[PendingMerge, Pass]] = {}
         self.unmerged: list[LoweredKernel] = []
 
 
@@ -125,24 +55,15 @@ class CachedFunction:
 
 
 @dataclass
-class Session:
-    """One `with merge(...)`: what it plans with, and the plans it has applied so far.
+class Session(MergeSession):
+    """One `with merge(...)`.
 
-    `kernels` are all that were lowered, those with nothing to merge among them. A kernel that
-    comes out of TileLang's cache was not lowered again and adds no plan; `cached` are the functions
-    that came out of the one on disk, each once, and `reloaded` their names. `left` are those on
-    which our merge failed, with a warning, so that TileLang's own was taken; their kernels are not
-    in `kernels`.
+    A kernel that comes out of TileLang's cache was not lowered again and adds no plan; `cached` are
+    the functions that came out of the one on disk, each once, and `reloaded` their names. `left`
+    are those on which our merge failed, with a warning.
     """
 
-    policy: str
-    packer: str
-    objective: str
-    unchecked: bool = False
-    plans: list[AppliedPlan] = field(default_factory=list)
-    kernels: list[LoweredKernel] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list, repr=False)
-    left: list[LeftToStock] = field(default_factory=list)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
     @property
@@ -169,60 +90,45 @@ class Session:
 
         Both options are that pass's own; `aggressive` tells only what it would have done.
         """
-        stock = _stock_options(disable_reuse=disable_reuse, aggressive=aggressive)
+        stock = tilelang_0_1_15.AGGRESSIVE if aggressive else tilelang_0_1_15.DEFAULT
+        if disable_reuse:
+            stock = stock.without_reuse()
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.merged, self._lowering.unmerged = {}, []
             # Rule 6: reuse needs barriers, and with this switch no later pass inserts any
             # (TileLang issue 2416).
             may_reuse = not (disable_reuse or bool(ctx.config.get(DISABLE_SYNC, False)))
-            scopes = [DYNAMIC_SCOPE]
-            if bool(ctx.config.get(MERGE_STATIC, False)):
-                scopes.append("shared")
-            for var, func in list(mod.functions.items()):
-                if isinstance(func, tvm.tirx.PrimFunc):
-                    name = str(var.name_hint)
-                    try:
-                        merged = self._merge(name, func, scopes, may_reuse, stock, stock_pass)
-                    except Exception as error:  # TileLang compiles the kernel without us
-                        self._lowering.merged.pop(name, None)
-                        self.left.append(left_to_stock(name, error))
-                        merged = stock_pass(tvm.IRModule({var: func}))[var]
-                    if merged is not func:
-                        mod.update_func(var, merged)
-            return mod
+            static = ["shared"] if bool(ctx.config.get(MERGE_STATIC, False)) else []
+
+            def rewrite(name: str, var: Any, func: Any) -> Any:
+                if not isinstance(func, tvm.tirx.PrimFunc):
+                    return func
+                function = DeviceFunction(name, func, TirVisitor())
+                wanted = _Wanted(stock, stock_pass, (DYNAMIC_SCOPE, *static), may_reuse)
+                return self.or_stock(
+                    name,
+                    lambda: self._merged(function, wanted),
+                    lambda: stock_pass(tvm.IRModule({var: func}))[var],
+                )
+
+            return rewrite_functions(mod, rewrite)
 
         return tvm.transform.module_pass(
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
 
-    def _merge(
-        self,
-        name: str,
-        func: Any,
-        scopes: Sequence[str],
-        may_reuse: bool,
-        stock: PlanOptions,
-        stock_pass: Pass,
-    ) -> Any:
-        """The function with the tightest plans applied that hold on the synchronized IR."""
-        visitor = TirVisitor()
-        kernels = visitor.kernels(name, func)
-        wanted = [
-            # A single buffer needs no arena.
-            [scope for scope in scopes if len(kernel.allocations(scope)) > 1]
-            for kernel in kernels
-        ]
-        if not any(wanted):
-            self._lowering.unmerged += [LoweredKernel(kernel, stock) for kernel in kernels]
-            return func
-        require_sizes(kernels, wanted)
-        objective = self.objective if may_reuse else "none"
-        options = checked_options(self.policy, self.packer, objective)
-        plans = proposals(kernels, wanted, options, stock)
-        merged = _Merged(func, visitor, kernels, plans, stock, stock_pass)
-        self._lowering.merged[name] = merged
-        return merged.next_merge()
+    def _merged(self, function: DeviceFunction, wanted: _Wanted) -> Any:
+        """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
+        proposals = self.propose(function, wanted.scopes, wanted.stock, may_reuse=wanted.may_reuse)
+        if proposals is None:
+            kernels = function.kernels
+            self._lowering.unmerged += [LoweredKernel(kernel, wanted.stock) for kernel in kernels]
+            return function.func
+        pending = PendingMerge(function, proposals, wanted.stock)
+        merged = pending.merged()
+        self._lowering.merged[function.name] = (pending, wanted.stock_pass)
+        return merged
 
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
@@ -232,45 +138,38 @@ class Session:
         """
         self.kernels += self._lowering.unmerged
         self._lowering.unmerged = []
-        for var, func in list(mod.functions.items()):
-            name = str(var.name_hint)
-            merged = self._lowering.merged.pop(name, None)
-            if merged is None:
-                continue
-            try:
-                confirmed = self._confirmed(name, func, merged)
-            except Exception as error:  # TileLang compiles the kernel without us
-                self.left.append(left_to_stock(name, error))
-                confirmed = merged.stock_merge(name)
-            if confirmed is not func:
-                mod.update_func(var, confirmed)
-        return mod
 
-    def _confirmed(self, name: str, func: Any, merged: _Merged) -> Any:
+        def rewrite(name: str, var: Any, func: Any) -> Any:
+            found = self._lowering.merged.pop(name, None)
+            if found is None:
+                return func
+            pending, stock_pass = found
+            before = pending.function.func
+            return self.or_stock(
+                name,
+                lambda: self._confirmed(pending, func),
+                lambda: with_barriers(name, stock_pass(tvm.IRModule({name: before}))[name]),
+            )
+
+        return rewrite_functions(mod, rewrite)
+
+    def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""
-        rejected: list[list[tuple[Plan, Verdict]]] = [[] for _ in merged.flat]
-        found = verdicts(name, func, merged.visitor, merged.plans)
-        while not self.unchecked and not all(map(acceptable, merged.flat, found)):
-            for earlier, plan, verdict in zip(rejected, merged.flat, found, strict=True):
-                earlier.append((plan, verdict))
-            func = with_barriers(name, merged.next_merge())
-            found = verdicts(name, func, merged.visitor, merged.plans)
-        plans = map(settled, merged.flat, found)
-        rows = zip(merged.owners, plans, found, rejected, strict=True)
-        applied = [AppliedPlan(*row[:3], tuple(row[3])) for row in rows]
-        self.plans += applied
-        audit = _StockAudit(name, merged, dict(tvm.transform.PassContext.current().config))
-        for launch, kernel in enumerate(merged.kernels):
-            own = tuple(one for one in applied if one.kernel is kernel)
-            judge_stock = partial(audit.verdict, launch)
-            self.kernels.append(LoweredKernel(kernel, merged.stock, own, judge_stock))
-        return func
+        choice, confirmed = pending.confirmed(func, unchecked=self.unchecked)
+        config = dict(tvm.transform.PassContext.current().config)
+        audit = StockAudit(pending.function, pending.stock, choice.proposal, config)
+        self.keep(pending.function, choice, pending.stock, audit.verdict)
+        return confirmed
 
 
-def _stock_options(*, disable_reuse: bool, aggressive: bool) -> PlanOptions:
-    """The options under which `plan_kernel` gives the plan of TileLang's own merge."""
-    policy, objective = "inner" if aggressive else "outer", "none" if disable_reuse else "bytes"
-    return checked_options(policy, "tilelang", objective)
+@dataclass(frozen=True)
+class _Wanted:
+    """What a lowering asks of a merge: of which scopes, with reuse or not, and in whose place."""
+
+    stock: Baseline
+    stock_pass: Pass
+    scopes: Sequence[str]
+    may_reuse: bool
 
 
 @cache
@@ -282,59 +181,3 @@ def _code_stamp() -> str:
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-_active: list[Session] = []
-_lock = threading.Lock()
-
-
-class _Thread(threading.local):
-    """What this thread's compilation has settled on, if it is in the middle of one."""
-
-    is_pinned = False
-    session: Session | None = None
-
-
-_thread = _Thread()
-
-
-def current_session() -> Session | None:
-    """The session in force for this thread's compilation, or None for TileLang's own pass."""
-    if _thread.is_pinned:
-        return _thread.session
-    with _lock:
-        return _active[-1] if _active else None
-
-
-@contextmanager
-def pinned_session() -> Iterator[Session | None]:
-    """Holds the session still while a kernel is looked up, compiled and stored.
-
-    Another thread may enter or leave a `with merge(...)` in between; the cache key and the lowering
-    of one kernel must come from the same session all the same.
-    """
-    with confined(current_session()) as session:
-        yield session
-
-
-@contextmanager
-def confined(session: Session | None) -> Iterator[Session | None]:
-    """Puts `session` in force for this thread alone, whatever is in force for the others."""
-    before = (_thread.is_pinned, _thread.session)
-    _thread.is_pinned, _thread.session = True, session
-    try:
-        yield session
-    finally:
-        _thread.is_pinned, _thread.session = before
-
-
-@contextmanager
-def activated(session: Session) -> Iterator[Session]:
-    """Puts `session` in force for the whole process, worker threads included."""
-    with _lock:
-        _active.append(session)
-    try:
-        yield session
-    finally:
-        with _lock:
-            _active.remove(session)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelang import tvm
 
+from smemreuse.compilers.dialects import TILELANG
 from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Block, Buffer, Declare, Kernel, Stmt
@@ -27,7 +28,7 @@ def read_module(mod: Any) -> list[Kernel]:
 class TirVisitor(LiveVisitor):
     """Buffers are objects here, with a data variable of their own that allocations define."""
 
-    dialect = "tilelang"
+    dialect = TILELANG
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         super().__init__(merged)

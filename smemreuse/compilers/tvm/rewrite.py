@@ -15,13 +15,13 @@ import tvm_ffi
 from tvm import tirx
 
 from smemreuse.compilers.build import TirBuilder
-from smemreuse.compilers.tvm.visitor import TvmVisitor
+from smemreuse.compilers.live import LiveVisitor
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import SHARED_SCOPES, THREAD_EXTENT, Buffer, Stmt
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 
 ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 VOLATILE = "tirx.volatile"
@@ -29,7 +29,7 @@ VOLATILE = "tirx.volatile"
 
 def apply_plans(
     func: Any,
-    visitor: TvmVisitor,
+    visitor: LiveVisitor,
     plans: Sequence[Sequence[Plan]],
     barriers: Collection[Stmt],
 ) -> Any:
@@ -77,7 +77,7 @@ class _Rewriter:
     def __init__(
         self,
         func: Any,
-        visitor: TvmVisitor,
+        visitor: LiveVisitor,
         plans: Sequence[Sequence[Plan]],
         barriers: Collection[Stmt],
     ):

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
+from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
@@ -28,7 +29,7 @@ def read_module(mod: Any) -> list[Kernel]:
 class TvmVisitor(LiveVisitor):
     """A buffer is a variable here, whose type says what it is; `buffer_data` is its address."""
 
-    dialect = "tvm"
+    dialect = APACHE_TVM
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         super().__init__(merged)

@@ -13,8 +13,8 @@ from smemreuse.ir.kernel import Buffer
 from smemreuse.ir.labels import entry_label, label
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
-from smemreuse.report.timeline import Band, Mark, Range, Step, Timeline
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
+from smemreuse.results.timeline import Band, Mark, Span, Step, Timeline
 
 _WIDTH = 70
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "rw"}
@@ -31,18 +31,24 @@ class _Row:
     mark: Mark | None = None
 
 
-def draw_lifetime(subject: Subject, plan: Plan, prefix: str, into: graphviz.Digraph) -> None:
+@dataclass(frozen=True)
+class Lifetimes:
     """Gen and kill in words, what each statement reads (r) and writes (w), loops as nested bands at
     the left, barriers and waits as lines across."""
-    timeline = Timeline(subject.kernel, subject.scope)
-    table = _Table(timeline, timeline.ranges(plan))
-    into.node(f"{prefix}lifetime", f"<{table.text()}>", shape="plain")
+
+    subject: Subject
+    plan: Plan
+    timeline: Timeline
+
+    def draw(self, prefix: str, into: graphviz.Digraph) -> None:
+        table = _Table(self.timeline, self.timeline.spans(self.plan))
+        into.node(f"{prefix}lifetime", f"<{table.text()}>", shape="plain")
 
 
 class _Table:
-    def __init__(self, timeline: Timeline, ranges: Mapping[Buffer, Range]):
+    def __init__(self, timeline: Timeline, spans: Mapping[Buffer, Span]):
         self._timeline = timeline
-        self._ranges = ranges
+        self._spans = spans
         self._rows = list(_rows(timeline))
         self._row_of = {row.position: at for at, row in enumerate(self._rows) if row.step}
         self._depth = 1 + max((band.depth for band in timeline.bands), default=-1)
@@ -52,7 +58,7 @@ class _Table:
 
     def text(self) -> str:
         """The table as Graphviz's HTML-like label."""
-        names = [escape(self._timeline.names[buffer]) for buffer in self._ranges]
+        names = [escape(self._timeline.names[buffer]) for buffer in self._spans]
         bands = f'<TD COLSPAN="{self._depth}"></TD>' if self._depth else ""
         heads = "".join(f"<TD><B>{name}</B></TD>" for name in names)
         rows = [f"<TR><TD><B>#</B></TD>{bands}<TD><B>statement</B></TD>{heads}</TR>"]
@@ -92,11 +98,11 @@ class _Table:
         shown = entry_label(step.stmt, step.is_end, _WIDTH)
         line = f" <I>line {step.stmt.line}</I>" if step.stmt.line and not step.is_end else ""
         return f'<TD ALIGN="LEFT">{indent}{escape(shown)}{line}</TD>' + "".join(
-            self._buffer_cell(number, buffer, step) for number, buffer in enumerate(self._ranges)
+            self._buffer_cell(number, buffer, step) for number, buffer in enumerate(self._spans)
         )
 
     def _buffer_cell(self, number: int, buffer: Buffer, step: Step) -> str:
-        begin, end = self._ranges[buffer]
+        begin, end = self._spans[buffer]
         if not begin <= step.position < end:
             return "<TD></TD>"
         words = []
@@ -115,7 +121,7 @@ class _Table:
         text = escape(label(row.mark.stmt, _WIDTH))
         line = f" line {row.mark.stmt.line}" if row.mark.stmt.line else ""
         return (
-            f'<TD COLSPAN="{1 + len(self._ranges)}" ALIGN="LEFT" BGCOLOR="{fill}" CELLPADDING="0">'
+            f'<TD COLSPAN="{1 + len(self._spans)}" ALIGN="LEFT" BGCOLOR="{fill}" CELLPADDING="0">'
             f'<FONT COLOR="white" POINT-SIZE="10">{row.mark.kind}: {text}{line}</FONT></TD>'
         )
 

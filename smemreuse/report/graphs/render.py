@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Final
+from typing import Final, Protocol
 
 import graphviz
 
 from smemreuse.errors import BackendError
-from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.data import Subject
-from smemreuse.report.graphs.interference import draw_interference
-from smemreuse.report.graphs.lifetime import draw_lifetime
-from smemreuse.report.graphs.scopes import draw_scopes
 
 KINDS = ("lifetime", "interference", "scopes")
 FORMATS = ("svg", "png", "dot", "html")
@@ -33,24 +29,28 @@ _CAPTIONS: Final = {
 }
 
 
-def draw(kind: str, subjects: Sequence[Subject], policy: str) -> graphviz.Digraph:
-    """One graph of the given kind, with a cluster for each kernel and scope."""
+class Picture(Protocol):
+    """What there is to draw of one kernel and scope."""
+
+    @property
+    def subject(self) -> Subject: ...
+
+    def draw(self, prefix: str, into: graphviz.Digraph) -> None:
+        """Adds nodes and edges, their names beginning with `prefix`."""
+
+
+def draw(kind: str, pictures: Sequence[Picture], policy: str) -> graphviz.Digraph:
+    """One graph of pictures of a kind, with a cluster for each kernel and scope."""
     graph = graphviz.Digraph("smemreuse", node_attr=_fonts(11), edge_attr=_fonts(10))
     graph.attr(bgcolor="white", **_fonts(12))
     if kind == "scopes":
         graph.attr(rankdir="LR", ranksep="0.3", nodesep="0.1")
     elif kind == "interference":
         graph.attr(nodesep="0.8", ranksep="1")
-    for number, subject in enumerate(subjects):
-        prefix = f"k{number}_"
+    for number, picture in enumerate(pictures):
         with graph.subgraph(name=f"cluster_{number}") as cluster:
-            cluster.attr(label=_title(subject, policy), labeljust="l", color="#BBBBBB")
-            if kind == "scopes":
-                draw_scopes(subject, policy, prefix, cluster)
-                continue
-            plan = plan_kernel(subject.kernel, subject.scope, policy=policy)
-            draw_one = draw_lifetime if kind == "lifetime" else draw_interference
-            draw_one(subject, plan, prefix, cluster)
+            cluster.attr(label=_title(picture.subject, policy), labeljust="l", color="#BBBBBB")
+            picture.draw(f"k{number}_", cluster)
     return graph
 
 

@@ -67,7 +67,11 @@ _VALUES: Rows = merged(
         " buffer_data"
     ),
     # The same place in the leading block of two.
-    each("cuda.sm100_2sm_leader_smem_addr", Effect(address=True, remote=True)),
+    {
+        "cuda.sm100_2sm_leader_smem_addr": accessing(
+            updates(0, certain=False), engine=Engine.REMOTE, address=True, remote=True
+        )
+    },
     address_values("tvm_tuple"),
     values("buffer_offset filter"),
 )

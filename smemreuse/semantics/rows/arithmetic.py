@@ -16,10 +16,12 @@ from smemreuse.semantics.rows.forms import A_VALUE, address_values, merged, text
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 
+_NARROW, _WIDE = Effect(words=A_VALUE), Effect(address=True, words=A_VALUE)
+
+
 def _cast(call: Call) -> Effect:
     """`cast(type, value)`: an address lasts as a handle or in an integer of 32 or 64 bits."""
-    narrow = _NO_ADDRESS.match(text_at(call, 0) or "")
-    return Effect(address=narrow is None, words=A_VALUE)
+    return _NARROW if _NO_ADDRESS.match(text_at(call, 0) or "") else _WIDE
 
 
 _OPERATORS: Rows = merged(

@@ -28,7 +28,6 @@ from smemreuse.semantics.rows.forms import (
     SHARED,
     accessing,
     each,
-    is_annotated,
     merged,
     nothing,
     reads,
@@ -64,20 +63,16 @@ _CP_ASYNC: Rows = {
     "ptx_cp_async_barrier": Effect(mbarrier=Mbarrier(Signal.HOLD_FOR_COPIES)),
 }
 
+# `tma_load(tensor map, mbarrier, target, coordinates..., policy)`, or without a map `(target,
+# source, mbarrier, bytes, policy)`. What lies out of bounds is filled with zeros: all of the box is
+# written. An annotation is printed as one operand more, which looks like a coordinate: with
+# `use_2cta`, the mbarrier of the first of two blocks gets the bytes of both.
 TMA_LOAD = accessing(
     writes(SHARED, Extent.CLAIMED, swizzled=True),
     engine=Engine.TMA_LOAD,
     proxy=Proxy.ASYNC,
     mbarrier=Mbarrier(Signal.COMPLETE_WITH_BYTES, BARRIER),
 )
-
-
-def _tma_load(call: Call) -> Effect:
-    """`tma_load(tensor map, mbarrier, target, coordinates...)`, or `(target, source, mbarrier,
-    bytes)` without a map. What lies out of bounds is filled with zeros, so the whole box is
-    written. With an annotation, the mbarrier may be that of the block beside (`use_2cta`)."""
-    return replace(TMA_LOAD, remote=is_annotated(call))
-
 
 TMA_STORE = accessing(
     reads(SHARED, Extent.CLAIMED, swizzled=True),
@@ -87,9 +82,6 @@ TMA_STORE = accessing(
 
 _TMA: Rows = merged(
     {
-        "tma_load": _tma_load,
-        "tma_load_im2col": _tma_load,
-        "tma_load_gather4": _tma_load,
         "tma_load_multicast": replace(TMA_LOAD, remote=True),
         "tma_store_arrive": Effect(commits=Engine.TMA_STORE),
         "tma_store_wait": Effect(waits=Wait(Engine.TMA_STORE, keep=0)),
@@ -122,6 +114,7 @@ _TMA: Rows = merged(
             proxy=Proxy.ASYNC,
         ),
     },
+    each("tma_load tma_load_im2col tma_load_gather4", TMA_LOAD),
     each("tma_store tma_store_scatter4", TMA_STORE),
     nothing("prefetch_tma_descriptor", "a tensor map is not in shared memory"),
 )

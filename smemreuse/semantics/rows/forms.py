@@ -116,9 +116,4 @@ def text_at(call: Call, at: int) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def is_annotated(call: Call) -> bool:
-    """Whether a call carries annotations, such as that two blocks of a cluster work together."""
-    return any(isinstance(operand, Call) and operand.op == "dict" for operand in call.args)
-
-
 SHARED, BARRIER = Place.SHARED, Place.BARRIER

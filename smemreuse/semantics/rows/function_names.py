@@ -37,11 +37,11 @@ def parse_name(text: str) -> FunctionName | None:
         path.append(part[0])
         rest = rest[part.end() :].lstrip()
         if rest.startswith("<"):
-            end = _closing(rest)
-            if end is None:
+            listed = _listed(rest)
+            if listed is None:
                 return None
-            arguments += _listed(rest[1:end])
-            rest = rest[end + 1 :].lstrip()
+            arguments += listed[0]
+            rest = rest[listed[1] :].lstrip()
         if not rest:
             return FunctionName("::".join(path), tuple(arguments))
         if not rest.startswith("::"):
@@ -49,30 +49,22 @@ def parse_name(text: str) -> FunctionName | None:
         rest = rest[2:].lstrip().removeprefix("template ").lstrip()
 
 
-def _closing(text: str) -> int | None:
-    """The position of the bracket that closes the first one of a text."""
-    open_brackets: list[str] = []
+def _listed(text: str) -> tuple[list[str], int] | None:
+    """The arguments of the list in angle brackets that a text begins with, and where it ends."""
+    parts = [""]
+    opened: list[str] = []
     for at, character in enumerate(text):
-        if character in "<>" and open_brackets and open_brackets[-1] != "<":
-            continue  # a comparison in brackets of another kind
-        if character in _OPEN:
-            open_brackets.append(character)
-        elif character in _CLOSE:
-            if not open_brackets or _OPEN.index(open_brackets.pop()) != _CLOSE.index(character):
+        compares = character in "<>" and opened[-1:] not in ([], ["<"])
+        if character in _OPEN and not compares:
+            opened.append(character)
+        elif character in _CLOSE and not compares:
+            if opened.pop() != _OPEN[_CLOSE.index(character)]:
                 return None
-            if not open_brackets:
-                return at
-    return None
-
-
-def _listed(text: str) -> list[str]:
-    """The arguments of a list, cut at the commas that stand in no bracket."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if character == "," and depth == 0:
+            if not opened:
+                stripped = [part.strip() for part in parts]
+                return (stripped if any(stripped) else []), at + 1
+        if character == "," and opened == ["<"]:
             parts.append("")
-        else:
+        elif at:
             parts[-1] += character
-    stripped = [part.strip() for part in parts]
-    return stripped if any(stripped) else []
+    return None

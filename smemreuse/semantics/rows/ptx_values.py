@@ -5,8 +5,17 @@ An address among the operands may go into such a local.
 
 from __future__ import annotations
 
-from smemreuse.semantics.effects import Answer, Effect, Rows
-from smemreuse.semantics.rows.forms import A_VALUE, IN_REGISTERS, each, merged, nothing, prefixed
+from smemreuse.semantics.effects import Answer, Effect, Engine, Rows
+from smemreuse.semantics.rows.forms import (
+    A_VALUE,
+    IN_REGISTERS,
+    accessing,
+    each,
+    merged,
+    nothing,
+    prefixed,
+    updates,
+)
 from smemreuse.semantics.rows.ptx_forms import Finder, Instruction, instruction
 
 
@@ -70,8 +79,14 @@ _BY_FORM: Rows = {
     "ptx.shfl_sync": instruction(_all_but(4, IN_REGISTERS, Answer.VARIES)),
     "ptx.match": instruction(_all_but(2, IN_REGISTERS, Answer.VARIES)),
     "ptx.elect_sync": instruction(_all_but(1, IN_REGISTERS, Answer.VARIES)),
-    # The same place in another block of the cluster.
-    "ptx.mapa": Effect(writes_locals=(0,), address=True, remote=True),
+    # The same place in another block of the cluster: who may be there from now on is not known.
+    "ptx.mapa": accessing(
+        updates(1, certain=False),
+        engine=Engine.REMOTE,
+        writes_locals=(0,),
+        address=True,
+        remote=True,
+    ),
 }
 
 _WORDS = merged(

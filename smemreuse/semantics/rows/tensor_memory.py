@@ -22,7 +22,6 @@ from smemreuse.semantics.effects import (
 )
 from smemreuse.semantics.rows.forms import (
     accessing,
-    is_annotated,
     merged,
     nothing,
     reads,
@@ -55,7 +54,10 @@ def _mma(arity: int, *tensors: int) -> Callable[[Call], Effect | None]:
 
 
 def _copy(call: Call) -> Effect | None:
-    """`ptx_tcgen05_cp_warpx4(source, tensor, column)`: scale factors, by one thread of a warp."""
+    """`ptx_tcgen05_cp_warpx4(source, tensor, column)`: scale factors, by one thread of a warp.
+
+    One operand more is an annotation: of two blocks.
+    """
     if len(call.args) < 3:
         return None
     return accessing(
@@ -63,15 +65,15 @@ def _copy(call: Call) -> Effect | None:
         reads(1, _ADDRESS_BYTES, certain=False),
         engine=Engine.TCGEN05,
         proxy=Proxy.ASYNC,
-        remote=is_annotated(call) or len(call.args) > 3,
+        remote=len(call.args) > 3,
     )
 
 
 def _arrive(call: Call) -> Effect:
-    """`tcgen05_mma_arrive(mbarrier)`, of two blocks where it is annotated."""
+    """`tcgen05_mma_arrive(mbarrier)`, of two blocks with an annotation behind it."""
     return Effect(
         mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES),
-        remote=is_annotated(call) or len(call.args) > 1,
+        remote=len(call.args) > 1,
     )
 
 

@@ -148,7 +148,7 @@ _VALUES: FunctionRows = merged(
     values(f"tl::{name}" for name in _OF_HALVES.split()),
     values(
         """
-        tl::max tl::min tl::pow_of_int tl::pack_half2 tl::pack_b8x4 tl::pack_float16x4
+        tl::max tl::min tl::pow_of_int tl::pack_half2 tl::pack_float16x4
         tl::pack_bfloat16x4 tl::get_floor_log2 tl::ceil_div tl::RoundTiesAwayFromZero
         __habs __hadd_rn __hdiv __hfma __hmul_rn __hsub_rn __pack_half2 __pack_nv_bfloat162
         hatan hceil hcos hcosh herf hexp hexp10 hexp2 hfloor hfmod hlog hlog10 hlog2 hnearbyint

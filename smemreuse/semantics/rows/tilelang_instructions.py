@@ -128,7 +128,9 @@ _COPIES: FunctionRows = merged(
         "tl::clc_decode_response": accessing(reads(0, Fixed(16)), fence=True, answer=Answer.VARIES),
         "tl::clc_fence_proxy_async_shared_cta": Effect(fence=True),
         # The same place in another block of the cluster.
-        "tl::set_block_rank": Effect(address=True, remote=True),
+        "tl::set_block_rank": accessing(
+            updates(0, certain=False), engine=Engine.REMOTE, address=True, remote=True
+        ),
     },
     _vector_accesses(),
 )

@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
+from smemreuse.compilers.dialects import LEGACY, TILELANG
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import InputError, PlanError
@@ -91,7 +92,7 @@ def test_an_allocation(form: str, call: str, dtype: str, size: int, scope: str) 
     (buffer,) = kernel.allocations()
     assert (buffer.name, buffer.dtype, buffer.size, buffer.scope) == ("X", dtype, size, scope)
     assert buffer.line == 6
-    assert kernel.dialect == "legacy"
+    assert kernel.dialect == LEGACY
 
 
 @pytest.mark.parametrize(
@@ -304,9 +305,9 @@ def test_the_parameters_of_2022() -> None:
     "text", ["T.attr(0, 'a', 1)", "T.evaluate(0)", "As = T.alloc_buffer((4,))"]
 )
 def test_the_import_alone_says_that_a_dump_is_legacy(text: str) -> None:
-    assert kernel_of(dump(LAUNCH + text)).dialect == "legacy"
-    assert kernel_of(dump(LAUNCH + text).replace("tir as", "tirx as")).dialect == "tilelang"
-    assert kernel_of(LAUNCH + BUFFERS + text).dialect == "legacy"
+    assert kernel_of(dump(LAUNCH + text)).dialect == LEGACY
+    assert kernel_of(dump(LAUNCH + text).replace("tir as", "tirx as")).dialect == TILELANG
+    assert kernel_of(LAUNCH + BUFFERS + text).dialect == LEGACY
 
 
 # Intrinsics -----------------------------------------------------------------------------------

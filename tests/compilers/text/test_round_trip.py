@@ -14,7 +14,7 @@ from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.ir.kernel import Attr, Block, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
-from smemreuse.results.sequence import Plan
+from smemreuse.results.plan import Plan
 from tests.random_kernels.printing import Printer
 from tests.random_kernels.trees import trees
 

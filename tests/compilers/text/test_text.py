@@ -9,6 +9,7 @@ from textwrap import indent
 
 import pytest
 
+from smemreuse.compilers.dialects import TILELANG
 from smemreuse.compilers.text.reader import parse_dump, read_dump, split_lines
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Const, format_expr
@@ -74,7 +75,7 @@ def test_a_module_gives_its_device_kernels_in_order() -> None:
     dumped = parse_dump(MODULE)
     assert [function.name for function in dumped.functions] == ["host", "one", "two"]
     assert [kernel.name for kernel in dumped.kernels] == ["one", "two"]
-    assert dumped.kernels[0].dialect == "tilelang"
+    assert dumped.kernels[0].dialect == TILELANG
 
 
 def test_two_modules_in_a_file_are_both_read() -> None:

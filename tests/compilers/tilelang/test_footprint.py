@@ -14,9 +14,9 @@ from tilelang import tvm
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
-from smemreuse.compilers.tilelang.session import current_session
+from smemreuse.compilers.tilelang.active import current_session
 from smemreuse.errors import BackendError, PlanError
-from smemreuse.pipeline.lowered import KernelFootprint
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.tilelang import FittingConfigs, fits, footprint
 from tests.compilers.tilelang.lowering import arena_of, lower
 

@@ -11,11 +11,11 @@ import tilelang
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
+from smemreuse.baselines import baseline_of
 from smemreuse.compilers.text.reader import read_dump
-from smemreuse.compilers.tilelang.verify import verdicts
 from smemreuse.errors import PlanError
+from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import LoweredKernel
-from smemreuse.pipeline.planning import checked_options
 from tests.compilers.tilelang.conftest import Case
 from tests.compilers.tilelang.lowering import arena_of, lower
 from tests.conftest import DUMPS
@@ -161,13 +161,13 @@ def test_tilelang_s_own_merge_is_judged_with_the_barriers_that_it_gets(
 
 
 def test_nobody_judges_tilelang_s_own_merge_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    asked: list[Any] = []
 
-    def counted(name: str, *args: Any) -> Any:
-        asked.append(name)
-        return verdicts(name, *args)
+    def counted(kernels: Any, plans: Any) -> Any:
+        asked.append(plans)
+        return judge_with_barriers(kernels, plans)
 
-    monkeypatch.setattr("smemreuse.compilers.tilelang.session.verdicts", counted)
+    monkeypatch.setattr("smemreuse.compilers.session.judge_with_barriers", counted)
     with smemreuse.tilelang.merge(objective="bytes") as session:
         lower(BATCHED.func, "sm_80")
     assert len(asked) == 1
@@ -220,14 +220,14 @@ def test_tilelang_is_the_version_the_hooks_are_for() -> None:
 def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
     """One that dies between the merge and `ThreadSync`, and then one that is not for CUDA."""
     (kernel,) = read_dump(DUMPS / "leaf_both.sm_80.tir").kernels
-    left = LoweredKernel(kernel, checked_options("outer", "tilelang", "bytes"))
+    left = LoweredKernel(kernel, baseline_of(kernel))
     with smemreuse.tilelang.merge() as session:
         session._lowering.unmerged.append(left)
         tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
     assert session.kernels == []
 
 
-@pytest.mark.parametrize("where", ["proposals", "verdicts"])
+@pytest.mark.parametrize("where", ["propose", "judge_with_barriers"])
 def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +237,7 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
         raise OverflowError("too large")
 
     before = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
-    monkeypatch.setattr(f"smemreuse.compilers.tilelang.session.{where}", fail)
+    monkeypatch.setattr(f"smemreuse.compilers.session.{where}", fail)
     with (
         pytest.warns(RuntimeWarning, match="own merge: OverflowError: too large"),
         smemreuse.tilelang.merge() as session,

@@ -11,7 +11,7 @@ import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.tilelang.session import Session
-from smemreuse.explain.explainer import Explainer
+from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.pipeline.planning import plan_kernel
 from tests.compilers.tilelang.lowering import arena_of, lower

@@ -173,7 +173,7 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     def fail(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr("smemreuse.compilers.tvm.session.proposals", fail)
+    monkeypatch.setattr("smemreuse.compilers.session.propose", fail)
     with (
         pytest.warns(RuntimeWarning, match="leaves main to the compiler's own merge: Recursion"),
         smemreuse.tvm.merge() as session,

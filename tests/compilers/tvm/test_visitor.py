@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.tvm import FIXTURES, Fixture
+from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
@@ -55,7 +56,7 @@ def test_frontends_agree(captured: tuple[Any, Any]) -> None:
         for ours, read in zip(live, text, strict=True):
             assert lines(ours) == lines(read)
             assert live_ranges(ours) == live_ranges(read)
-            assert (ours.dialect, read.dialect) == ("tvm", "tvm")
+            assert (ours.dialect, read.dialect) == (APACHE_TVM, APACHE_TVM)
 
 
 def test_a_host_function_has_no_kernel() -> None:

@@ -14,11 +14,15 @@ packer `tvm`, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.liveness import live_ranges
+from smemreuse.baselines.baseline import Baseline
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Expr, Load, Pointer, children
+from smemreuse.ir.expr import Expr, Load, Pointer, children
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     TVM_ALIGNMENT,
@@ -39,13 +43,46 @@ from smemreuse.ir.kernel import (
     expressions_of,
     nested_blocks,
 )
+from smemreuse.policies.packing import Liveness
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import StockFailure, StockFault
 from smemreuse.results.sequence import LiveRange, StmtEntry, Touch
+from smemreuse.semantics.pointers import addressed_element, is_typed
 
 _SMALL_BITS = 32
 
 
 @dataclass(frozen=True)
-class StockModel:
+class ApacheMerge(Baseline):
+    """`s_tir.transform.MergeSharedMemoryAllocations`, which has no option."""
+
+    only_whole: ClassVar[bool] = True
+
+    def liveness(self, kernel: Kernel, scope: str) -> Liveness:
+        """The alignment is a buffer's own `data_alignment`, whatever else needs more."""
+        model = facts_of(kernel).ask(_seen_by_the_pass, scope)
+        buffers = kernel.allocations(scope)
+        live = {one: found for one, found in model.live.items() if one not in model.unplaced}
+        own = {buffer: buffer.alignment or TVM_ALIGNMENT for buffer in buffers}
+        return Liveness(scope, buffers, own, live, model.entries, events=model.events)
+
+    def failures(self, kernel: Kernel, scope: str) -> tuple[StockFailure, ...]:
+        return facts_of(kernel).ask(_seen_by_the_pass, scope).failures
+
+    def made(self, kernel: Kernel, scope: str) -> Plan:
+        """The pass's layout, with the alignments that the buffers need, which it may not give."""
+        plan = super().made(kernel, scope)
+        needed = alignments(kernel, scope)
+        align = {one: max(needed[one], own) for one, own in plan.alignments.items()}
+        plan = plan.with_provenance(failures=self.failures(kernel, scope))
+        return replace(plan, alignments=align)
+
+
+DEFAULT = ApacheMerge("Apache TVM 0.27", "outer", "tvm")
+
+
+@dataclass(frozen=True)
+class _Model:
     """Live ranges, their exact order, and why the pass would fail on the kernel, if it would.
 
     Each event is a buffer and whether its range begins. `unplaced` buffers are touched, and get
@@ -56,13 +93,13 @@ class StockModel:
     live: dict[Buffer, LiveRange]
     events: tuple[tuple[Buffer, bool], ...]
     unplaced: tuple[Buffer, ...]
-    failures: tuple[str, ...]
+    failures: tuple[StockFailure, ...]
 
 
-def stock_model(kernel: Kernel, scope: str) -> StockModel:
+def _seen_by_the_pass(facts: KernelFacts, scope: str) -> _Model:
     """The kernel as the pass sees it, from the allocations of one storage scope."""
     finder = _Finder(scope)
-    finder.block(kernel.body)
+    finder.block(facts.kernel.body)
     ranges = live_ranges(finder.entries)
     unplaced = tuple(buffer for buffer in ranges if _is_small(buffer))
     events = tuple(_events(finder.entries, ranges))
@@ -72,12 +109,7 @@ def stock_model(kernel: Kernel, scope: str) -> StockModel:
         for buffer, found in ranges.items()
     }
     failures = [*finder.failures, *_placeless(finder.accessed, live, unplaced)]
-    return StockModel(tuple(finder.entries), live, events, unplaced, tuple(dict.fromkeys(failures)))
-
-
-def stock_alignments(buffers: Iterable[Buffer]) -> dict[Buffer, int]:
-    """What the pass aligns each buffer to: its `data_alignment`, whatever else needs more."""
-    return {buffer: buffer.alignment or TVM_ALIGNMENT for buffer in buffers}
+    return _Model(tuple(finder.entries), live, events, unplaced, tuple(dict.fromkeys(failures)))
 
 
 def _is_small(buffer: Buffer) -> bool:
@@ -86,14 +118,14 @@ def _is_small(buffer: Buffer) -> bool:
 
 def _placeless(
     accessed: Iterable[Buffer], live: Iterable[Buffer], unplaced: Sequence[Buffer]
-) -> Iterable[str]:
+) -> Iterable[StockFailure]:
     """Buffers that are used, and for which the pass has no offset."""
     for buffer in unplaced:
-        yield f"{buffer.name} has no more than {_SMALL_BITS} bits and gets no place"
+        yield StockFailure(StockFault.SMALL, buffer.name)
     seen = set(live)
     for buffer in accessed:
         if buffer not in seen:
-            yield f"{buffer.name} is reached by address_of alone and gets no place"
+            yield StockFailure(StockFault.ADDRESS_ONLY, buffer.name)
 
 
 def _events(
@@ -119,7 +151,7 @@ class _Finder:
 
     def __init__(self, scope: str):
         self.entries: list[StmtEntry] = []
-        self.failures: list[str] = []
+        self.failures: list[StockFailure] = []
         self.accessed: dict[Buffer, None] = {}  # whose accesses the pass rewrites
         self._scope = scope
         self._level: dict[Buffer, int] = {}
@@ -181,16 +213,16 @@ class _Finder:
         self.entries.append(StmtEntry(stmt, -length, touched))
 
     def _expr(self, expr: Expr) -> None:
-        if isinstance(expr, Call) and expr.op == "address_of" and isinstance(expr.args[0], Load):
-            for index in children(expr.args[0]):
+        element = addressed_element(expr)
+        if element is not None:
+            for index in children(element):
                 self._expr(index)
-            self._rewritten(expr.args[0].buffer)
+            self._rewritten(element.buffer)
             return
         for operand in children(expr):
             self._expr(operand)
-            if isinstance(operand, Pointer) and isinstance(expr, Call):
-                if expr.op == "tvm_access_ptr":
-                    self._rewritten(operand.buffer)
+            if isinstance(operand, Pointer) and is_typed(expr):
+                self._rewritten(operand.buffer)
         if isinstance(expr, Load):
             self._access(expr.buffer, expr)
         elif isinstance(expr, Pointer):
@@ -211,9 +243,7 @@ class _Finder:
         if not isinstance(storage, Buffer) or level is None:
             return
         if level >= len(self._open):
-            self.failures.append(
-                f"{storage.name} is read outside of any statement or scope below its allocation"
-            )
+            self.failures.append(StockFailure(StockFault.READ_OUTSIDE, storage.name))
             level = len(self._open) - 1
         if storage.scope == self._scope:
             self._open[level].append(Touch(storage, Access.READ_WRITE, node))

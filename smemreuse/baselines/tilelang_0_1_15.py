@@ -1,4 +1,4 @@
-"""The live ranges of TileLang's merge pass, by default and with its aggressive option, for parity.
+"""TileLang 0.1.15's merge pass, by default and with its aggressive option, for parity.
 
 The option, `tl.enable_aggressive_shared_memory_merge`, takes the inner policy's gen and kill points
 instead of outer's. Either way a kill is moved outwards when its nesting *level* is deeper than the
@@ -10,13 +10,42 @@ option the source of its wrong code, reproduced here and used nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from smemreuse.analysis.alignment import alignments
+from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.ir.kernel import Block, Buffer, For, If, Stmt, nested_blocks
+from smemreuse.baselines.baseline import Baseline
+from smemreuse.ir.kernel import Block, Buffer, For, If, Kernel, Stmt, nested_blocks
+from smemreuse.policies.attribution import POLICIES
+from smemreuse.policies.packing import Liveness
 from smemreuse.results.sequence import Linearization, LiveRange
 
 
-def aggressive_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:
+@dataclass(frozen=True)
+class TileLangMerge(Baseline):
+    """`tilelang.transform.MergeSharedMemoryAllocations`, which aligns as our policies do."""
+
+    def liveness(self, kernel: Kernel, scope: str) -> Liveness:
+        sequence = linearize(kernel, scope, POLICIES[self.policy])
+        return Liveness(
+            scope,
+            kernel.allocations(scope),
+            alignments(kernel, scope),
+            pass_live_ranges(kernel.body, sequence),
+            sequence.entries,
+        )
+
+    def without_reuse(self) -> TileLangMerge:
+        """The pass with its option `disable_reuse`."""
+        return replace(self, objective="none")
+
+
+DEFAULT = TileLangMerge("TileLang 0.1.15", "outer", "tilelang")
+AGGRESSIVE = TileLangMerge("TileLang 0.1.15, aggressive", "inner", "tilelang")
+
+
+def pass_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:
     """Live ranges of a kernel body as the pass has them, from the `sequence` of either policy."""
     entries = sequence.entries
     ranges = live_ranges(entries)

@@ -1,0 +1,101 @@
+"""What `import smemreuse` offers as functions; each does what the verb of its name does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.errors import InputError, PlanError
+from smemreuse.explainer.pairs import explained_pairs
+from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, unique_names
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.explanation import Explanation
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Verdict
+from smemreuse.targets.architectures import architecture
+
+
+def read(path: Path | str) -> list[Kernel]:
+    """The device kernels of a dump file, in order; host functions are none.
+
+    The file holds TVMScript as `print(mod.script())` writes it, of TileLang or of any TVM, or a
+    part of it without a function's header. It is read as data: nothing in it is executed, and no
+    compiler is needed. Raises `InputError`, which names the file and, where known, the line.
+    """
+    return list(read_dump(path).kernels)
+
+
+def plan(
+    kernel: Kernel,
+    scope: str | None = None,
+    *,
+    policy: str = "dataflow",
+    packer: str = "best",
+    objective: str = "bytes",
+    arch: str | None = None,
+) -> Plan:
+    """Plans the merged allocation of one storage scope; by default of the only shared one.
+
+    - `policy`: `dataflow` is proved. `outer` and `inner` are the rules that compilers use, exactly,
+      and their plans are nothing without the verdict of `check`.
+    - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
+      compilers' passes do.
+    - `objective`: `bytes` for the smallest arena. `occupancy` for as little sharing as leaves the
+      most blocks on an SM of `arch`, such as `sm_90`, by default what the kernel was lowered for.
+      `none` for buffers side by side.
+
+    Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
+    """
+    made_for = None if arch is None else architecture(arch)
+    return plan_kernel(
+        kernel,
+        _only_scope(kernel) if scope is None else scope,
+        policy=policy,
+        packer=packer,
+        objective=objective,
+        arch=made_for,
+    )
+
+
+def _only_scope(kernel: Kernel) -> str:
+    scopes = kernel.shared_scopes()
+    if len(scopes) > 1:
+        raise PlanError(f"{kernel.name} has buffers in {' and '.join(scopes)}; give one of them")
+    return scopes[0] if scopes else SHARED_SCOPES[-1]
+
+
+def check(kernel: Kernel, plan: Plan) -> Verdict:
+    """Whether a plan is sound for the kernel that it was made for.
+
+    It is judged as it would be applied: with the barriers that the compiler's later passes insert
+    at the reuse, as TileLang's do, or that come with the plan, as in Apache TVM. Raises `PlanError`
+    for a plan of another kernel.
+    """
+    if tuple(plan.buffers) != kernel.allocations(plan.scope):
+        raise PlanError(f"the plan is not one of {kernel.name}; plan the kernel that is checked")
+    return judge(kernel, plan)
+
+
+def explain(kernel: Kernel, one: str, two: str) -> Explanation:
+    """Why two buffers may share bytes, or which rule and which statements forbid it.
+
+    Names are those of the dump; the second buffer of a name is `name#1`, and so on. Raises
+    `InputError` for a name that no shared buffer has, and for two that are not of one scope.
+    """
+    if one == two:
+        raise InputError(f"{one} always shares its bytes with itself; give two buffers")
+    for scope in kernel.shared_scopes():
+        found = explained_pairs(kernel, scope, (one, two))
+        if found is not None:
+            return found[0]
+    there = {
+        name: scope
+        for scope in kernel.shared_scopes()
+        for name in unique_names(kernel.allocations(scope)).values()
+    }
+    absent = [name for name in (one, two) if name not in there]
+    if not absent:
+        raise InputError(f"{one} is in scope {there[one]} and {two} in {there[two]}")
+    choices = f"the shared buffers are {', '.join(there)}" if there else "it has no shared buffers"
+    raise InputError(f"{kernel.name} has no buffer {' and no buffer '.join(absent)}; {choices}")

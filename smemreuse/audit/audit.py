@@ -1,0 +1,124 @@
+"""Judges a layout: one that a compiler has applied, or one that a plan file gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum
+
+from smemreuse.analysis.alignment import alignments
+from smemreuse.audit.layout import AppliedLayout
+from smemreuse.audit.pointers import pointer_layout, unplaced_arena
+from smemreuse.audit.views import arena_of_views, view_layout
+from smemreuse.checker import check_plan
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Buffer, Kernel, unique_names, walk_statements
+from smemreuse.results.audit import Audit, Source
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
+
+ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
+PERHAPS_ONE = "views disturb each other, but two of one buffer may share bytes on purpose"
+
+
+class Barriers(str, Enum):
+    """Whether a kernel has its barriers, or a later pass inserts them; `AUTO` looks for them."""
+
+    AUTO = "auto"
+    PRESENT = "present"
+    LATER = "later"
+
+
+def applied_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
+    """The layout found in a merged kernel; None if nothing of `scope` is merged in it, or if its
+    buffers cannot be told apart (`inseparable_arena`)."""
+    if unplaced_arena(kernel, scope) is not None:
+        return None
+    return pointer_layout(kernel, scope) or view_layout(kernel, scope)
+
+
+def inseparable_arena(kernel: Kernel, scope: str) -> Buffer | None:
+    """Where `applied_layout` finds nothing: an arena whose buffers cannot be told apart."""
+    return unplaced_arena(kernel, scope) or arena_of_views(kernel, scope)
+
+
+def audit_plan(
+    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], arena: int, barriers: Barriers
+) -> Audit:
+    """The verdict on a plan for a kernel that nothing is merged in; offsets and arena in bytes."""
+    later = _comes_later(kernel, scope, barriers)
+    align = alignments(kernel, scope)
+    verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
+    return Audit(Source.PLAN_FILE, _by_name(kernel, scope, offsets), arena, verdict)
+
+
+def audit_merged(kernel: Kernel, scope: str, barriers: Barriers) -> Audit:
+    """The verdict on what a compiler has merged in a kernel, if anything."""
+    applied = applied_layout(kernel, scope)
+    if applied is not None:
+        return _audit_applied(applied, scope, barriers)
+    mixed = inseparable_arena(kernel, scope)
+    if mixed is not None:
+        return _inseparable(mixed)
+    nothing = audit_plan(kernel, scope, {}, 0, barriers)
+    return replace(nothing, source=Source.NOTHING_MERGED)
+
+
+def _audit_applied(applied: AppliedLayout, scope: str, barriers: Barriers) -> Audit:
+    kernel, offsets, arena = applied.kernel, applied.offsets, applied.arena
+    later = _comes_later(kernel, scope, barriers, merged=True)
+    align = alignments(kernel, scope)
+    if applied.by_view:
+        align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
+    verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
+    if applied.by_view:
+        verdict = _of_views(verdict)
+    verdict = verdict.doubted(applied.beyond)
+    return Audit(Source.MERGED, _by_name(kernel, scope, offsets), arena, verdict)
+
+
+def _by_name(kernel: Kernel, scope: str, offsets: Mapping[Buffer, int]) -> dict[str, int]:
+    names = unique_names(kernel.allocations(scope))
+    return {names[buffer]: offset for buffer, offset in offsets.items()}
+
+
+def _of_views(verdict: Verdict) -> Verdict:
+    """Rule 2 asks whose value a byte holds, and two views may be of one buffer.
+
+    What is not ordered is a race all the same, of the merge or of the kernel itself.
+    """
+    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH))
+    if verdict.verdict is not UNSOUND:
+        return verdict
+    races = tuple(one for one in verdict.violations if one.rule is not Rule.LOOP_CARRIED)
+    if races:
+        return replace(verdict, violations=races)
+    return replace(verdict, verdict=UNPROVED).doubted((PERHAPS_ONE,))
+
+
+def _inseparable(arena: Buffer) -> Audit:
+    """Nothing is known of a merge whose buffers cannot be told apart."""
+    reason = (
+        f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
+        "apart: check the dump from before the merge, with --plan"
+    )
+    return Audit(Source.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
+
+
+def _comes_later(kernel: Kernel, scope: str, barriers: Barriers, *, merged: bool = False) -> bool:
+    """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
+    if barriers is not Barriers.AUTO:
+        return barriers is Barriers.LATER
+    if merged and not kernel.dialect.synchronizes_later:
+        return False
+    return not _has_barriers(kernel, scope)
+
+
+def _has_barriers(kernel: Kernel, scope: str) -> bool:
+    """Whether a pass has been here that inserts barriers for this scope."""
+    calls = (evaluated_call(stmt) for stmt in walk_statements(kernel.body))
+    return any(
+        call is not None and call.op == BLOCK_BARRIER.op and call.args[:1] == (Const(scope),)
+        for call in calls
+    )

@@ -1,0 +1,60 @@
+"""What a compiler merges by itself: one object for each version and option of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from smemreuse.facts import KernelFacts, facts_of
+from smemreuse.ir.kernel import Kernel
+from smemreuse.policies.packing import Liveness, packed
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import (
+    ObjectiveName,
+    PackerName,
+    PolicyName,
+    Provenance,
+    StockFailure,
+)
+
+
+@dataclass(frozen=True)
+class Baseline(ABC):
+    """One compiler's own merge, for parity with it and to be held against ours.
+
+    `policy` and `packer` are what it is called on the command line, and what its plans are said to
+    be made with.
+    """
+
+    name: str
+    policy: PolicyName
+    packer: PackerName
+    objective: ObjectiveName = "bytes"
+
+    only_whole: ClassVar[bool] = False
+    """Whether nothing but its own plan may be made of its live ranges, which miss accesses."""
+
+    @abstractmethod
+    def liveness(self, kernel: Kernel, scope: str) -> Liveness:
+        """Live ranges, alignments and the order of events, as its pass has them."""
+
+    def failures(self, kernel: Kernel, scope: str) -> tuple[StockFailure, ...]:
+        """Why its pass does not compile a kernel; none where it does."""
+        return ()
+
+    def plan(self, kernel: Kernel, scope: str) -> Plan:
+        """The plan that its pass makes, faults included."""
+        return facts_of(kernel).ask(_stock_plan, self, scope)
+
+    def made(self, kernel: Kernel, scope: str) -> Plan:
+        """As `plan`, made anew."""
+        return packed(self.liveness(kernel, scope), self.provenance, keeps_overlap=self.only_whole)
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance(self.policy, self.packer, self.objective)
+
+
+def _stock_plan(facts: KernelFacts, baseline: Baseline, scope: str) -> Plan:
+    return baseline.made(facts.kernel, scope)

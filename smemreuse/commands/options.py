@@ -1,0 +1,53 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from smemreuse.pipeline.planning import OBJECTIVES, POLICY_NAMES
+from smemreuse.planner import PACKERS
+from smemreuse.targets.architectures import architecture
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+policy_option = click.option(
+    "--policy",
+    type=click.Choice(list(POLICY_NAMES)),
+    default="dataflow",
+    show_default=True,
+    help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
+)
+packer_option = click.option(
+    "--packer",
+    type=click.Choice(list(PACKERS)),
+    default="best",
+    show_default=True,
+    help="`tilelang` and `tvm` pack as those compilers' own passes; `outer` with `tvm` is "
+    "Apache TVM's merge, faults included.",
+)
+
+
+def _objective_option(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--objective",
+        type=click.Choice(list(OBJECTIVES)),
+        default=default,
+        show_default=True,
+        help="`bytes`: the smallest arena; `occupancy`: as little sharing as leaves the most "
+        "resident blocks; `none`: side by side.",
+    )
+
+
+objective_option = _objective_option("bytes")
+runtime_objective_option = _objective_option("occupancy")
+"""For what runs: sharing that gains nothing there can only cost time."""
+
+arch_option = click.option(
+    "--arch",
+    callback=lambda _context, _parameter, name: architecture(name) if name else None,
+    metavar="SM",
+    help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
+)

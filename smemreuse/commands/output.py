@@ -1,0 +1,82 @@
+"""What verbs write, and where to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.errors import InputError
+from smemreuse.report.data import Data
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people or for programs.",
+)
+force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+
+
+def emit_json(schema: str, kernels: list[Data]) -> None:
+    with written_to_stdout():
+        click.echo(json_text(schema, kernels), nl=False)
+
+
+def json_text(schema: str, kernels: list[Data], **more: object) -> str:
+    """The document of one verb's machine contract, `more` being what is not of one kernel."""
+    document = {"schema": f"smemreuse.{schema}/1", **more, "kernels": kernels}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def write_output(output: str | None, data: bytes, force: bool) -> None:
+    """Writes to a file that must not exist unless `force`, or to standard output for None and `-`.
+
+    Bytes, so that no terminal's encoding and no change of line ends meddles. Raises `InputError`
+    for a file that exists or cannot be written.
+    """
+    if output is None or output == "-":
+        with written_to_stdout():
+            click.echo(data, nl=False)
+        return
+    path = Path(output)
+    try:
+        with path.open("wb" if force or _keeps_nothing(path) else "xb") as stream:
+            stream.write(data)
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError as error:
+        raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def check_output(output: str | None, force: bool) -> None:
+    """Raises the `InputError` of `write_output` that can be foreseen, before time is spent."""
+    if output is None or output == "-":
+        return
+    path = Path(output)
+    try:
+        if path.is_dir() or (path.exists() and not force and not _keeps_nothing(path)):
+            raise _taken(path)
+        if not path.parent.is_dir():
+            raise _unwritable(output, f"there is no folder {path.parent}")
+    except OSError as error:  # a name that is too long, say
+        raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def _keeps_nothing(path: Path) -> bool:
+    """Whether there is nothing to overwrite, as in `/dev/null` or a named pipe."""
+    return path.is_char_device() or path.is_fifo()
+
+
+def _taken(path: Path) -> InputError:
+    if path.is_dir():
+        return _unwritable(str(path), "is a directory")
+    return InputError("exists already; --force overwrites it", file=path)
+
+
+def _unwritable(output: str, why: str) -> InputError:
+    return InputError(f"cannot be written: {why}", file=output)

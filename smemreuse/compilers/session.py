@@ -1,0 +1,156 @@
+"""What the sessions of all compilers have in common: a merge in force, and what came of it.
+
+A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
+
+- a `LiveVisitor` that reads its live TIR, and a function that writes a proposal's plans into it;
+- a `Dialect` in `dialects.py` and a `Baseline` in `smemreuse.baselines`;
+- a `MergeSession` whose pass does, for each function,
+
+      function = DeviceFunction(name, func, Visitor())
+      proposals = self.propose(function, SHARED_SCOPES, baseline_of(function.kernels[0]))
+
+      def verify(proposal):  # apply the plans, have the barriers inserted, look at what is there
+          return function.judged(proposal, with_barriers(rewritten(function, proposal.plans)))
+
+      self.keep(function, choose(proposals, verify, unchecked=self.unchecked), stock)
+
+  inside `or_stock`, so that a fault of ours leaves the function to the compiler's own pass;
+- a hook that puts the pass in the place of the compiler's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from smemreuse.baselines import Baseline
+from smemreuse.compilers.live import LiveVisitor
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.candidate import Proposal
+from smemreuse.pipeline.choice import Choice
+from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_sizes
+from smemreuse.pipeline.judging import judge_with_barriers
+from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
+from smemreuse.pipeline.planning import PlanOptions
+from smemreuse.pipeline.proposals import propose
+from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
+from smemreuse.results.verdict import Verdict
+
+S = TypeVar("S", bound="MergeSession")
+
+
+@dataclass
+class DeviceFunction:
+    """A live function, and what `visitor` reads in it: the kernels that it launches, in order."""
+
+    name: str
+    func: Any
+    visitor: LiveVisitor
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        return self.visitor.kernels(self.name, self.func)
+
+    def judged(self, proposal: Proposal, merged: Any) -> Proposal:
+        """A proposal with its verdicts, reached on the function with its plans and barriers in."""
+        reader = type(self.visitor)(self.visitor.allocated)
+        kernels = reader.kernels(self.name, merged)
+        return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
+
+
+@dataclass
+class MergeSession:
+    """One merge in force: what it plans with, and the plans it has applied so far.
+
+    `kernels` are all that were lowered, those with nothing to merge among them. `left` are the
+    functions that the compiler's own pass has merged instead; their kernels are not in `kernels`.
+    """
+
+    policy: PolicyName = "dataflow"
+    packer: PackerName = "best"
+    objective: ObjectiveName = "occupancy"
+    unchecked: bool = False
+    plans: list[AppliedPlan] = field(default_factory=list)
+    kernels: list[LoweredKernel] = field(default_factory=list)
+    left: list[LeftToStock] = field(default_factory=list)
+
+    @classmethod
+    def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:
+        return cls(options.policy, options.packer, options.objective, unchecked)
+
+    def propose(
+        self,
+        function: DeviceFunction,
+        scopes: Sequence[str],
+        stock: Baseline,
+        *,
+        may_reuse: bool = True,
+    ) -> Iterator[Proposal] | None:
+        """What may be tried for a function; None where there is nothing to merge.
+
+        Raises `PlanError` where buffers may reach behind the bytes that they allocate.
+        """
+        wanted = [scopes_to_merge(kernel, scopes) for kernel in function.kernels]
+        if not any(wanted):
+            return None
+        require_sizes(function.kernels, wanted)
+        objective = self.objective if may_reuse else "none"
+        options = PlanOptions(self.policy, self.packer, objective)
+        return propose(function.kernels, wanted, options, stock)
+
+    def keep(
+        self,
+        function: DeviceFunction,
+        choice: Choice,
+        stock: Baseline,
+        judge_stock: Callable[[int, str], Verdict],
+    ) -> None:
+        """Notes what was chosen for a function.
+
+        `judge_stock` gives the verdict on the compiler's own plan for a launch and scope.
+        """
+        for number, kernel in enumerate(function.kernels):
+            launch = choice.proposal.launches[number]
+            barriers = len(frozenset[object]().union(*(one.barriers for one in launch)))
+            applied = tuple(
+                AppliedPlan(kernel, one.settled, one.verdict, choice.rejected_for(one), barriers)
+                for one in launch
+            )
+            self.plans += applied
+            audit = _Asked(judge_stock, number)
+            self.kernels.append(LoweredKernel(kernel, stock, applied, audit))
+
+    def or_stock(self, name: str, ours: Callable[[], Any], stock: Callable[[], Any]) -> Any:
+        """What our merge makes of a function, or with a warning what the compiler's own does."""
+        try:
+            return ours()
+        except Exception as error:  # whatever it is, the compiler compiles the kernel without us
+            self.left.append(left_to_stock(name, error))
+            return stock()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The verdict on the compiler's own plans of one launch."""
+
+    judge: Callable[[int, str], Verdict]
+    launch: int
+
+    def __call__(self, scope: str) -> Verdict:
+        return self.judge(self.launch, scope)
+
+
+def scopes_to_merge(kernel: Kernel, scopes: Sequence[str]) -> list[str]:
+    """Those of `scopes` that are merged in a kernel: a single buffer needs no arena."""
+    return [scope for scope in scopes if len(kernel.allocations(scope)) > 1]
+
+
+def rewrite_functions(mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
+    """A live module in which each function is what `rewrite(name, var, func)` gives for it."""
+    for var, func in list(mod.functions.items()):
+        rewritten = rewrite(str(var.name_hint), var, func)
+        if rewritten is not func:
+            mod.update_func(var, rewritten)
+    return mod

@@ -1,0 +1,49 @@
+"""Gathers what a report shows of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from smemreuse.explainer.pairs import Explainer
+from smemreuse.explainer.plans import judged_plans, side_by_side
+from smemreuse.explainer.timeline import timeline_of
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.overview import Overview
+from smemreuse.results.run import RunKernel
+from smemreuse.results.verdict import Judged
+
+
+def overview(
+    kernel: Kernel,
+    scope: str,
+    plans: Mapping[str, Judged],
+    remarks: Mapping[str, str] | None = None,
+) -> Overview:
+    """One kernel and scope under `plans`, which must all be of it."""
+    return Overview(
+        plans,
+        side_by_side(kernel, scope),
+        timeline_of(kernel, scope),
+        tuple(Explainer(kernel, scope).pairs()),
+        remarks or {},
+    )
+
+
+def run_overviews(run: RunKernel, packer: str, objective: str) -> Iterator[tuple[str, Overview]]:
+    """A compiled kernel's shared scopes: beside the policies, what was applied.
+
+    Where a scope was merged, there is TileLang's own plan before the policies and the plan that
+    went into the kernel behind them. That alone was made for `objective`: among plans for the
+    fewest bytes the policies can be compared.
+    """
+    merged = {each.plan.scope: each for each in run.plans}
+    for scope in run.kernel.shared_scopes():
+        plans = judged_plans(run.kernel, scope, packer, "bytes")
+        applied, remarks = merged.get(scope), {}
+        if applied is not None:
+            stock = (applied.stock, applied.stock_verdict)
+            note = f"applied for objective `{objective}`; the others are planned for `bytes`"
+            remarks["applied"] = note
+            made = (applied.plan, applied.verdict)
+            plans = {"TileLang's own": stock, **plans, "applied": made}
+        yield scope, overview(run.kernel, scope, plans, remarks)

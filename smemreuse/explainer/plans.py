@@ -1,0 +1,38 @@
+"""The plans that people ask for, with the checker's verdict on each."""
+
+from __future__ import annotations
+
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.choice import compare_policies
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Judged
+from smemreuse.targets.architectures import Architecture
+
+
+def judged_plan(
+    kernel: Kernel,
+    scope: str,
+    policy: str = "dataflow",
+    *,
+    packer: str = "best",
+    objective: str = "bytes",
+    arch: Architecture | None = None,
+) -> Judged:
+    """One policy's plan, and the verdict on it; raises what `plan_kernel` raises."""
+    plan = plan_kernel(kernel, scope, policy=policy, packer=packer, objective=objective, arch=arch)
+    return plan, judge(kernel, plan)
+
+
+def judged_plans(
+    kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None = None
+) -> dict[str, Judged]:
+    """The plan of each policy, by its name, and the verdict on it."""
+    found = compare_policies(kernel, scope, packer, objective, arch)
+    return {policy: (each.plan, each.verdict) for policy, each in found.items()}
+
+
+def side_by_side(kernel: Kernel, scope: str) -> Plan:
+    """The plan that shares nothing, of the buffers that are used."""
+    return plan_kernel(kernel, scope, policy="outer", objective="none")

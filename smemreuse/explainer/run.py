@@ -1,0 +1,76 @@
+"""Explains what the compilations of a script shared, and why other pairs of buffers do not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from smemreuse.explainer.pairs import BufferPair, Explainer
+from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
+from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
+from smemreuse.results.provenance import Origin
+from smemreuse.results.run import RunKernel, RunPlan
+
+
+def run_kernel(lowered: LoweredKernel, title: str | None = None) -> RunKernel:
+    """Explains the plans of one kernel; `title` is by default its name."""
+    plans = []
+    for applied in lowered.plans:
+        scope = applied.plan.scope
+        stock, verdict = lowered.stock_plan(scope), lowered.stock_verdict(scope)
+        sharing = sharing_of(applied)
+        plans.append(
+            RunPlan(applied.plan, applied.verdict, applied.rejected, sharing, stock, verdict)
+        )
+    footprint = lowered.footprint()
+    return RunKernel(title or lowered.kernel.name, lowered.kernel, footprint, tuple(plans))
+
+
+def sharing_of(applied: AppliedPlan) -> ArenaSharing:
+    """Every pair of members of a plan's arena, explained where they do not share."""
+    plan = applied.plan
+    explainer = Explainer(applied.kernel, plan.scope)
+    names = explainer.names
+    members = [one for one in plan.buffers if one in plan.offsets or one in plan.symbolic_offsets]
+    shared, refused, unneeded = [], [], []
+    for pair in sorted(combinations(members, 2), key=_could_save, reverse=True):
+        overlap = plan.shared_bytes(*pair)
+        if overlap:
+            shared.append(((names[pair[0]], names[pair[1]]), overlap))
+            continue
+        found = explainer.pair(pair)
+        if found.may_share:
+            unneeded.append(Unneeded(found, _why_unneeded(applied, found)))
+        else:
+            refused.append(found)
+    return ArenaSharing(tuple(shared), tuple(refused), tuple(unneeded))
+
+
+def _could_save(pair: BufferPair) -> int:
+    """Bytes that a pair would take once instead of twice."""
+    return min(buffer.size or 0 for buffer in pair)
+
+
+def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
+    """The objective is to blame only for what was planned with nothing else in the way."""
+    plan = applied.plan
+    if applied.rejected:
+        return "the tighter plan was not proved"
+    if plan.objective == "none":
+        return "nothing is reused: it is switched off"
+    adds = " that adds a resident block" if plan.objective == "occupancy" else ""
+    if plan.policy == "outer" and found.outer:
+        return "policy outer keeps them apart"
+    if plan.policy != "dataflow":
+        return f"policy {plan.policy} found no place{adds}"
+    if plan.packer != "best":
+        return f"packer {plan.packer} found no place{adds}"
+    is_traced = plan.provenance.origin is Origin.TRACED
+    if plan.objective == "occupancy" and found.settled and not is_traced:
+        return (
+            "the kernel's concurrent arms would have to wait for each other, which objective "
+            "`bytes` accepts, and `occupancy` only where the kernel does not fit otherwise"
+        )
+    return {
+        "occupancy": "sharing them adds no resident block",
+        "bytes": "the arena is no smaller with them",
+    }[plan.objective]

@@ -1,0 +1,87 @@
+"""The timeline of a kernel: what pictures show along its program order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from smemreuse.analysis.linearize import linearize
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.analysis.program_points import moments
+from smemreuse.ir.access import Access
+from smemreuse.ir.kernel import (
+    Block,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Stmt,
+    While,
+    nested_blocks,
+    unique_names,
+    walk_statements,
+)
+from smemreuse.policies.attribution import inner
+from smemreuse.results.sequence import StmtEntry
+from smemreuse.results.timeline import Band, Mark, Span, Step, Timeline
+from smemreuse.semantics.table import is_block_barrier, waits
+
+
+def timeline_of(kernel: Kernel, scope: str) -> Timeline:
+    """The steps, loops, branches, barriers and waits of one kernel and storage scope."""
+    entries = linearize(kernel, scope, inner).entries
+    found = moments(kernel.body, entries)
+    places = {stmt: (begin, found.end[stmt]) for stmt, begin in found.begin.items()}
+    return Timeline(
+        names=unique_names(kernel.allocations(scope)),
+        steps=tuple(_steps(entries)),
+        bands=tuple(_bands(kernel.body, places, 0)),
+        marks=tuple(_marks(kernel.body, places)),
+        moments=places,
+    )
+
+
+def used_buffers(kernel: Kernel, scope: str) -> list[Buffer]:
+    """The buffers of a scope that any statement touches, in the order in which they are first."""
+    return list(live_ranges(linearize(kernel, scope, inner).entries))
+
+
+def _steps(entries: Sequence[StmtEntry]) -> Iterator[Step]:
+    depth = 0
+    for position, entry in enumerate(entries):
+        is_end = entry.scope_pair_offset < 0
+        depth -= is_end
+        yield Step(position, depth, entry.stmt, is_end, _accesses(entry))
+        depth += entry.scope_pair_offset > 0
+
+
+def _accesses(entry: StmtEntry) -> dict[Buffer, Access]:
+    """What an entry touches; reads and writes of one buffer together are a read-write."""
+    found: dict[Buffer, Access] = {}
+    for touch in entry.touched:
+        before = found.get(touch.buffer, touch.access)
+        found[touch.buffer] = touch.access if before is touch.access else Access.READ_WRITE
+    return found
+
+
+def _bands(block: Block, places: Mapping[Stmt, Span], depth: int) -> Iterator[Band]:
+    for stmt in block:
+        kind = _band_kind(stmt)
+        begin, end = places[stmt]
+        if kind is not None and begin < end:
+            yield Band(kind, begin, end, depth, stmt)
+        for nested in nested_blocks(stmt):
+            yield from _bands(nested, places, depth + (kind is not None))
+
+
+def _band_kind(stmt: Stmt) -> str | None:
+    if isinstance(stmt, (For, While)):
+        return "loop"
+    return "branch" if isinstance(stmt, If) else None
+
+
+def _marks(body: Block, places: Mapping[Stmt, Span]) -> Iterator[Mark]:
+    for stmt in walk_statements(body):
+        if is_block_barrier(stmt):
+            yield Mark("barrier", places[stmt][0], stmt)
+        elif waits(stmt):
+            yield Mark("wait", places[stmt][0], stmt)

@@ -1,0 +1,100 @@
+"""What `explain` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from smemreuse.ir.kernel import unique_names
+from smemreuse.report.columns import TEXT, WORD, FittingTable
+from smemreuse.report.data import Data, Subject, verdict_data
+from smemreuse.report.tables import no_buffers
+from smemreuse.report.verdicts import findings
+from smemreuse.results.explanation import Explanation, Sharing
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Judged
+
+
+def explain_entry(subject: Subject, found: Explanation) -> Data:
+    """One pair of `smemreuse.explain/1`."""
+    return {
+        "file": subject.file,
+        "name": subject.kernel.name,
+        "scope": subject.scope,
+        "buffers": list(found.names),
+        "live": dict(zip(found.names, found.live, strict=True)),
+        "may_share": found.may_share,
+        "sharing": found.sharing.value,
+        "reasons": list(found.reasons),
+        "forbidden_by": found.forbidden_by,
+        "settled": list(found.settled),
+        "outer": found.outer,
+        "checker": verdict_data(found.verdict),
+    }
+
+
+def explain_lines(subject: Subject, found: Explanation) -> Iterator[Text]:
+    """Everything about one pair."""
+    one, two = found.names
+    words = found.sharing.words
+    share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
+    yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
+    for name, live in zip(found.names, found.live, strict=True):
+        yield Text(f"  {name} is live in [{live[0]}, {live[1]})" if live else f"  {name} is unused")
+    for reason in found.reasons:
+        yield Text(f"  {reason}")
+    if found.settled:
+        yield Text("  settled by the byte trace, which follows the mbarriers:")
+        yield from (Text(f"    {reason}") for reason in found.settled)
+    yield Text(f"  byte trace with {one} and {two} at one place: {found.verdict.verdict}")
+    yield from findings(found.verdict)
+
+
+def pairs_overview(
+    out: Console,
+    subject: Subject,
+    judged: Sequence[Judged],
+    side_by_side: Plan,
+    pairs: Sequence[Explanation],
+    wanted: Sequence[str],
+) -> Iterator[RenderableType]:
+    """What each plan makes of a kernel, and every pair; `wanted` names those asked for."""
+    if not subject.has_buffers:
+        yield no_buffers(subject)
+        return
+    for plan, verdict in judged:
+        reused = f"{plan.reused_bytes:,} bytes are" if plan.sharing_pairs() else "nothing is"
+        symbolic = ", those of symbolic size apart" if plan.symbolic_offsets else ""
+        yield Text(
+            f"{subject.kernel.name} ({subject.scope}), policy {plan.policy}: "
+            f"{plan.arena_bytes:,} of {side_by_side.arena_bytes:,} bytes{symbolic}; "
+            f"{reused} reused; verdict: {verdict.verdict}"
+        )
+    if pairs:
+        yield explain_table(out, pairs)
+        return
+    names = unique_names(tuple(side_by_side.buffers))
+    used = {names[buffer] for buffer in side_by_side.live}
+    unused = [name for name in wanted if name not in used]
+    yield Text(f"{unused[0]} is not used" if unused else "fewer than two buffers are used")
+
+
+def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
+    """A row for each pair: whether the two may share, and why not, or why not today."""
+    table = FittingTable(
+        out,
+        "",
+        ("buffers", TEXT),
+        ("sharing", WORD),
+        ("what speaks against it", TEXT),
+        ("why `outer` keeps them apart", TEXT),
+    )
+    for found in pairs:
+        may = Text(found.sharing.words, style="green" if found.may_share else "yellow")
+        why = found.causes[0].text if found.causes else found.forbidden_by
+        outer = found.outer if found.may_share else ""
+        table.add_row(Text(" and ".join(found.names)), may, Text(why), Text(outer))
+    return table

@@ -1,0 +1,54 @@
+"""Where a plan comes from, in words: the one place that tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFailure, StockFault
+
+_ORIGINS: Mapping[Origin, str] = {
+    Origin.TRACED: "arms are ordered by mbarriers (rule 4)",
+    Origin.OUTER_PROVED: "outer's sharing is proved",
+    Origin.KEPT_FROM_COMPILER: (
+        "outer's sharing is kept, though the checker can neither prove nor refute it"
+    ),
+}
+"""What is not said of the others goes without saying."""
+
+_FAULTS: Mapping[StockFault, str] = {
+    StockFault.SMALL: "has no more than 32 bits and gets no place",
+    StockFault.ADDRESS_ONLY: "is reached by address_of alone and gets no place",
+    StockFault.READ_OUTSIDE: "is read outside of any statement or scope below its allocation",
+}
+
+
+def notes(provenance: Provenance) -> tuple[str, ...]:
+    """What there is to say of how a plan was made, a sentence for each thing."""
+    return tuple(_notes(provenance))
+
+
+def _notes(provenance: Provenance) -> Iterator[str]:
+    fallback = provenance.fallback
+    if fallback is not None:
+        failed = f"packer {fallback.failed!r} fails here: {fallback.why}"
+        yield f"packed by `{fallback.used}`, since {failed}"
+    if provenance.overlap is not None:
+        yield f"Apache TVM's pass lays buffers over each other: {provenance.overlap}"
+    if provenance.origin in _ORIGINS:
+        yield _ORIGINS[provenance.origin]
+    yield from map(_failure, provenance.failures)
+    if provenance.occupancy is not None:
+        yield _occupancy(provenance.occupancy)
+
+
+def _failure(found: StockFailure) -> str:
+    return f"Apache TVM's pass does not compile this: {found.buffer} {_FAULTS[found.fault]}"
+
+
+def _occupancy(found: Occupancy) -> str:
+    on = f"on {found.arch}" + (" (assumed)" if found.assumed else "")
+    if not found.fits:
+        return f"does not fit {on}"
+    if not found.threads_known:
+        return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
+    return f"{found.blocks} blocks per SM {on}, as far as shared memory and threads go"

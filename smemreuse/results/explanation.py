@@ -1,0 +1,122 @@
+"""Why two buffers may share bytes or not, and which pairs of an arena do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.ir.kernel import Buffer
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import UNSOUND, Verdict
+
+LIVE_TOGETHER = "live together"
+"""What forbids sharing where no rule is needed for it."""
+
+
+class Sharing(str, Enum):
+    """What is known of two buffers' sharing; the value is the word for it in JSON."""
+
+    MAY = "may"
+    MUST_NOT = "must not"
+    NOT_PROVED = "not proved"
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return "not proved to share" if self is Sharing.NOT_PROVED else f"{self.value} share"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that forbids sharing: the rule, None where both are in use, and a sentence."""
+
+    rule: Rule | None
+    text: str
+
+    @property
+    def short(self) -> str:
+        """The rule's number and a word or two, as in `rule 2: loop-carried`."""
+        return f"rule {self.rule}: {self.rule.conflict}" if self.rule else LIVE_TOGETHER
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """The static causes against sharing, and the checker's own verdict on it.
+
+    `causes` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
+    only a trace can tell whether mbarriers order the accesses, and it did. `outer` says why the
+    rule of today's compilers keeps the two apart, empty where it does not. `live` are the ranges
+    in the plan that `smemreuse plan` makes, None for a buffer that is not used.
+    """
+
+    buffers: tuple[Buffer, Buffer]
+    names: tuple[str, str]
+    live: tuple[tuple[int, int] | None, tuple[int, int] | None]
+    causes: tuple[Cause, ...]
+    settled: tuple[str, ...]
+    verdict: Verdict
+    outer: str = ""
+
+    def __repr__(self) -> str:
+        """One line: the two names, whether they may share, and what decides."""
+        why = f", {self.forbidden_by}" if self.forbidden_by else ""
+        return f"Explanation({' and '.join(self.names)} {self.sharing.words}{why})"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(cause.text for cause in self.causes)
+
+    @property
+    def sharing(self) -> Sharing:
+        """`MAY` if proved, `MUST_NOT` where that is certain, or else `NOT_PROVED`."""
+        if not self.causes and self.verdict.sound:
+            return Sharing.MAY
+        is_certain = self.verdict.verdict is UNSOUND or self._leaves_no_doubt
+        return Sharing.MUST_NOT if is_certain else Sharing.NOT_PROVED
+
+    @property
+    def _leaves_no_doubt(self) -> bool:
+        """Whether a cause is certain by itself, where most rules only say what may be.
+
+        No barrier can stand there, which the checker takes for granted; or both are in use at once.
+        Arms that run concurrently are in no order, so in them the order of the text says nothing.
+        """
+        rules = {cause.rule for cause in self.causes}
+        at_once = bool(self.causes) and self.causes[0].rule is None
+        return Rule.BARRIER in rules or (
+            at_once and Rule.DIVERGENT_ARMS not in rules and not self.verdict.sound
+        )
+
+    @property
+    def may_share(self) -> bool:
+        return self.sharing is Sharing.MAY
+
+    @property
+    def forbidden_by(self) -> str:
+        """What decides, in short; empty if they may share."""
+        if self.may_share:
+            return ""
+        if not self.causes:
+            return f"the byte trace: {self.verdict.verdict}"
+        return self.causes[0].short
+
+
+@dataclass(frozen=True)
+class Unneeded:
+    """A pair that may share and does not, and what that is to blame on."""
+
+    pair: Explanation
+    why: str
+
+
+@dataclass(frozen=True)
+class ArenaSharing:
+    """The pairs of an arena's buffers: which overlap, in how many bytes, and why others do not.
+
+    `refused` are pairs that must not share, or were not proved to, those first where sharing would
+    have saved most. `unneeded` might share; the objective has no use for it, or no place.
+    """
+
+    shared: tuple[tuple[tuple[str, str], int], ...]
+    refused: tuple[Explanation, ...]
+    unneeded: tuple[Unneeded, ...]

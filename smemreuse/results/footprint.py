@@ -1,0 +1,30 @@
+"""The shared memory that the blocks of a compiled kernel take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KernelFootprint:
+    """The shared memory of each block of one kernel, in bytes.
+
+    `bytes_before` is what the compiler's own merge asks for and `bytes_after` what smemreuse's
+    does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
+    are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
+    a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
+    Blocks per SM are as many as shared memory and threads allow; registers may allow fewer, and 0
+    does not launch. What is None is not known: bytes of a symbolic size, blocks of a symbolic
+    number of `threads`, anything of an architecture that the kernel's target does not name.
+    """
+
+    name: str
+    arch: str | None
+    threads: int | None
+    bytes_before: int | None
+    bytes_after: int | None
+    static_bytes: int | None
+    blocks_before: int | None
+    blocks_after: int | None
+    limit: int | None
+    fits: bool | None

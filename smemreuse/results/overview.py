@@ -1,0 +1,25 @@
+"""All that a report shows of one kernel and storage scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from smemreuse.results.explanation import Explanation
+from smemreuse.results.plan import Plan
+from smemreuse.results.timeline import Timeline
+from smemreuse.results.verdict import Judged
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Plans by name with their verdicts, the plan that shares nothing, and every pair explained.
+
+    `remarks` are what is to be said of a plan beside its provenance, by its name.
+    """
+
+    plans: Mapping[str, Judged]
+    side_by_side: Plan
+    timeline: Timeline
+    pairs: tuple[Explanation, ...]
+    remarks: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,40 @@
+"""What a script's compilations shared, what they gained by it, and what was refused and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.explanation import ArenaSharing
+from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Judged, Verdict
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A plan that went into a kernel, its verdict and its sharing.
+
+    `rejected` are the tighter plans that were made before; `stock` is the plan that the compiler
+    would have applied instead.
+    """
+
+    plan: Plan
+    verdict: Verdict
+    rejected: tuple[Judged, ...]
+    sharing: ArenaSharing
+    stock: Plan
+    stock_verdict: Verdict
+
+
+@dataclass(frozen=True)
+class RunKernel:
+    """One kernel of a run, with all that is told of it: an item of `plans` for each plan.
+
+    `title` is its name, made distinct where several kernels of the run have it.
+    """
+
+    title: str
+    kernel: Kernel
+    footprint: KernelFootprint
+    plans: tuple[RunPlan, ...] = ()

@@ -1,0 +1,205 @@
+"""What compilers leave of their merges is taken apart again, and judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.audit import Barriers, applied_layout, audit_merged, audit_plan
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.rewrite import merge_text
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.audit import Audit, Source
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+from tests.compilers.text.texts import dump, kernel_of
+from tests.conftest import DUMPS
+
+SCOPE = "shared.dyn"
+BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+
+
+def audited(body: str) -> Audit:
+    """The audit of a kernel that is merged already."""
+    return audit_merged(kernel_of(dump(body)), SCOPE, Barriers.AUTO)
+
+
+def rules(audit: Audit) -> set[Rule]:
+    return {violation.rule for violation in audit.verdict.violations}
+
+
+@pytest.mark.parametrize("policy", ["outer", "inner", "dataflow"])
+def test_what_was_merged_as_text_is_read_back(policy: str) -> None:
+    """By pointers, as TileLang leaves them: the same places in the same arena."""
+    merged = merge_text(
+        read_dump(BATCHED), lambda kernel, scope: plan_kernel(kernel, scope, policy=policy)
+    )
+    (kernel,) = read_dump(BATCHED).kernels
+    planned = plan_kernel(kernel, SCOPE, policy=policy)
+    found = audit_merged(kernel_of(merged.source), SCOPE, Barriers.AUTO)
+    assert (found.source, found.verdict.verdict) == (Source.MERGED, SOUND)
+    assert found.offsets == {one.name: at for one, at in planned.offsets.items()}
+    assert found.arena == planned.arena_bytes
+    layout = applied_layout(kernel_of(merged.source), SCOPE)
+    assert layout is not None
+    assert [one.size for one in layout.offsets] == [one.size for one in planned.offsets]
+
+
+def test_nothing_merged_shares_nothing() -> None:
+    (kernel,) = read_dump(BATCHED).kernels
+    found = audit_merged(kernel, SCOPE, Barriers.AUTO)
+    assert (found.source, found.offsets, found.arena) == (Source.NOTHING_MERGED, {}, 0)
+    assert found.verdict.sound
+
+
+def test_whether_barriers_are_there_is_seen_or_told() -> None:
+    """A plan that shares bytes, for a kernel without barriers."""
+    (kernel,) = read_dump(BATCHED).kernels
+    plan = plan_kernel(kernel, SCOPE)
+    kinds = {
+        barriers: audit_plan(kernel, SCOPE, plan.offsets, plan.arena_bytes, barriers).verdict
+        for barriers in Barriers
+    }
+    assert kinds[Barriers.AUTO] == kinds[Barriers.LATER]
+    assert kinds[Barriers.LATER].sound
+    assert {one.rule for one in kinds[Barriers.PRESENT].violations} == {Rule.BARRIER}
+    assert kinds[Barriers.PRESENT].verdict is UNSOUND
+
+
+POINTERS = """\
+arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+X: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+Y: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 384)
+Z: T.handle("uint8", "shared.dyn") = T.handle_add_byte_offset(arena.data, 512)
+"""
+"""What TileLang leaves of its merge, where nothing declares the buffers' sizes."""
+COPY = (
+    'T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("uint8"), {}, {}, 4, 2), '
+    'T.tvm_access_ptr(T.type_annotation("uint8"), A, 0, 4, 1), 4)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "place", "verdict"),
+    [
+        ("Y", "tx * 4", "sound"),
+        ("Y", "n", "sound"),
+        ("Y", "tx * 4 + 4", "unproved"),
+        ("Z", "n", "unproved"),
+    ],
+)
+def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
+    buffer: str, place: str, verdict: str
+) -> None:
+    """A bound on an index is no execution: whether any thread gets there is not known."""
+    found = audited(POINTERS + COPY.format(buffer, place)).verdict
+    assert found.verdict == verdict
+    assert all(f"{buffer} may be accessed at" in reason for reason in found.uncovered)
+
+
+VIEWS = """\
+bx = T.launch_thread("blockIdx.x", 1)
+arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+X = T.decl_buffer((64,), "float16", data=arena.data, scope="shared.dyn")
+Y = T.decl_buffer((64,), "float32", data=arena.data, scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+here: T.let[T.int32] = 31 - tx
+"""
+"""What Apache TVM leaves of its merge: typed views of one arena, offsets in the indices."""
+SYNC = 'T.tvm_storage_sync("shared.dyn")\n'
+
+
+def audit_of_views(body: str) -> Audit:
+    return audited(VIEWS + body)
+
+
+def test_views_are_told_apart_by_their_indices() -> None:
+    """X in [0, 64), Y in [128, 256): nothing is shared, whatever is ordered."""
+    found = audit_of_views("X[tx] = T.float16(0)\nY[32 + tx] = T.float32(X[here])\n")
+    assert (found.verdict.verdict, found.offsets) == (SOUND, {"X": 0, "Y": 128})
+    assert "a typed view of the arena is one buffer" in found.verdict.assumptions[0]
+
+
+@pytest.mark.parametrize("index", ["128 + tx", "tx - 1"])
+def test_views_that_may_leave_their_arena_are_not_proved(index: str) -> None:
+    found = audit_of_views(f"X[tx] = T.float16(0)\nY[{index}] = T.float32(0)\n")
+    assert found.verdict.verdict is UNPROVED
+    assert any("Y may be accessed at" in reason for reason in found.verdict.uncovered)
+
+
+def test_a_vector_of_indices_reaches_all_its_lanes() -> None:
+    lanes = "X[T.Ramp(tx * 2, 1, 2)] = T.Broadcast(T.float16(0), 2)\n"
+    found = audit_of_views(lanes + SYNC + "Y[32 + tx] = T.float32(0)\n")
+    assert (found.verdict.verdict, found.offsets) == (SOUND, {"X": 0, "Y": 128})
+    overlapping = lanes + "Y[31 + tx] = T.float32(X[2 * tx])\n"
+    assert audit_of_views(overlapping).offsets == {"X": 0, "Y": 124}
+
+
+ORDERED = "X[tx] = T.float16(0)\n" + SYNC + "x: T.let[T.float16] = X[here]\n"
+
+
+def test_views_that_share_bytes_in_order_are_sound() -> None:
+    later = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float32] = Y[here]\n"
+    assert audit_of_views(ORDERED + later).verdict.sound
+
+
+def test_views_that_share_bytes_without_order_are_a_race() -> None:
+    found = audit_of_views(ORDERED + "Y[tx] = T.float32(1)\n")
+    assert rules(found) == {Rule.BARRIER}
+
+
+def test_views_that_disturb_each_other_may_be_of_one_buffer() -> None:
+    """Y is filled between X's two reads: wrong of two buffers, and meant of one."""
+    between = SYNC + "Y[tx] = T.float32(1)\n" + SYNC + "y: T.let[T.float16] = X[here]\n"
+    found = audit_of_views(ORDERED + between)
+    assert found.verdict.verdict is UNPROVED
+    assert rules(found) == {Rule.LOOP_CARRIED}
+    assert "two of one buffer may share bytes on purpose" in found.verdict.uncovered[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "X[n + tx] = T.float16(0)\nY[64 + tx] = T.float32(0)\n",
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", T.address_of(Y[64]))\n',
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y.data)\n',
+        'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y[64])\n',
+    ],
+    ids=["index of the launch", "address of an element", "pointer", "reference"],
+)
+def test_views_that_indices_do_not_tell_apart(body: str) -> None:
+    found = audit_of_views(body)
+    assert (found.verdict.verdict, found.source) == (UNPROVED, Source.MERGED)
+    assert "check the dump from before the merge" in found.verdict.uncovered[0]
+
+
+TWO_POINTERS = """\
+bx = T.launch_thread("blockIdx.x", 4)
+arena = T.alloc_buffer(({size},), "{dtype}", scope="shared.dyn")
+tx = T.launch_thread("threadIdx.x", 32)
+p: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[0]))
+q: T.let[T.handle("float32", "shared.dyn")] = T.reinterpret("handle", T.address_of(arena[{at}]))
+X = T.decl_buffer((32,), data=p, scope="shared.dyn")
+Y = T.decl_buffer((32,), data=q, scope="shared.dyn")
+X[tx] = T.float32(1)
+Y[tx] = T.float32(2)
+T.tvm_storage_sync("shared.dyn")
+x: T.let[T.float32] = X[31 - tx]
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "dtype", "verdict"),
+    [
+        ("128", "uint8", "sound"),
+        ("0 + 0", "uint8", "unsound"),
+        ("960", "uint8", "unsound"),  # half of it is behind the arena
+        ("bx * 16", "uint8", "unproved"),
+        ("32", "float32", "sound"),
+        ("0", "float32", "unproved"),  # a buffer can have two views
+    ],
+)
+def test_pointers_tell_the_places(at: str, dtype: str, verdict: str) -> None:
+    size = 1024 if dtype == "uint8" else 256
+    found = audited(TWO_POINTERS.format(at=at, dtype=dtype, size=size))
+    assert (found.source, found.verdict.verdict) == (Source.MERGED, verdict)

@@ -1,0 +1,66 @@
+"""Tables, maps and charts of real dumps, in terminals of several widths and piped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smemreuse.commands.subjects import read_subjects
+from smemreuse.explainer.timeline import timeline_of
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.report.terminal import Scale, drawn_plan, memory_map
+from tests.commands.running import run
+from tests.conftest import DUMPS
+from tests.report.made import out, printed
+
+BATCHED = DUMPS / "batched_gemm.sm_80.tir"
+
+
+def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
+    for subject in read_subjects([str(sample_path)]):
+        plan = plan_kernel(subject.kernel, subject.scope)
+        scale = Scale.of([plan])
+        timeline = timeline_of(subject.kernel, subject.scope)
+        lines = memory_map(plan, timeline, 300, scale).plain.splitlines()
+        for number, buffer in enumerate(timeline.names):
+            if scale.exact and buffer in plan.offsets:
+                drawn = sum(chr(ord("A") + number) in line for line in lines)
+                assert drawn * scale.top // scale.rows == buffer.size
+        legend = run("plan", sample_path).stdout
+        assert not plan.offsets or str(scale) in legend
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int, sample_path: Path) -> None:
+    for subject in read_subjects([str(sample_path)]):
+        plan = plan_kernel(subject.kernel, subject.scope)
+        console = out(width)
+        if plan.offsets:
+            console.print(drawn_plan(console, plan, timeline_of(subject.kernel, subject.scope)))
+            lines = printed(console).splitlines()
+            assert max(map(len, lines)) <= width
+            assert all(line.count("|") == 2 for line in lines if "|A" in line)
+
+
+@pytest.mark.parametrize("verb", ["compare", "plan", "analyze"])
+def test_piped_output_is_plain_ascii(verb: str) -> None:
+    result = run(verb, BATCHED)
+    assert result.stdout.isascii()
+    assert "\x1b" not in result.stdout
+    assert ("[==)" in result.stdout) == (verb != "compare")
+    assert ("|BBB" in result.stdout) == (verb == "compare")
+
+
+def test_many_kernels_are_compared_without_maps() -> None:
+    files = sorted(DUMPS.glob("*.tir"))[:6]
+    assert "|BBB" not in run("compare", *files).stdout
+
+
+def test_piped_tables_are_as_wide_as_columns_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = run("compare", BATCHED).stdout
+    for columns, width in (("60", 60), ("80", 80), ("", 160), ("0", 160), ("wide", 160)):
+        monkeypatch.setenv("COLUMNS", columns)
+        text = run("compare", BATCHED).stdout
+        assert max(map(len, text.splitlines())) <= width
+        assert (text == wide) == (width == 160)

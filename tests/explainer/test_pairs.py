@@ -1,0 +1,138 @@
+"""Why pairs of buffers may share bytes or not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.explainer.pairs import Explainer, explained_pairs
+from smemreuse.explainer.plans import judged_plan
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.explanation import Sharing
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import UNSOUND
+from tests.compilers.text.texts import LAUNCH, dump, kernel_of
+from tests.conftest import DUMPS
+
+SCOPE = "shared.dyn"
+
+
+def kernel(name: str) -> Kernel:
+    return read_dump(DUMPS / f"{name}.tir").kernels[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "sharing"),
+    [
+        ("batched_gemm.sm_80", ("As", "Cs"), Sharing.MAY),
+        ("while_table.sm_80", ("scratch", "table"), Sharing.MUST_NOT),  # a witness
+        ("pointer_escape.sm_80", ("table", "scratch"), Sharing.MUST_NOT),  # both are in use
+        ("while_phases.sm_80", ("first", "second"), Sharing.MUST_NOT),  # no barrier can stand
+        ("data_dependent_refill.sm_80", ("table", "scratch"), Sharing.NOT_PROVED),
+        ("divergent_by_variable.sm_80", ("left", "right"), Sharing.NOT_PROVED),
+        ("gemm_three_groups.sm_90a", ("A0", "C1"), Sharing.NOT_PROVED),  # in any order
+    ],
+)
+def test_what_is_not_proved_is_not_called_forbidden(
+    name: str, pair: tuple[str, str], sharing: Sharing
+) -> None:
+    found = explained_pairs(kernel(name), SCOPE, pair)
+    assert found is not None
+    assert [(one.names, one.sharing) for one in found] == [(pair, sharing)]
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "rule"),
+    [
+        ("scratch_before_carried.sm_80", ("scratch", "carried"), Rule.LOOP_CARRIED),
+        ("divergent_arms.sm_80", ("left", "right"), Rule.DIVERGENT_ARMS),
+        ("cp_async_past_loop.sm_80", ("stage", "scratch"), Rule.IN_FLIGHT),
+        ("while_phases.sm_80", ("first", "second"), Rule.BARRIER),
+        ("batched_gemm.sm_80", ("As", "Bs"), None),
+    ],
+)
+def test_the_rule_that_forbids_it_comes_first(
+    name: str, pair: tuple[str, str], rule: Rule | None
+) -> None:
+    (found,) = explained_pairs(kernel(name), SCOPE, pair) or ()
+    first, *_ = found.causes
+    assert first.rule is rule
+    assert found.forbidden_by == (f"rule {rule}: {rule.conflict}" if rule else "live together")
+
+
+def test_mbarriers_settle_what_static_rules_cannot() -> None:
+    (found,) = explained_pairs(kernel("gemm.sm_90a"), SCOPE, ("As", "Cs")) or ()
+    assert found.may_share
+    assert any(reason.startswith("rule 4: ") for reason in found.settled)
+
+
+@pytest.mark.parametrize("name", ["gemm.sm_90a", "flash_attention.sm_90a"])
+def test_live_ranges_are_those_of_the_plan(name: str) -> None:
+    """In kernels with mbarriers the static ranges are wider, and a plan does without them."""
+    live = plan_kernel(kernel(name), SCOPE).live
+    for found in Explainer(kernel(name), SCOPE).pairs():
+        by_name = {one.name: (span.begin, span.end) for one, span in live.items()}
+        spans = [by_name[one] for one in found.names]
+        assert [*found.live] == spans
+        for cause in found.causes:
+            if cause.text.startswith("live together"):
+                assert f"from position {max(begin for begin, _ in spans)} on" in cause.text
+
+
+IN_FLIGHT = """
+for i in range(4):
+    if i > 0:
+        G[tx] = As[tx] + T.float32(1)
+    T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("float32"), As.data, tx, 1, 2), T.tvm_access_ptr(T.type_annotation("float32"), A, tx, 1, 1), 4)
+    T.ptx_commit_group()
+    Bs[tx] = G[tx + 128]
+    G[tx + 128] = Bs[tx]
+    T.ptx_wait_group(0)
+    Cs[tx] = G[tx + 128]
+    G[tx + 128] = Cs[tx]
+"""  # noqa: E501
+
+
+def test_the_rule_that_decides_is_named() -> None:
+    """As is in flight until the wait, which Bs meets; carried around the loop, which Cs meets."""
+    body = 'G = T.decl_buffer((1024,), "float32", data=A)\n' + LAUNCH
+    body += 'tx = T.launch_thread("threadIdx.x", 128)\n'
+    for name in ("As", "Bs", "Cs"):
+        body += f'{name} = T.alloc_buffer((128,), scope="shared.dyn")\n'
+    pairs = explained_pairs(kernel_of(dump(body + IN_FLIGHT)), SCOPE, ("As",)) or ()
+    rules = {found.names[1]: found.forbidden_by for found in pairs}
+    assert rules == {"Bs": "rule 5: in flight", "Cs": "rule 2: loop-carried"}
+    assert not any(reason.startswith("rule 5") for reason in pairs[1].reasons)
+
+
+def test_a_pair_that_a_proved_plan_shares_may_share(dump_path: Path) -> None:
+    for one in read_dump(dump_path).kernels:
+        for scope in one.shared_scopes():
+            plan, verdict = judged_plan(one, scope)
+            if not verdict.sound:
+                continue
+            explainer = Explainer(one, scope)
+            for pair in combinations(plan.offsets, 2):
+                if plan.shared_bytes(*pair):
+                    assert explainer.pair(pair).may_share
+
+
+def test_a_buffer_that_is_not_there_has_no_pairs() -> None:
+    found = kernel("batched_gemm.sm_80")
+    assert explained_pairs(found, SCOPE, ("As", "Zs")) is None
+    assert explained_pairs(found, "shared", ("As", "Bs")) is None
+    assert len(explained_pairs(found, SCOPE) or ()) == 3
+    assert [one.names for one in explained_pairs(found, SCOPE, ("Cs",)) or ()] == [
+        ("As", "Cs"),
+        ("Bs", "Cs"),
+    ]
+
+
+def test_a_witness_is_certain() -> None:
+    (found,) = explained_pairs(kernel("while_table.sm_80"), SCOPE, ("scratch", "table")) or ()
+    assert found.verdict.verdict is UNSOUND
+    assert any("overwrote it" in one.witness for one in found.verdict.violations)

@@ -1,0 +1,55 @@
+"""What is found out of a kernel is found out once, however many plans are made of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from smemreuse.analysis import linearize
+from smemreuse.baselines import baseline_of
+from smemreuse.facts import facts_of
+from smemreuse.ir.kernel import Block
+from smemreuse.pipeline.choice import compare_policies
+from smemreuse.pipeline.planning import checked_options
+from smemreuse.pipeline.proposals import propose
+from smemreuse.semantics import accesses
+from smemreuse.semantics.pointers import Pointers, find_pointers
+from tests.pipeline.kernels import DYN, dumped
+
+
+def test_two_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: Counter[str] = Counter()
+    walker = linearize._Linearizer
+
+    class Counted(walker):  # type: ignore[misc, valid-type]
+        def __init__(self, facts: object, scope: str, policy: object):
+            walked[f"{scope}, {getattr(policy, '__name__', policy)}"] += 1
+            super().__init__(facts, scope, policy)
+
+    def followed(body: Block) -> Pointers:
+        walked["pointers"] += 1
+        return find_pointers(body)
+
+    kernel = dumped("flash_attention.sm_90a")
+    monkeypatch.setattr(linearize, "_Linearizer", Counted)
+    monkeypatch.setattr(accesses, "find_pointers", followed)
+    options = checked_options("dataflow", "best", "occupancy")
+    proposals = propose([kernel], [[DYN]], options, baseline_of(kernel))
+    for _ in range(2):
+        assert [candidate.verdict.sound for candidate in next(proposals)] == [True]
+    assert walked == {"shared.dyn, inner": 1, "shared.dyn, outer": 1, "pointers": 1}
+    computed = facts_of(kernel).computed
+    assert computed["memory"] == 1  # pointers, and what every statement accesses
+    assert computed["needed_alignments"] == 1
+    assert computed["dataflow_ranges"] == 2  # with rules 4 and 5, and with those left to the trace
+
+
+def test_policies_compared_again_cost_nothing() -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    for found in compare_policies(kernel, DYN, "best", "bytes").values():
+        assert found.verdict
+    before = facts_of(kernel).computed.copy()
+    for found in compare_policies(kernel, DYN, "best", "bytes").values():
+        assert found.verdict
+    assert facts_of(kernel).computed == before

@@ -1,0 +1,88 @@
+"""Where plans come from: every origin, and what else their provenance tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.errors import PlanError
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import checked_options, plan_kernel
+from smemreuse.results.provenance import (
+    Occupancy,
+    Origin,
+    PackerFallback,
+    Provenance,
+    StockFailure,
+    StockFault,
+)
+from smemreuse.results.verdict import SOUND, UNPROVED
+from smemreuse.targets.architectures import ARCHITECTURES
+from tests.pipeline.kernels import DYN, dumped, unfollowed
+
+
+def provenance(kernel: Kernel, **options: object) -> Provenance:
+    found: Provenance = plan_kernel(kernel, DYN, **options).provenance  # type: ignore[arg-type]
+    return found
+
+
+def test_what_a_policy_says_by_itself() -> None:
+    kernel = dumped("batched_gemm.sm_80")
+    for policy in ("outer", "inner", "dataflow"):
+        assert provenance(kernel, policy=policy) == Provenance(policy, "best", "bytes")
+
+
+def test_what_the_trace_of_the_mbarriers_proves() -> None:
+    kernel = dumped("batched_gemm.sm_90a")
+    plan = plan_kernel(kernel, DYN)
+    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.TRACED)
+    assert judge(kernel, plan).verdict == SOUND
+    assert provenance(kernel, cautious=True).origin is Origin.POLICY
+
+
+def test_what_is_outer_s_and_proved() -> None:
+    kernel = dumped("gemm.sm_90a")
+    plan = plan_kernel(kernel, DYN, cautious=True)
+    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.OUTER_PROVED)
+    assert plan.offsets == plan_kernel(kernel, DYN, policy="outer").offsets
+    assert judge(kernel, plan).verdict == SOUND
+
+
+def test_what_is_kept_from_the_compiler() -> None:
+    kernel = unfollowed()
+    plan = plan_kernel(kernel, DYN)
+    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.KEPT_FROM_COMPILER)
+    assert plan.offsets == plan_kernel(kernel, DYN, policy="outer").offsets
+    assert judge(kernel, plan).verdict == UNPROVED
+
+
+def test_what_another_packer_made() -> None:
+    found = provenance(dumped("divergent_arms.sm_80"), packer="tilelang")
+    why = "packer 'tilelang' needs live ranges, not only conflicts"
+    assert found.fallback == PackerFallback(failed="tilelang", used="best", why=why)
+    assert found.packer == "tilelang"
+
+
+def test_what_a_compiler_s_pass_fails_on() -> None:
+    found = provenance(dumped("pointer_escape.sm_80"), policy="outer", packer="tvm")
+    assert found.failures == (StockFailure(StockFault.ADDRESS_ONLY, "table"),)
+    apart = provenance(
+        dumped("pointer_escape.sm_80"), policy="outer", packer="tvm", objective="none"
+    )
+    assert apart.failures == ()
+
+
+def test_what_occupancy_reckoned_with() -> None:
+    kernel = dumped("batched_gemm.sm_90a")
+    found = provenance(kernel, objective="occupancy").occupancy
+    assert found == Occupancy(3, "sm_90", assumed=False, threads_known=True)
+    small = provenance(kernel, objective="occupancy", arch=ARCHITECTURES["sm_75"]).occupancy
+    assert small == Occupancy(1, "sm_75", assumed=False, threads_known=True)
+    assert small.fits
+    assert provenance(kernel).occupancy is None
+
+
+def test_unknown_names() -> None:
+    for options in (("no", "best", "bytes"), ("outer", "no", "bytes"), ("outer", "best", "no")):
+        with pytest.raises(PlanError, match=r"unknown \w+ 'no'; choose one of "):
+            checked_options(*options)

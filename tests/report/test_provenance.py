@@ -1,0 +1,88 @@
+"""The words for where a plan comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from smemreuse.report.provenance import notes
+from smemreuse.results.provenance import (
+    Occupancy,
+    Origin,
+    PackerFallback,
+    Provenance,
+    StockFailure,
+    StockFault,
+)
+
+KEPT = "outer's sharing is kept, though the checker can neither prove nor refute it"
+WHY = "packer 'tilelang' needs live ranges, not only conflicts"
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, ()),
+        ({"origin": Origin.TRACED}, ("arms are ordered by mbarriers (rule 4)",)),
+        ({"origin": Origin.OUTER_PROVED}, ("outer's sharing is proved",)),
+        ({"origin": Origin.KEPT_FROM_COMPILER}, (KEPT,)),
+        ({"origin": Origin.PROVED_AFTER_ALL}, ()),
+        (
+            {"fallback": PackerFallback("tilelang", "best", WHY)},
+            (f"packed by `best`, since packer 'tilelang' fails here: {WHY}",),
+        ),
+        (
+            {"overlap": "b and c conflict and share bytes"},
+            ("Apache TVM's pass lays buffers over each other: b and c conflict and share bytes",),
+        ),
+        (
+            {
+                "failures": (
+                    StockFailure(StockFault.SMALL, "s"),
+                    StockFailure(StockFault.ADDRESS_ONLY, "y"),
+                    StockFailure(StockFault.READ_OUTSIDE, "x"),
+                )
+            },
+            (
+                "Apache TVM's pass does not compile this: s has no more than 32 bits and gets no "
+                "place",
+                "Apache TVM's pass does not compile this: y is reached by address_of alone and "
+                "gets no place",
+                "Apache TVM's pass does not compile this: x is read outside of any statement or "
+                "scope below its allocation",
+            ),
+        ),
+        (
+            {"occupancy": Occupancy(2, "sm_90", assumed=True, threads_known=True)},
+            ("2 blocks per SM on sm_90 (assumed), as far as shared memory and threads go",),
+        ),
+        (
+            {"occupancy": Occupancy(2, "sm_90", assumed=False, threads_known=False)},
+            ("at most 2 blocks per SM on sm_90; the number of threads is not known",),
+        ),
+        (
+            {"occupancy": Occupancy(0, "sm_80", assumed=False, threads_known=True)},
+            ("does not fit on sm_80",),
+        ),
+        (
+            {
+                "occupancy": Occupancy(1, "sm_80", assumed=False, threads_known=True),
+                "origin": Origin.KEPT_FROM_COMPILER,
+                "fallback": PackerFallback("tvm", "best", "no"),
+            },
+            (
+                "packed by `best`, since packer 'tvm' fails here: no",
+                KEPT,
+                "1 blocks per SM on sm_80, as far as shared memory and threads go",
+            ),
+        ),
+    ],
+)
+def test_each_thing_is_a_sentence(fields: dict[str, Any], told: tuple[str, ...]) -> None:
+    assert notes(Provenance("outer", "best", "bytes", **fields)) == told
+
+
+def test_every_fault_has_words() -> None:
+    for fault in StockFault:
+        assert notes(Provenance("outer", "tvm", "bytes", failures=(StockFailure(fault, "b"),)))
