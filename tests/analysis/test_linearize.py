@@ -41,7 +41,7 @@ from tests.analysis.trees import (
     shared,
     store,
 )
-from tests.strategies import kernels
+from tests.random_kernels.trees import trees
 
 A, B = shared("A"), shared("B")
 ALLOC = (Allocate(A), Allocate(B))
@@ -306,7 +306,7 @@ def assert_well_formed(sequence: Linearization) -> None:
     assert not opened
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=150, deadline=None)
 def test_sequences_are_well_formed_and_record_every_access(kernel: Kernel) -> None:
     for scope in SCOPES:
@@ -334,7 +334,7 @@ def mentioned(kernel: Kernel, scope: str) -> set[Buffer]:
     return {buffer for buffer in kernel.allocations(scope) if buffer in found}
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=100, deadline=None)
 def test_inner_touches_only_what_a_statement_itself_names(kernel: Kernel) -> None:
     for entry in sequence_of(kernel, "shared.dyn", "inner")[0].entries:
@@ -344,7 +344,7 @@ def test_inner_touches_only_what_a_statement_itself_names(kernel: Kernel) -> Non
                 assert touch.expr is entry.stmt or id(touch.expr) in parts
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=100, deadline=None)
 def test_levels_are_the_number_of_open_scopes(kernel: Kernel) -> None:
     """Against a count made from the sequence of another scope's view: depth at each statement."""

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from smemreuse.errors import PlanError
 from smemreuse.planner import PACKERS, Placement, Problem, exact, validate, without_reuse
 from smemreuse.planner.problem import arena_of
-from tests.strategies import problems
+from tests.planner.problems import problems
 
 BEST, TILELANG = PACKERS["best"], PACKERS["tilelang"]
 SOUND_PACKERS = ("best", "tilelang")  # for the third, see test_tvm.py
