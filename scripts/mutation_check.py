@@ -141,12 +141,6 @@ MUTATIONS = (
         "        return values[: max(period - 1, 1)] if loop.step",
     ),
     Mutation(
-        "privatization: who is left in a loop does not matter",
-        PRIVATIZATION,
-        "if isinstance(loop, While) or group is None or not group.exact:",
-        "if isinstance(loop, While) or group is None:",
-    ),
-    Mutation(
         "privatization: a `while` is a loop like others",
         PRIVATIZATION,
         "    if isinstance(loop, While) or group is None",

@@ -72,9 +72,7 @@ MAX_LANES = 1 << 16
 def is_private(facts: KernelFacts, loop: For | While, buffer: Buffer) -> bool:
     """Whether no byte of `buffer` is carried into, across or out of the loop's iterations."""
     group, size = facts.ask(divergence).group_within(loop), buffer.size
-    if isinstance(loop, While) or group is None or not group.exact:  # P6, P2
-        return False
-    if size is None or size > MAX_FOLLOWED:
+    if isinstance(loop, While) or group is None or size is None or size > MAX_FOLLOWED:  # P6
         return False
     needed = _is_read_outside(facts, loop, buffer)
     analysis = _UpwardExposed(facts, buffer)

@@ -260,6 +260,20 @@ def test_s7_listed_rounds_come_one_after_the_other() -> None:
     assert traces(0, loop(store(X)), store(Y)) == {"Y"}
 
 
+def test_s7_a_listed_round_may_begin_with_less() -> None:
+    """A loop within it is solved anew: what it was reached with in another round does not count."""
+    first, inner = store(X), repeat(UNKNOWN, attr("key"))
+
+    class Forgetting(Reaching):
+        def rounds(
+            self, loop: For | While, state: _Definitions
+        ) -> Iterable[Callable[[_Definitions], _Definitions]] | None:
+            return None if loop is inner else [lambda begun: begun, lambda begun: frozenset()]
+
+    outcome = Solver(Forgetting()).solve((first, loop(inner)), frozenset())
+    assert stores(outcome.end) == set()
+
+
 def test_s7_a_break_ends_the_listed_rounds() -> None:
     around = loop(store(X), when(UNKNOWN, jump("loop_break")))
     assert traces(2, around, store(Y)) == {"0XY", "0X1XY"}
