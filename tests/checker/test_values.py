@@ -11,7 +11,7 @@ import pytest
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.ir.expr import Const, Expr, Load, Var, format_expr, walk
+from smemreuse.ir.expr import Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import Bind, If, Kernel, Store, expressions_of, walk_statements
 from smemreuse.semantics.evaluate import Threads, Value
 from tests.checker.small import kernel_of, layout_of, relevance_of, statement, under
@@ -120,13 +120,16 @@ def test_a_local_is_worth_what_was_stored_in_it() -> None:
     assert Asked("c[0] = 5\nc[1] = c[0] + 1\n", "c[1] == 6").decided() == 1
 
 
+NARROW = "v = T.decl_buffer((8,), 'int16', data=c.data, scope='local.var')\n"
+
+
 @pytest.mark.parametrize(
     "before",
     [
         "c[0] = D[0]\n",
         "c[0] = 5\nc[D[0] % 4] = 6\n",
         "c[0] = 5\nT.call_extern('handle', 'f', T.address_of(c[0]))\n",
-        "c[0] = 5\nv = T.decl_buffer((8,), 'int16', data=c.data, scope='local.var')\nv[0] = T.int16(1)\n",
+        f"c[0] = 5\n{NARROW}v[0] = T.int16(1)\n",
     ],
     ids=["data", "some element", "its address was taken", "through a view of another type"],
 )

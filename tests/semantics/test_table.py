@@ -46,11 +46,6 @@ def call(op: str, *args: Expr | int | str) -> Call:
     return Call(op, tuple(Const(arg) if isinstance(arg, (int, str)) else arg for arg in args))
 
 
-@pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    return monkeypatch
-
-
 # Rows ---------------------------------------------------------------------------------------------
 
 
@@ -203,12 +198,12 @@ def test_an_mbarrier_is_an_element_of_a_buffer_of_them() -> None:
 
 
 def test_the_mbarrier_of_an_operation_stands_in_its_place_or_is_found(
-    made_up: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = call("mangle", 7, SLOT, Load(FULL, (Const(0),)))
 
     def operand(at: int | Place) -> Expr | None:
-        made_up.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))
+        monkeypatch.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))
         return mbarrier_operand(found, effect_of(found))
 
     assert operand(2) is found.args[2]
