@@ -25,7 +25,8 @@ def write(memory: Memory, buffer: Buffer, begin: int, end: int, certain: bool = 
 
 
 def lost(memory: Memory, buffer: Buffer) -> list[int]:
-    return memory.lost(access(buffer, range(LAYOUT.sizes[buffer]))).tolist()
+    found: list[int] = memory.lost(access(buffer, range(LAYOUT.sizes[buffer]))).tolist()
+    return found
 
 
 def test_bytes_that_nobody_wrote_are_not_lost() -> None:

@@ -208,7 +208,7 @@ def test_the_mbarrier_of_an_operation_stands_in_its_place_or_is_found(
     found = call("mangle", 7, SLOT, Load(FULL, (Const(0),)))
 
     def operand(at: int | Place) -> Expr | None:
-        made_up.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))  # type: ignore[arg-type]
+        made_up.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))
         return mbarrier_operand(found, effect_of(found))
 
     assert operand(2) is found.args[2]
