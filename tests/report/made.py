@@ -28,7 +28,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Allocate, Buffer, Evaluate, For, Kernel, Stmt, Store
 from smemreuse.report.data import Subject
-from smemreuse.report.view import kernel_view
+from smemreuse.report.overview import overview_entry
 from smemreuse.results.explanation import Cause, Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -183,9 +183,9 @@ PAIRS = (explanation(A, B, TOGETHER), explanation(A, C), explanation(B, C))
 OVERVIEW = Overview(PLANS, APART, TIMELINE, PAIRS)
 
 
-def view(**more: Any) -> dict[str, Any]:
+def entry(**more: Any) -> dict[str, Any]:
     """What the page shows of the kernel."""
-    return {**kernel_view(SUBJECT, OVERVIEW), **more}
+    return {**overview_entry(SUBJECT, OVERVIEW), **more}
 
 
 def out(width: int = 200, **more: Any) -> Console:

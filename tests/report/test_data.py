@@ -45,7 +45,7 @@ HEADING = {
     "file": "made.tir",
     "name": "gemm_kernel",
     "scope": "shared.dyn",
-    "dialect": "unstated",
+    "dialect": "tilelang",
 }
 BUFFERS = [
     {"name": "As", "bytes": 16 * KB, "alignment": 16},
