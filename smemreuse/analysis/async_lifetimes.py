@@ -3,7 +3,8 @@
 A state is the set of accesses that may be in flight, ordered by inclusion and joined by union: an
 access is in flight where it is on one path. It is finite, as each access of the text is in it once.
 
-- A1 *Issue.* An access that no thread carries out itself is in flight behind its statement.
+- A1 *Issue.* An access to shared memory that no thread carries out itself is in flight behind its
+  statement.
 - A2 *Commit.* Copies that are waited for in groups can be waited for only when committed.
 - A3 *Wait.* A wait for everything retires what an engine has in flight (`ptx_wait_group(0)`,
   `warpgroup_wait(0)`, `tma_store_wait(0)`), one for a phase the TMA loads into the same mbarrier
@@ -21,7 +22,7 @@ from dataclasses import dataclass, replace
 from smemreuse.analysis.solver import Analysis, Outcome, Solver
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.expr import Const, format_expr
-from smemreuse.ir.kernel import Buffer, Stmt, walk_statements
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, walk_statements
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect, mbarrier_operand
@@ -85,7 +86,9 @@ class _Following(Analysis[_State]):
 
     def transfer(self, stmt: Stmt, state: _State) -> _State:
         issued = {
-            _issued(one) for one in self._accesses[stmt] if one.engine is not Engine.THREAD
+            _issued(one)
+            for one in self._accesses[stmt]
+            if one.engine is not Engine.THREAD and one.buffer.scope in SHARED_SCOPES
         }  # A1
         effect = evaluated_effect(stmt)
         committed = effect.commits if effect is not None else None

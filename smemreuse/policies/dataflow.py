@@ -88,10 +88,11 @@ def dataflow(kernel: Kernel, scope: str, *, ordered_by_trace: bool = False) -> D
     With `ordered_by_trace` rules 4 and 5 are left to the checker, which follows mbarriers; a plan
     made that way is nothing without its verdict.
     """
-    return facts_of(kernel).ask(_dataflow, scope, ordered_by_trace)
+    return facts_of(kernel).ask(dataflow_ranges, scope, ordered_by_trace)
 
 
-def _dataflow(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Dataflow:
+def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Dataflow:
+    """As `dataflow`, worked out anew."""
     grown = _Growing(facts, facts.ask(_inner_sequence, scope))
     concurrent: dict[Pair, Reason] = {}
     if not ordered_by_trace:

@@ -215,8 +215,7 @@ def test_the_trace_does_not_settle_what_is_carried() -> None:
 
 
 SHARED_FACTS = (
-    "pointers",
-    "accesses",
+    "memory",
     "divergence",
     "accessed_within",
     "_conflicts",
