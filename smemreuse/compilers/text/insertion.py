@@ -36,7 +36,7 @@ class InsertionPoints:
     def candidates(
         self, launch: ast.stmt | None, nodes: Iterable[ast.stmt]
     ) -> Iterator[InsertionPoint]:
-        """InsertionPoints before all of `nodes`: the first behind the launch, then the last there is."""
+        """Points before all of `nodes`: the first behind the launch, then the last there is."""
         paths = [self._paths[node] for node in nodes]
         behind = self._behind(launch) if launch is not None else None
         if behind is not None and all(_precedes(behind, path) for path in paths):
