@@ -29,6 +29,14 @@ def effect_of(call: Call) -> Effect:
     return _unknown(f"`{call.op}` is not known in this form")
 
 
+def is_foreign(call: Call) -> bool:
+    """Whether a function written in CUDA is called that has no row."""
+    if call.op not in FOREIGN:
+        return False
+    row = lookup(call.op)
+    return (row(call) if callable(row) else row) is None
+
+
 def _unknown(reason: str) -> Effect:
     return Effect(
         handed_on=True,

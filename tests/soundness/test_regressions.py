@@ -549,7 +549,7 @@ _BULK = """__device__ int f(void* at) {
         (_function("g", Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("f"), Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("atomicAdd"), Pointer(A), 1), True),
-        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, 64>"), Pointer(A)), True),
+        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, 64>"), Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, -1>"), Pointer(A)), False),
     ],
 )
