@@ -31,7 +31,7 @@ FLOW_TESTS = (
     "tests/analysis/test_solver.py",
     "tests/policies/test_dataflow.py",
 )
-INTRINSIC_TESTS = "tests/semantics/test_intrinsics.py"
+TABLE_TESTS = "tests/semantics"
 EVALUATE_TESTS = "tests/semantics/test_evaluate.py"
 BOUNDS_TESTS = "tests/analysis/test_bounds.py"
 AUDIT_TESTS = "tests/audit"
@@ -50,7 +50,10 @@ ENGINES = "checker/engines.py"
 MEMORY = "checker/memory.py"
 RELEVANCE = "checker/relevance.py"
 BARRIERS = "analysis/barriers.py"
-INTRINSICS = "semantics/intrinsics.py"
+TABLE = "semantics/table.py"
+SEMANTIC_ACCESSES = "semantics/accesses.py"
+FOREIGN = "semantics/foreign.py"
+PERIODS = "checker/periods.py"
 BOUNDS = "analysis/bounds.py"
 EVALUATE = "semantics/evaluate.py"
 VIEWS = "audit/views.py"
@@ -179,7 +182,7 @@ MUTATIONS = (
     Mutation(
         "dataflow: kept addresses are ignored",
         DATAFLOW,
-        "    grown.where_kept()\n",
+        "    grown.where_unknown()\n",
         "",
     ),
     Mutation(
@@ -197,8 +200,8 @@ MUTATIONS = (
     Mutation(
         "in flight: any wait retires everything",
         ASYNC_LIFETIMES,
-        "    everything = not call.args or call.args[0] == Const(0)\n",
-        "    everything = True\n",
+        "    return keep is None or keep >= len(call.args) or call.args[keep] == Const(0)\n",
+        "    return True\n",
     ),
     Mutation(
         "in flight: nothing has to be committed",
@@ -275,8 +278,8 @@ MUTATIONS = (
     Mutation(
         "liveness: reads do not keep alive",
         LINEARIZE,
-        "self._leaf(stmt, touches_of_store(stmt, self._aliases))",
-        "self._leaf(stmt, list(touches_of_store(stmt, self._aliases))[-1:])",
+        "for one in accesses if one.named)",
+        "for one in accesses if one.named and one.access is not Access.READ)",
     ),
     Mutation(
         "checker: reads are not checked",
@@ -329,7 +332,7 @@ MUTATIONS = (
     Mutation(
         "checker: uncertain writes are certain",
         MEMORY,
-        "        if touch.certain:\n            shadow.ok[at] = True\n",
+        "        if traced.certain:\n            shadow.ok[at] = True\n",
         "        if True:\n            shadow.ok[at] = True\n",
     ),
     Mutation(
@@ -340,7 +343,7 @@ MUTATIONS = (
     ),
     Mutation(
         "checker: one period stands for all",
-        RELEVANCE,
+        PERIODS,
         "        return range(2 * period + count % period)\n",
         "        return range(period)\n",
     ),
@@ -381,11 +384,34 @@ MUTATIONS = (
         "",
     ),
     Mutation(
-        "intrinsics: what is not known is over",
-        INTRINSICS,
-        "    return Engine.UNKNOWN_ASYNC if is_instruction and op not in _SYNCHRONOUS "
-        "else Engine.THREAD\n",
-        "    return Engine.THREAD\n",
+        "table: what has no row is over when the thread goes on",
+        TABLE,
+        "        engine=Engine.UNKNOWN_ASYNC,\n",
+        "",
+    ),
+    Mutation(
+        "table: what has no row is covered",
+        TABLE,
+        "        unknown=reason,\n    )\n",
+        "    )\n",
+    ),
+    Mutation(
+        "table: any number of operands is a form that is known",
+        TABLE,
+        "    if effect.arity is None or len(call.args) in effect.arity:\n",
+        "    if True:\n",
+    ),
+    Mutation(
+        "accesses: what an operation is handed is not gone to",
+        SEMANTIC_ACCESSES,
+        "        elif not effect.hands_on:\n",
+        "        elif True:\n",
+    ),
+    Mutation(
+        "accesses: conditions of certainty hold",
+        SEMANTIC_ACCESSES,
+        "    return at < len(operands) and constant(operands[at]) == operand.certain.value\n",
+        "    return True\n",
     ),
     Mutation(
         "bounds: a vector is its first lane",
@@ -449,13 +475,13 @@ MUTATIONS = (
     ),
     Mutation(
         "relevance: a bound variable has the loop's period",
-        RELEVANCE,
+        PERIODS,
         "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
         "                    pass\n",
     ),
     Mutation(
         "relevance: inner loops step equally often",
-        RELEVANCE,
+        PERIODS,
         "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
         "            elif False:\n",
     ),
@@ -468,13 +494,13 @@ MUTATIONS = (
     Mutation(
         "threads: calls answer all alike",
         DIVERGENCE,
-        "        or (isinstance(node, Call) and node.op not in SAME_FOR_SAME)\n",
+        "        or (isinstance(node, Call) and varies_by_thread(node))\n",
         "",
     ),
     Mutation(
         "threads: calls answer all alike in the trace",
         "checker/values.py",
-        "elif isinstance(expr, Call) and expr.op not in SAME_FOR_SAME:",
+        "elif isinstance(expr, Call) and varies_by_thread(expr):",
         "elif False:",
     ),
     Mutation(
@@ -484,10 +510,10 @@ MUTATIONS = (
         "            counters.forget(storage, ids)\n",
     ),
     Mutation(
-        "intrinsics: an element is handed over by value",
-        INTRINSICS,
-        "    engine, by_value = _engine(call), takes_values(call)\n",
-        "    engine, by_value = _engine(call), True\n",
+        "foreign: an element is handed over by value",
+        FOREIGN,
+        "        by_reference=not takes_values(call),\n",
+        "",
     ),
 )
 
@@ -496,7 +522,7 @@ def main() -> int:
     options = _parse()
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
-    tests = [REGRESSIONS, *FLOW_TESTS, ENGINE_TESTS, INTRINSIC_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
+    tests = [REGRESSIONS, *FLOW_TESTS, ENGINE_TESTS, TABLE_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
     tests += [EVALUATE_TESTS, SOUNDNESS]
     tests += options.tests
     failing = _failing_tests(tests)
