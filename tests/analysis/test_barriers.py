@@ -12,6 +12,8 @@ from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel, walk_statements
+from tests.analysis.trees import K, shared, store, times
+from tests.analysis.trees import kernel_of as tree_of
 
 HEADER = """\
 @T.prim_func
@@ -109,6 +111,21 @@ def test_uniform_arms_need_none_between_them() -> None:
     body = "if bx < 1:\n" + indent(USE_X, "    ") + "else:\n" + indent(USE_Y, "    ")
     assert lines_of(body) == []
     assert is_proved(body)
+
+
+def test_b5_what_a_branch_does_behind_its_own_barrier_needs_none_before_it() -> None:
+    body = USE_X + "if bx < 1:\n" + indent(SYNC + USE_Y, "    ")
+    assert lines_of(body) == []
+    assert is_proved(body)
+
+
+def test_b5_a_barrier_that_was_needed_once_is_there_in_every_round() -> None:
+    """X follows Y of before the loop in the first round, and a barrier for W in the second; V need
+    not keep away from W for that, as there is one before X."""
+    x, y, v, w = (shared(name, 128) for name in "xyvw")
+    body = times(K, 4, store(w), store(x), store(v))
+    kernel = tree_of(store(y), body, buffers=(x, y, v, w))
+    assert barriers_needed(kernel, {x: 0, y: 0, v: 128, w: 128}) == {body.body[0], body.body[1]}
 
 
 def test_b5_arms_an_iteration_apart() -> None:

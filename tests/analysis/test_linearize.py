@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
+from smemreuse.facts import facts_of
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
     WARP_SPECIALIZATION,
@@ -375,3 +376,22 @@ def _levels(
         elif hasattr(stmt, "body"):
             found += _levels(stmt.body, depth + 1, launched, scope)
     return found
+
+
+def test_what_goes_by_an_address_that_was_kept_is_no_touch() -> None:
+    """The call may find it in the cell; the compilers' passes see the mention before alone."""
+    cell = Buffer("cell", "uint64", (Const(1),), "local")
+    kept = Store(cell, (ZERO,), access_ptr(A, Const(3)))
+    later = call(Const(1))
+    kernel = Kernel("k", (launch(*ALLOC, Allocate(cell), kept, later, store(B)),))
+    assert A in facts_of(kernel).pointers.kept
+    assert [one.buffer for one in facts_of(kernel).accesses[later]] == [A]
+    for policy in ("outer", "inner"):
+        assert rows(*kernel.body, policy=policy) == [
+            "AttrStmt +3",
+            "BufferStore 0: A",
+            "BufferStore 0: B",
+            "AttrStmt -3",
+        ]
+    proved = sequence_of(kernel, "shared.dyn", "dataflow")[1]
+    assert proved[A].overlaps(proved[B])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from smemreuse.checker.history import RECENT
 from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import COPY_A, SYNC, USE_A, USE_B, access, judge, shared, under
@@ -63,6 +64,32 @@ def test_only_bytes_in_common_are_asked_about() -> None:
 def test_one_statement_reads_the_one_before_it_writes_the_other() -> None:
     assert judge(f"As[tx] = 1\n{SYNC}Bs[tx] = As[tx]\nO[tx] = Bs[tx]\n").sound
     assert judge(f"As[tx] = 1\n{SYNC}Bs[63 - tx] = As[tx]\n").verdict == UNSOUND
+
+
+def test_an_older_access_must_be_ordered_even_if_its_bytes_are_no_longer_known() -> None:
+    """The third warp has not met the others, which have gone on since."""
+    first = under("if tx >= 64", "Bs[tx - 64] = 1\n")
+    others = 'T.tvm_storage_sync("shared", 1, 64)\n' + "Bs[tx] = 7\n" * RECENT
+    body = first + under("if tx < 64", f"{others}{{}}As[tx] = 1\n")
+    assert judge(body.format(""), threads=96).verdict == UNSOUND
+    kept = body.replace("Bs[tx] = 7\n", "O[tx] = 7\n", 8)
+    assert judge(kept.format(""), threads=96).verdict == UNSOUND
+    ordered = first + SYNC + under("if tx < 64", f"{others}As[tx] = 1\n")
+    assert judge(ordered, threads=96).sound
+
+
+UPDATE = "T.atomic_add_elem_op({}, 1, 0)\n".format(
+    'T.tvm_access_ptr(T.type_annotation("int32"), {}.data, tx, 1, 3)'
+)
+
+
+def test_an_update_reads_what_is_there_and_leaves_a_value() -> None:
+    a, b = UPDATE.format("As"), UPDATE.format("Bs")
+    assert judge(f"As[tx] = 1\n{a}O[tx] = As[tx]\n").sound
+    lost = judge(f"As[tx] = 1\nBs[tx] = 2\n{a}")
+    assert [(one.rule, one.buffers) for one in lost.violations] == [(2, ("As", "Bs"))]
+    overwritten = judge(f"As[tx] = 1\n{b}O[tx] = As[tx]\n")
+    assert [(one.rule, one.buffers) for one in overwritten.violations] == [(2, ("As", "Bs"))]
 
 
 # Values (rule 2) --------------------------------------------------------------------------------

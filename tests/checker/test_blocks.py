@@ -85,6 +85,17 @@ def test_the_block_that_was_tried_is_done_even_if_its_decision_is_not_understood
     assert blocks.open.tolist() == [False, True]
 
 
+def test_where_too_much_would_be_evaluated_a_block_is_done_with_itself_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decision = (call("lt", BX, 9), ONE, 1)
+    for most, left in ((4, 0), (3, 3)):
+        monkeypatch.setattr("smemreuse.checker.blocks.MAX_DECISION", most)
+        blocks = ThreadBlocks([BX], [4])
+        blocks.settle([decision])
+        assert blocks.open.sum() == left
+
+
 def test_a_grid_of_unknown_size_is_one_block_of_which_nothing_is_known() -> None:
     (only,) = [*map(_index_and_settle, kinds_of_blocks(grid((X, BX, N))))]
     assert only == {}

@@ -122,6 +122,14 @@ def test_only_those_who_issued_an_access_wait_for_it() -> None:
     assert wait(other, ids=(3, 4)) == [0]
 
 
+def test_all_threads_that_issued_an_access_have_to_wait_for_it() -> None:
+    engines = Engines()
+    issue(engines, 0, (3, 4))
+    commit(engines, (3, 4))
+    assert wait(engines, ids=(3, 5)) == []
+    assert in_flight(engines) == [0]
+
+
 def test_a_warp_whose_threads_have_different_numbers_of_groups_waits_for_all_or_none() -> None:
     engines = Engines()
     issue(engines, 0, range(16))
@@ -150,6 +158,64 @@ def test_a_copy_changes_alone() -> None:
     assert in_flight(engines) == [0]
     commit(engines)
     assert wait(engines) == [0]
+
+
+# Joins --------------------------------------------------------------------------------------------
+
+
+def arms(*events: int) -> tuple[Engines, Engines]:
+    """Two engines that have issued and committed the same accesses."""
+    engines = Engines()
+    for event in events:
+        issue(engines, event)
+        commit(engines)
+    return engines, engines.copy()
+
+
+def test_behind_arms_that_are_alike_groups_are_still_counted() -> None:
+    one, two = arms(0, 1)
+    assert wait(one.joined(two), 1) == [0]
+    half, other = arms(0, 1)
+    commit(half, range(16))
+    commit(other, range(32))
+    assert wait(half.joined(other), 1) == wait(other.joined(half), 1) == []
+
+
+def test_behind_arms_with_other_numbers_of_groups_they_are_not_counted() -> None:
+    one, two = arms(0)
+    commit(one)
+    for joined in (one.joined(two), two.joined(one)):
+        assert wait(joined, 1) == []
+        assert wait(joined, 0) == [0]
+
+
+def test_what_is_committed_in_one_arm_alone_is_not_waited_for() -> None:
+    one, two = arms()
+    issue(one, 0)
+    two = one.copy()
+    commit(one)
+    for joined in (one.joined(two), two.joined(one)):
+        assert wait(joined, 0) == []
+        commit(joined)
+        assert wait(joined, 0) == [0]
+
+
+def test_what_one_arm_has_waited_for_is_in_flight_if_the_other_has_not() -> None:
+    one, two = arms(0)
+    wait(one)
+    for joined in (one.joined(two), two.joined(one)):
+        assert in_flight(joined) == [0]
+        assert wait(joined) == [0]
+
+
+def test_what_one_arm_alone_has_issued_is_in_flight() -> None:
+    one, two = arms()
+    issue(one, 0)
+    commit(one)
+    for joined in (one.joined(two), two.joined(one)):
+        assert in_flight(joined) == [0]
+        assert wait(joined) == [0]
+        assert in_flight(joined) == []
 
 
 # A join claims no more than either side -----------------------------------------------------------

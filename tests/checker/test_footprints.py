@@ -74,8 +74,14 @@ def test_no_bytes_are_no_bytes() -> None:
 
 @pytest.mark.parametrize("start", [MAX_DISTANCE + 1, -MAX_DISTANCE - 1])
 def test_what_is_too_far_away_is_not_covered(start: int) -> None:
-    with pytest.raises(Uncovered, match="too far from its buffer"):
-        located(made(1), start)
+    for one in (start, np.array([0, start])):
+        with pytest.raises(Uncovered, match="too far from its buffer"):
+            located(made(1), one, threads=2)
+
+
+def test_what_is_near_enough_merely_leaves_its_buffer() -> None:
+    assert located(made(1), MAX_DISTANCE)[2]
+    assert located(made(1), -MAX_DISTANCE)[2]
 
 
 def test_what_is_too_large_is_not_covered() -> None:

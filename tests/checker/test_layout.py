@@ -59,9 +59,8 @@ def test_bytes_in_common_are_those_at_the_same_place(a: int, b: int, where: np.n
 def test_where_two_footprints_meet(one: np.ndarray, two: np.ndarray) -> None:
     common = meeting(one, two)
     both = sorted({*one.tolist()} & {*two.tolist()})
-    if common is None:
-        assert both == []
-    else:
+    assert (common is None) == (both == [])
+    if common is not None:
         assert one[common[0]].tolist() == two[common[1]].tolist() == both
 
 

@@ -103,6 +103,29 @@ def test_where_one_way_lost_the_value_the_witness_is_of_that_way() -> None:
         assert not joined.shadows[A].certainly_lost.any()
 
 
+def test_behind_a_join_a_loss_is_certain_if_it_is_in_both_arms() -> None:
+    written = Memory(LAYOUT)
+    write(written, A, 4, 8)
+    arms = {certain: written.copy() for certain in (True, False)}
+    for certain, arm in arms.items():
+        write(arm, B, 0, 1, certain)
+    for one, two in ((True, True), (True, False), (False, True), (False, False)):
+        joined = arms[one].joined(arms[two])
+        assert lost(joined, A) == [4]
+        assert joined.shadows[A].certainly_lost[4] == (one and two)
+
+
+def test_memories_differ_in_what_is_there_and_in_what_may_be_there() -> None:
+    empty, possible, there, gone = (Memory(LAYOUT) for _ in range(4))
+    write(possible, C, 2, 3, certain=False)
+    write(there, C, 2, 3)
+    write(gone, C, 2, 3)
+    write(gone, C, 2, 3, certain=False)
+    found = [one.same(two) for one in (empty, possible, there) for two in (empty, possible, there)]
+    assert found == [True, False, False, False, True, False, False, False, True]
+    assert gone.same(there)
+
+
 def test_a_copy_changes_alone() -> None:
     memory = Memory(LAYOUT)
     write(memory, A, 4, 8)

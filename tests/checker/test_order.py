@@ -64,6 +64,15 @@ def test_what_is_released_is_known_to_those_who_acquire_it() -> None:
     assert not ordered(order, 2, 0)
 
 
+def test_warps_that_arrive_together_hand_over_what_any_of_them_knows() -> None:
+    order = Order(4)
+    order.barrier(warps(0, 1))
+    order.acquire(warps(3), *order.release(warps(1, 2)))
+    assert ordered(order, 0, 3)
+    assert ordered(order, 1, 3)
+    assert ordered(order, 2, 3)
+
+
 def test_what_comes_behind_a_release_is_not_in_it() -> None:
     order = Order(WARPS)
     handed, known = order.release(warps(0))

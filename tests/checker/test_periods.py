@@ -74,6 +74,7 @@ def test_a_loop_that_is_not_seen_to_repeat_itself_is_executed_whole(body: str) -
         "c[0] = k\nAs[tx + c[0] % 3] = 1\n",
         under("if tx < 3", STEP) + "As[tx + c[0] % 3] = 1\n",
         under("for j in range(k % 2)", STEP) + "As[tx + c[0] % 3] = 1\n",
+        under("for j in range(k % 2)", f"O[tx] = 1\n{STEP}") + "As[tx + c[0] % 3] = 1\n",
         "c[D[0]] = c[D[0]] + 1\nAs[tx + c[0] % 3] = 1\n",
     ],
 )
@@ -98,6 +99,7 @@ ROUND = "T.ptx_arrive_barrier(full[{}])\nT.mbarrier_wait_parity(full[{}], {})\n"
         (ROUND.format(0, 0, "k % 2"), 8),  # a period of four has an even number of phases
         (ROUND.format(0, 0, "k % 3"), 12),
         (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 16),
+        (ROUND.format(0, "k % 2", "k % 4 // 2"), 16),
         (ROUND.format(0, 0, "k // 2 % 2"), COUNT),
         (ROUND.format(0, 1, "k % 2"), COUNT),  # who waits for 0 is not seen
         ("T.ptx_arrive_barrier(full[0])\n", COUNT),

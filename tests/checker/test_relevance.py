@@ -109,6 +109,14 @@ def test_the_expressions_that_decide(body: str, deciding: list[str]) -> None:
     assert [format_expr(one) for one in relevance.deciding(first)] == deciding
 
 
+def test_what_does_not_matter_decides_nothing() -> None:
+    kernel = kernel_of(under("if tx < 3", "O[tx] = 1\n") + "As[tx] = 1\n")
+    relevance = relevance_of(kernel)
+    assert [*relevance.deciding(statement(kernel, "if tx"))] == []
+    assert not relevance.block((statement(kernel, "if tx"),))
+    assert relevance.block((statement(kernel, "if tx"), statement(kernel, "As[tx]")))
+
+
 def test_a_load_tells_its_bytes_even_where_its_buffer_shares_none() -> None:
     kernel = kernel_of(tma_load("Bs", 16))
     relevance = relevance_of(kernel, "As")

@@ -255,6 +255,11 @@ def test_a_phase_waits_for_as_many_bytes_as_were_announced(announced: int) -> No
     assert judge(body).uncovered == ("an mbarrier is waited for that nobody completes",)
 
 
+def test_bytes_are_counted_for_each_thread_that_announces_and_loads_them() -> None:
+    body = init_barrier(2) + under("if tx < 2", EXPECT.format(256) + tma_load("As"))
+    assert judge(body + WAIT + USE_B).sound
+
+
 def test_a_load_that_reports_to_another_mbarrier_is_not_waited_for() -> None:
     issue = loaded(
         EXPECT.format(256), tma_load("As"), EXPECT.format(256).replace("[0]", "[1]")

@@ -37,8 +37,9 @@ def test_a_trace_that_takes_too_long_is_given_up() -> None:
 
 
 def test_the_body_of_an_assertion_is_executed() -> None:
-    assert judge(f"As[63 - tx] = 1\nassert D[0] < 3\n{SYNC}Bs[tx] = 1\n").sound
-    assert judge("As[63 - tx] = 1\nassert D[0] < 3\nBs[tx] = 1\n").verdict == UNSOUND
+    checked = 'with T.Assert(D[0] < 3, "few")'
+    assert judge(f"As[63 - tx] = 1\n{under(checked, SYNC)}Bs[tx] = 1\n").sound
+    assert judge("As[63 - tx] = 1\n" + under(checked, "Bs[tx] = 1\n")).verdict == UNSOUND
 
 
 def test_a_condition_reads_shared_memory_too() -> None:
@@ -57,6 +58,13 @@ def test_the_axes_of_a_block_are_numbered_with_x_first() -> None:
 def test_an_axis_of_one_thread_is_0() -> None:
     axes = 'tz = T.launch_thread("threadIdx.z", 1)\n'
     assert judge(f"{axes}As[tx + tz] = 1\nBs[tx + tz] = 1\n").sound
+
+
+def test_a_condition_that_is_known_takes_one_arm() -> None:
+    for condition, taken in (("tx < 64", "then"), ("tx < 0", "orelse")):
+        branch = under(f"if {condition}", "O[tx] = As[tx]\nBs[63 - tx] = 1\n")
+        branch += under("else", "O[tx] = As[tx]\nBs[tx] = 1\n")
+        assert judge(branch).verdict == (UNSOUND if taken == "then" else SOUND)
 
 
 # Arms that threads share out ----------------------------------------------------------------------
@@ -78,6 +86,20 @@ def test_arms_one_behind_the_other_run_at_the_same_time() -> None:
     second = under("if tx >= 32", "As[tx - 32] = 1\nT.ptx_arrive_barrier(full[0])\n")
     assert judge(init_barrier(32) + first + second).sound
     assert judge(init_barrier(32) + first.replace("Bs", "O") + second + SYNC + USE_B).sound
+
+
+def test_arms_with_something_between_them_come_one_after_the_other() -> None:
+    first = under("if tx < 32", "T.mbarrier_wait_parity(full[0], 0)\nBs[tx] = 1\n")
+    second = under("if tx >= 32", "As[tx - 32] = 1\nT.ptx_arrive_barrier(full[0])\n")
+    for between in (SYNC, "v: T.int32 = tx\n", under("if D[0] < 3", "As[tx] = 1\n")):
+        found = judge(init_barrier(32) + first + between + second)
+        assert found.uncovered == ("an mbarrier is waited for that nobody completes",)
+
+
+def test_between_branches_that_wait_for_nobody_a_barrier_may_be_inserted() -> None:
+    body = under("if tx < 32", "As[tx] = 1\n") + under("if tx >= 32", "Bs[tx - 32] = 1\n")
+    assert judge(body).verdict == UNSOUND
+    assert judge(body, assume_barriers=True).sound
 
 
 def test_arms_that_wait_for_each_other_in_a_circle_are_given_up() -> None:
@@ -182,6 +204,14 @@ def test_in_a_while_that_threads_leave_one_by_one_no_write_is_sure() -> None:
     loop = under("while D[{}] < 3", "As[tx] = 2\nO[tx] = As[tx]\n")
     assert judge(before + loop.format("0")).sound
     assert judge(before + loop.format("tx")).verdict == UNPROVED
+
+
+def test_behind_a_while_that_threads_leave_one_by_one_its_locals_may_differ() -> None:
+    branch = under("if c[0] < 3", "As[tx] = 1\n") + under("else", "Bs[tx] = 1\n")
+    loop = under("while D[{}] < 3", "c[0] = D[1]\n")
+    assert judge("c[0] = D[0]\n" + loop.format("0") + branch).sound
+    found = judge("c[0] = D[0]\n" + loop.format("tx") + branch)
+    assert [one.rule for one in found.violations] == [4]
 
 
 def test_a_condition_on_shared_memory_is_read_in_every_round() -> None:

@@ -109,6 +109,15 @@ def test_a_decision_keeps_the_locals_that_it_was_made_with() -> None:
     assert threads.load(held, threads) == 1
 
 
+def test_a_decision_keeps_what_each_thread_had_for_every_block_that_is_asked_about() -> None:
+    asked = Asked("c[0] = tx\n", "bx < c[0]", blocks=4)
+    asked.decided()
+    ((expr, threads, _),) = asked.values.decisions
+    (held,) = (node for node in walk(expr) if isinstance(node, Load))
+    found = threads.load(held, threads.repeated(Var("block"), np.arange(3)))
+    assert np.asarray(found).tolist() == [thread for thread in range(THREADS) for _ in range(3)]
+
+
 def _stores(kernel: Kernel) -> list[Store]:
     return [one for one in walk_statements(kernel.body) if isinstance(one, Store)]
 
