@@ -6,6 +6,11 @@ from hypothesis import strategies as st
 
 from smemreuse.planner import Problem
 
+HOLES = Problem.from_intervals(
+    [48, 16, 32, 16], [16, 16, 64, 16], [(0, 3), (1, 4), (2, 5), (4, 6)], ["a", "b", "c", "d"]
+)
+"""One whose smallest arena needs the holes that alignment leaves."""
+
 
 @st.composite
 def problems(draw: st.DrawFn, *, most: int = 10, largest: int = 2**40) -> Problem:

@@ -6,7 +6,7 @@ look for a counterexample by itself; a seed makes them where many kernels are wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import TypeAlias, TypeVar
 
@@ -111,9 +111,8 @@ def _way(error: Exception | None) -> tuple[type | None, str]:
     return type(error), str(error).partition("\n")[0]
 
 
-def shrink(choices: Choices, fails: Callable[[Choices], bool], budget: int = 600) -> Choices:
+def shrink(choices: Choices, fails: Callable[[Choices], bool], budget: int = 1_000) -> Choices:
     """Fewer and lower choices with which it still fails."""
-    tries = 0
     smaller = True
     while smaller:
         smaller = False
@@ -121,16 +120,24 @@ def shrink(choices: Choices, fails: Callable[[Choices], bool], budget: int = 600
         while size:
             start = 0
             while start < len(choices):
-                before, after = choices[:start], choices[start + size :]
-                zeros = [0] * len(choices[start : start + size])
-                for candidate in (before + after, before + zeros + after):
-                    tries += 1
-                    if tries > budget:
+                for candidate in _lower(choices, start, size):
+                    budget -= 1
+                    if budget < 0:
                         return choices
-                    if candidate != choices and fails(candidate):
+                    if fails(candidate):
                         choices, smaller = candidate, True
                         break
                 else:
                     start += size
             size //= 2
     return choices
+
+
+def _lower(choices: Choices, start: int, size: int) -> Iterator[Choices]:
+    """Without some choices, with the lowest in their place, or with one that is lower."""
+    before, some, after = choices[:start], choices[start : start + size], choices[start + size :]
+    yield before + after
+    if any(some):
+        yield before + [0] * len(some) + after
+    for one in some if size == 1 else ():
+        yield from ([*before, lower, *after] for lower in (one // 2, one - 1) if lower > 0)
