@@ -351,10 +351,16 @@ MUTATIONS = (
         "            merged = self.state.copy()\n",
     ),
     Mutation(
-        "barriers: rounds do not go on for a barrier",
+        "barriers: what was needed once is not the next time",
         BARRIERS,
-        "        return len(self.needed)\n",
-        "        return 0\n",
+        "        if stmt in self.needed or self._collides(stmt, state):  # B5\n",
+        "        if self._collides(stmt, state):\n",
+    ),
+    Mutation(
+        "barriers: what a statement does behind its own barrier comes before it",
+        BARRIERS,
+        "            return None  # nothing behind it comes before it\n",
+        "            return state\n",
     ),
     Mutation(
         "barriers: divergent branches are entered",

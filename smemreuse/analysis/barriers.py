@@ -200,6 +200,3 @@ class _Placement(_Accessed):
     def _collides(self, stmt: Stmt, state: Buffers) -> bool:
         exposed = self._meetings.exposed(stmt)
         return any(self._partners.get(buffer, _NOTHING) & state for buffer in exposed)
-
-    def known(self) -> int:
-        return len(self.needed)

@@ -20,12 +20,12 @@ reached, and below all others. A path goes through the tree by these clauses:
   before it, and whether some have jumped out of it.
 
 Convergence. What a loop's body is reached with only grows, by S5; so a loop is gone round at most
-as often as a chain of states is long, whatever `transfer` is, where the lattice is of finite height
-and `known` bounded. A loop that is met again, within one around it, goes on from what its body was
-reached with last, and is not gone round where that adds nothing: so nested loops add up, and do not
-multiply, their rounds. If `transfer` is monotone, and so what else an analysis says, a loop is met
-with more each time, and the result is the least solution; if they distribute over joins as well,
-that is the join over all paths.
+as often as a chain of states is long, whatever `transfer` is, where the lattice is of finite
+height. A loop that is met again, within one around it, goes on from what its body was reached with
+last, and is not gone round where that adds nothing: so nested loops add up, and do not multiply,
+their rounds. If `transfer` is monotone, and so is what else an analysis says, a loop is met with
+more each time, and the result is the least solution; if they distribute over joins as well, that is
+the join over all paths.
 """
 
 from __future__ import annotations
@@ -99,17 +99,12 @@ class Analysis(ABC, Generic[S]):
         """What holds behind a scope, or a round, where its paths end with `after`."""
         return after
 
-    def known(self) -> int:
-        """How much an analysis has found out beside its states; rounds go on while that grows."""
-        return 0
-
 
 @dataclass(frozen=True, slots=True)
 class _Settled(Generic[S]):
-    """The last round of a loop: what its body was reached with, what was known, and what came."""
+    """The last round of a loop: what its body was reached with, and how it ended."""
 
     head: S
-    known: int
     back: S | None
     jumps: Mapping[Leaving, S]
 
@@ -186,10 +181,9 @@ class Solver(Generic[S]):
         """S5."""
         join, last = self._analysis.join, self._settled.get(loop)
         head = entered if last is None else join(last.head, entered)
-        while last is None or last.head != head or last.known != self._analysis.known():
-            known = self._analysis.known()
+        while last is None or last.head != head:
             back, jumps = self._round(loop, self._tested(loop, head))
-            last = self._settled[loop] = _Settled(head, known, back, jumps)
+            last = self._settled[loop] = _Settled(head, back, jumps)
             head = head if back is None else join(head, back)
         end = last.back if self._analysis.surely_runs(loop) else _either(entered, last.back, join)
         return self._tested(loop, end), last.jumps

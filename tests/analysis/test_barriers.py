@@ -7,11 +7,13 @@ from textwrap import indent
 
 import pytest
 
-from smemreuse.analysis.barriers import barriers_needed, with_barriers
+from smemreuse.analysis.barriers import BARRIER, barriers_needed, with_barriers
 from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.facts import facts_of
-from smemreuse.ir.kernel import Kernel, walk_statements
+from smemreuse.ir.kernel import Evaluate, Kernel, walk_statements
+from tests.analysis.trees import K, shared, store, times
+from tests.analysis.trees import kernel_of as tree_of
 
 HEADER = """\
 @T.prim_func
@@ -109,6 +111,21 @@ def test_uniform_arms_need_none_between_them() -> None:
     body = "if bx < 1:\n" + indent(USE_X, "    ") + "else:\n" + indent(USE_Y, "    ")
     assert lines_of(body) == []
     assert is_proved(body)
+
+
+def test_b5_what_a_branch_does_behind_its_own_barrier_needs_none_before_it() -> None:
+    body = USE_X + "if bx < 1:\n" + indent(SYNC + USE_Y, "    ")
+    assert lines_of(body) == []
+    assert is_proved(body)
+
+
+def test_b5_a_barrier_that_was_needed_once_is_there_in_every_round() -> None:
+    """X follows Y in the first round, and in the second a barrier for W. The one before X stays,
+    and so V, which shares with W, needs none of its own."""
+    x, y, v, w = (shared(name, 128) for name in "xyvw")
+    loop = times(K, 4, store(y), store(w), store(x), store(v), Evaluate(BARRIER), store(v))
+    needed = barriers_needed(tree_of(loop, buffers=(x, y, v, w)), {x: 0, y: 0, v: 128, w: 128})
+    assert needed == {loop.body[1], loop.body[2]}
 
 
 def test_b5_arms_an_iteration_apart() -> None:

@@ -174,23 +174,6 @@ def test_s5_a_loop_that_surely_runs_does_not_end_as_it_began() -> None:
     assert stores(outcome.end) == {inside}
 
 
-def test_s5_rounds_go_on_while_more_is_found_out() -> None:
-    """An analysis that notes one thing more in each of five rounds, its states aside."""
-    noted: list[Stmt] = []
-
-    class Noting(Reaching):
-        def transfer(self, stmt: Stmt, state: _Definitions) -> _Definitions:
-            if isinstance(stmt, Store) and len(noted) < 5:
-                noted.append(stmt)
-            return state
-
-        def known(self) -> int:
-            return len(noted)
-
-    Solver(Noting()).solve((loop(store(X)),), frozenset())
-    assert len(noted) == 5
-
-
 def test_s6_a_break_leaves_the_innermost_loop() -> None:
     first, second, behind = store(X), store(X), store(Y)
     inner = loop(first, when(UNKNOWN, jump("loop_break")), second)
