@@ -11,7 +11,8 @@ from smemreuse.analysis.barriers import barriers_needed, with_barriers
 from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.facts import facts_of
-from smemreuse.ir.kernel import Kernel, walk_statements
+from smemreuse.ir.kernel import Evaluate, Kernel, walk_statements
+from smemreuse.semantics.table import BLOCK_BARRIER
 from tests.analysis.trees import K, shared, store, times
 from tests.analysis.trees import kernel_of as tree_of
 
@@ -120,12 +121,12 @@ def test_b5_what_a_branch_does_behind_its_own_barrier_needs_none_before_it() -> 
 
 
 def test_b5_a_barrier_that_was_needed_once_is_there_in_every_round() -> None:
-    """X follows Y of before the loop in the first round, and a barrier for W in the second; V need
-    not keep away from W for that, as there is one before X."""
+    """X follows Y in the first round, and in the second a barrier for W. The one before X stays,
+    and so V, which shares with W, needs none of its own."""
     x, y, v, w = (shared(name, 128) for name in "xyvw")
-    body = times(K, 4, store(w), store(x), store(v))
-    kernel = tree_of(store(y), body, buffers=(x, y, v, w))
-    assert barriers_needed(kernel, {x: 0, y: 0, v: 128, w: 128}) == {body.body[0], body.body[1]}
+    loop = times(K, 4, store(y), store(w), store(x), store(v), Evaluate(BLOCK_BARRIER), store(v))
+    needed = barriers_needed(tree_of(loop, buffers=(x, y, v, w)), {x: 0, y: 0, v: 128, w: 128})
+    assert needed == {loop.body[1], loop.body[2]}
 
 
 def test_b5_arms_an_iteration_apart() -> None:
