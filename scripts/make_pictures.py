@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from smemreuse.commands.graph import picture_of  # noqa: E402
-from smemreuse.commands.report import view_of  # noqa: E402
+from smemreuse.commands.report import entry_of  # noqa: E402
 from smemreuse.commands.subjects import read_subjects  # noqa: E402
 from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
@@ -84,8 +84,8 @@ def main() -> int:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        views = [{**view_of(one, "best", "bytes"), "file": DUMP} for one in found]
-        page.write_text(report_page(views), encoding="utf-8")
+        entries = [{**entry_of(one, "best", "bytes"), "file": DUMP} for one in found]
+        page.write_text(report_page(entries), encoding="utf-8")
         photograph(page, out)
     pictures = [picture_of("lifetime", one, "dataflow") for one in found]
     lifetimes = render(draw("lifetime", pictures, "dataflow"), "svg", "lifetime", "dataflow")

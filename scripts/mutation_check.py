@@ -23,16 +23,25 @@ ROOT = Path(__file__).parent.parent
 SOUNDNESS = "tests/soundness/test_random_kernels.py"
 REGRESSIONS = "tests/soundness/test_regressions.py"
 ENGINE_TESTS = "tests/checker/test_engines.py"
-BARRIER_TESTS = "tests/analysis/test_barriers.py"
-INTRINSIC_TESTS = "tests/semantics/test_intrinsics.py"
+FLOW_TESTS = (
+    "tests/analysis/test_async_lifetimes.py",
+    "tests/analysis/test_barriers.py",
+    "tests/analysis/test_divergence.py",
+    "tests/analysis/test_privatization.py",
+    "tests/analysis/test_solver.py",
+    "tests/policies/test_dataflow.py",
+)
+TABLE_TESTS = "tests/semantics"
 EVALUATE_TESTS = "tests/semantics/test_evaluate.py"
 BOUNDS_TESTS = "tests/analysis/test_bounds.py"
 AUDIT_TESTS = "tests/audit"
 TIMEOUT = 240
 
-LOCALITY = "analysis/privatization.py"
+SOLVER = "analysis/solver.py"
+PRIVATIZATION = "analysis/privatization.py"
+DIVERGENCE = "analysis/divergence.py"
+ASYNC_LIFETIMES = "analysis/async_lifetimes.py"
 DATAFLOW = "policies/dataflow.py"
-INFLIGHT = "analysis/async_lifetimes.py"
 LIVENESS = "analysis/liveness.py"
 LINEARIZE = "analysis/linearize.py"
 TRACE = "checker/trace.py"
@@ -41,7 +50,10 @@ ENGINES = "checker/engines.py"
 MEMORY = "checker/memory.py"
 RELEVANCE = "checker/relevance.py"
 BARRIERS = "analysis/barriers.py"
-INTRINSICS = "semantics/intrinsics.py"
+TABLE = "semantics/table.py"
+SEMANTIC_ACCESSES = "semantics/accesses.py"
+FOREIGN = "semantics/foreign.py"
+PERIODS = "checker/periods.py"
 BOUNDS = "analysis/bounds.py"
 EVALUATE = "semantics/evaluate.py"
 VIEWS = "audit/views.py"
@@ -72,70 +84,82 @@ class Stale(Exception):
 
 MUTATIONS = (
     Mutation(
-        "locality: everything is local",
-        LOCALITY,
-        "        needed = self._read_outside(loop, buffer)\n",
-        "        return True\n        needed = self._read_outside(loop, buffer)\n",
+        "privatization: everything is private",
+        PRIVATIZATION,
+        "    analysis = _UpwardExposed(facts, buffer)\n",
+        "    return True\n    analysis = _UpwardExposed(facts, buffer)\n",
     ),
     Mutation(
-        "locality: partial writes count as full",
-        LOCALITY,
-        "            written[where] = True\n",
+        "privatization: partial writes count as full",
+        PRIVATIZATION,
+        "            written[where] = True  # P2\n",
         "            written[:] = True\n",
     ),
     Mutation(
-        "locality: predicated writes count",
-        LOCALITY,
-        "access.access is Access.WRITE and access.certain and",
-        "access.access is Access.WRITE and",
+        "privatization: predicated writes count",
+        PRIVATIZATION,
+        "        elif access.certain and group.exact and",
+        "        elif group.exact and",
     ),
     Mutation(
-        "locality: conditional writes count",
-        LOCALITY,
-        "        written |= then & orelse\n",
-        "        written |= then | orelse\n",
+        "privatization: threads that data choose all count",
+        PRIVATIZATION,
+        "        elif access.certain and group.exact and",
+        "        elif access.certain and",
     ),
     Mutation(
-        "locality: a loop that may not run counts",
-        LOCALITY,
-        "return self._exposed(stmt.body, buffer, threads, written.copy())",
-        "return self._exposed(stmt.body, buffer, threads, written)",
+        "privatization: conditional writes count",
+        PRIVATIZATION,
+        "one.written & other.written\n",
+        "one.written | other.written\n",
     ),
     Mutation(
-        "locality: threads that data choose all count",
-        LOCALITY,
-        "self._counting and not some",
-        "self._counting",
+        "privatization: an arm counts on the other",
+        PRIVATIZATION,
+        "_State(one.group, one.written | other.written)  # P3",
+        "_State(one.group, one.written | True)",
     ),
     Mutation(
-        "locality: what is read after the loop is ignored",
-        LOCALITY,
-        "            if needed and not written.all():\n",
-        "            if False and needed and not written.all():\n",
-    ),
-    Mutation(
-        "locality: the period is one too short",
-        LOCALITY,
-        "            return values[:period] if loop.step",
-        "            return values[: max(period - 1, 1)] if loop.step",
-    ),
-    Mutation(
-        "locality: iterations cut short are whole",
-        LOCALITY,
-        "        if leaves(loop) or self._threads_leave:\n",
+        "privatization: who goes round a loop does not matter",
+        PRIVATIZATION,
+        "        if self._rounds_may_differ(stmt, state.group.threads):  # P4\n",
         "        if False:\n",
+    ),
+    Mutation(
+        "privatization: what is read after the loop is ignored",
+        PRIVATIZATION,
+        "            if needed and not all(",
+        "            if False and not all(",
+    ),
+    Mutation(
+        "privatization: what is cut short is whole",
+        PRIVATIZATION,
+        "ends = [state for way, state in found.jumps.items() if way is not Leaving.RETURN]",
+        "ends = []",
+    ),
+    Mutation(
+        "privatization: the period is one too short",
+        PRIVATIZATION,
+        "        return values[:period] if loop.step",
+        "        return values[: max(period - 1, 1)] if loop.step",
+    ),
+    Mutation(
+        "privatization: a `while` is a loop like others",
+        PRIVATIZATION,
+        "    if isinstance(loop, While) or group is None",
+        "    if group is None",
     ),
     Mutation(
         "dataflow: a carried buffer never matters",
         DATAFLOW,
-        "                    if self._matters(buffer, begin, end + 1):\n",
-        "                    if False:\n",
+        "                if self._matters(buffer, begin, end):\n",
+        "                if False:\n",
     ),
     Mutation(
-        "dataflow: loops are looked at once, outermost first",
+        "dataflow: only the outermost loop is looked at",
         DATAFLOW,
-        "            for loop in reversed(loops):\n",
-        "            for loop in loops[:1]:\n",
+        "        for loop in reversed(loops):\n",
+        "        for loop in loops[:1]:\n",
     ),
     Mutation(
         "dataflow: a loop of two iterations runs once",
@@ -152,26 +176,98 @@ MUTATIONS = (
     Mutation(
         "dataflow: in-flight copies are ignored",
         DATAFLOW,
-        "            self._extend_in_flight()\n",
-        "            pass\n",
+        "        grown.while_in_flight()\n",
+        "        pass\n",
     ),
     Mutation(
-        "in flight: what outlasts an iteration is not carried",
-        INFLIGHT,
-        "        self.found.carried |= {(stmt, issued.buffer) for issued in after}\n",
+        "dataflow: kept addresses are ignored",
+        DATAFLOW,
+        "    grown.where_unknown()\n",
         "",
     ),
     Mutation(
+        "in flight: what outlasts an iteration is not carried",
+        ASYNC_LIFETIMES,
+        "frozenset(carried)",
+        "frozenset()",
+    ),
+    Mutation(
+        "in flight: jumps carry nothing",
+        ASYNC_LIFETIMES,
+        "(outcome.end, *outcome.jumps.values())",
+        "(outcome.end,)",
+    ),
+    Mutation(
         "in flight: any wait retires everything",
-        INFLIGHT,
-        "    everything = not call.args or call.args[0] == Const(0)\n",
-        "    everything = True\n",
+        ASYNC_LIFETIMES,
+        "    return keep is None or keep >= len(call.args) or call.args[keep] == Const(0)\n",
+        "    return True\n",
+    ),
+    Mutation(
+        "in flight: nothing has to be committed",
+        ASYNC_LIFETIMES,
+        "_InFlight(access.buffer, access.engine, not in_groups, slot)",
+        "_InFlight(access.buffer, access.engine, True, slot)",
     ),
     Mutation(
         "in flight: what is never retired is forgotten",
-        INFLIGHT,
-        "        walker.found.never_retired = {issued.buffer for issued in left}\n".lstrip(" "),
-        "walker.found.never_retired = set()\n",
+        ASYNC_LIFETIMES,
+        "frozenset(_flying(outcome))",
+        "frozenset()",
+    ),
+    Mutation(
+        "threads: who left is still there",
+        DIVERGENCE,
+        "        if complete or after.is_all_of(before):\n",
+        "        if True:\n",
+    ),
+    Mutation(
+        "threads: data part them as they please",
+        DIVERGENCE,
+        "some = state.inexact() if self.depends_on_thread(stmt.condition) else state",
+        "some = state",
+    ),
+    Mutation(
+        "threads: parts of warps are whole",
+        DIVERGENCE,
+        "        return bool(((there == 0) | (there == sizes)).all())\n",
+        "        return True\n",
+    ),
+    Mutation(
+        "solver: who breaks off is forgotten",
+        SOLVER,
+        "        end = _either(end, jumps.get(Leaving.BREAK), self._analysis.join)  # S6\n",
+        "",
+    ),
+    Mutation(
+        "solver: who continues is forgotten",
+        SOLVER,
+        "_either(found.end, found.jumps.get(Leaving.CONTINUE), self._analysis.join)",
+        "found.end",
+    ),
+    Mutation(
+        "solver: loops are gone round once",
+        SOLVER,
+        "            head = head if back is None else join(head, back)\n",
+        "            break\n",
+    ),
+    Mutation(
+        "solver: every loop has a round",
+        SOLVER,
+        "end = last.back if self._analysis.surely_runs(loop) else",
+        "end = last.back if last.back is not None else",
+    ),
+    Mutation(
+        "solver: a loop goes on from another iteration",
+        SOLVER,
+        "            self._settled = {}  # another round may well begin with less\n",
+        "",
+    ),
+    Mutation(
+        "solver: arms that some leave are united",
+        SOLVER,
+        "self._analysis.unite if arms.concurrent and not jumps else",
+        "self._analysis.unite if arms.concurrent else",
     ),
     Mutation(
         "liveness: a kill acts one entry early",
@@ -182,8 +278,8 @@ MUTATIONS = (
     Mutation(
         "liveness: reads do not keep alive",
         LINEARIZE,
-        "self._leaf(stmt, touches_of_store(stmt, self._aliases))",
-        "self._leaf(stmt, list(touches_of_store(stmt, self._aliases))[-1:])",
+        "for one in accesses if one.named)",
+        "for one in accesses if one.named and one.access is not Access.READ)",
     ),
     Mutation(
         "checker: reads are not checked",
@@ -236,7 +332,7 @@ MUTATIONS = (
     Mutation(
         "checker: uncertain writes are certain",
         MEMORY,
-        "        if touch.certain:\n            shadow.ok[at] = True\n",
+        "        if traced.certain:\n            shadow.ok[at] = True\n",
         "        if True:\n            shadow.ok[at] = True\n",
     ),
     Mutation(
@@ -247,7 +343,7 @@ MUTATIONS = (
     ),
     Mutation(
         "checker: one period stands for all",
-        RELEVANCE,
+        PERIODS,
         "        return range(2 * period + count % period)\n",
         "        return range(period)\n",
     ),
@@ -258,10 +354,16 @@ MUTATIONS = (
         "            merged = self.state.copy()\n",
     ),
     Mutation(
-        "barriers: loops are walked once",
+        "barriers: what was needed once is not the next time",
         BARRIERS,
-        "            if after <= around and known == len(self.needed):\n",
-        "            if after is not None:\n",
+        "        if stmt in self.needed or self._collides(stmt, state):  # B5\n",
+        "        if self._collides(stmt, state):\n",
+    ),
+    Mutation(
+        "barriers: what a statement does behind its own barrier comes before it",
+        BARRIERS,
+        "            return None  # nothing behind it comes before it\n",
+        "            return state\n",
     ),
     Mutation(
         "barriers: divergent branches are entered",
@@ -272,21 +374,44 @@ MUTATIONS = (
     Mutation(
         "barriers: a wait is no access",
         BARRIERS,
-        "            return pending | self._in_flight\n",
-        "            return pending\n",
+        "            state |= self._meetings.in_flight  # B3\n",
+        "            pass\n",
     ),
     Mutation(
         "barriers: threads that returned are waited for",
         BARRIERS,
-        "    if calls_any(kernel.body, RETURNING_OPS):\n        return set()\n",
+        "    if found.threads_return:\n        return set()\n",
         "",
     ),
     Mutation(
-        "intrinsics: what is not known is over",
-        INTRINSICS,
-        "    return Engine.UNKNOWN_ASYNC if is_instruction and op not in _SYNCHRONOUS "
-        "else Engine.THREAD\n",
-        "    return Engine.THREAD\n",
+        "table: what has no row is over when the thread goes on",
+        TABLE,
+        "        engine=Engine.UNKNOWN_ASYNC,\n",
+        "",
+    ),
+    Mutation(
+        "table: what has no row is covered",
+        TABLE,
+        "        unknown=reason,\n    )\n",
+        "    )\n",
+    ),
+    Mutation(
+        "table: any number of operands is a form that is known",
+        TABLE,
+        "    if effect.arity is None or len(call.args) in effect.arity:\n",
+        "    if True:\n",
+    ),
+    Mutation(
+        "accesses: what an operation is handed is not gone to",
+        SEMANTIC_ACCESSES,
+        "        elif not effect.hands_on:\n",
+        "        elif True:\n",
+    ),
+    Mutation(
+        "accesses: conditions of certainty hold",
+        SEMANTIC_ACCESSES,
+        "    return at < len(operands) and constant(operands[at]) == operand.certain.value\n",
+        "    return True\n",
     ),
     Mutation(
         "bounds: a vector is its first lane",
@@ -350,13 +475,13 @@ MUTATIONS = (
     ),
     Mutation(
         "relevance: a bound variable has the loop's period",
-        RELEVANCE,
+        PERIODS,
         "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
         "                    pass\n",
     ),
     Mutation(
         "relevance: inner loops step equally often",
-        RELEVANCE,
+        PERIODS,
         "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
         "            elif False:\n",
     ),
@@ -368,14 +493,14 @@ MUTATIONS = (
     ),
     Mutation(
         "threads: calls answer all alike",
-        "analysis/threadflow.py",
-        "            or (isinstance(node, Call) and node.op not in SAME_FOR_SAME)\n",
+        DIVERGENCE,
+        "        or (isinstance(node, Call) and varies_by_thread(node))\n",
         "",
     ),
     Mutation(
         "threads: calls answer all alike in the trace",
         "checker/values.py",
-        "elif isinstance(expr, Call) and expr.op not in SAME_FOR_SAME:",
+        "elif isinstance(expr, Call) and varies_by_thread(expr):",
         "elif False:",
     ),
     Mutation(
@@ -385,10 +510,10 @@ MUTATIONS = (
         "            counters.forget(storage, ids)\n",
     ),
     Mutation(
-        "intrinsics: an element is handed over by value",
-        INTRINSICS,
-        "    engine, by_value = _engine(call), takes_values(call)\n",
-        "    engine, by_value = _engine(call), True\n",
+        "foreign: an element is handed over by value",
+        FOREIGN,
+        "        by_reference=not takes_values(call),\n",
+        "",
     ),
 )
 
@@ -397,7 +522,7 @@ def main() -> int:
     options = _parse()
     chosen = [one for one in MUTATIONS if options.k in one.name]
     begin = time.monotonic()
-    tests = [REGRESSIONS, ENGINE_TESTS, BARRIER_TESTS, INTRINSIC_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
+    tests = [REGRESSIONS, *FLOW_TESTS, ENGINE_TESTS, TABLE_TESTS, BOUNDS_TESTS, AUDIT_TESTS]
     tests += [EVALUATE_TESTS, SOUNDNESS]
     tests += options.tests
     failing = _failing_tests(tests)

@@ -19,17 +19,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from random import Random
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.soundness.compare import Comparison, Unsound, inputs_from  # noqa: E402
-from tests.soundness.interpreter import IllDefined  # noqa: E402
-from tests.soundness.kernels import grow_kernel  # noqa: E402
-from tests.soundness.shrink import Choices, Recorder, shrink  # noqa: E402
+from tests.random_kernels.choices import run_seed, source_of  # noqa: E402
+from tests.soundness.compare import compare  # noqa: E402
 
-ARBITRARY_PLANS = 8
 BATCH = 100
 MAX_SHRUNK = 5
 
@@ -96,46 +92,20 @@ def _batch(seeds: range) -> tuple[Counter[str], list[int]]:
     for seed in seeds:
         stats["kernels"] += 1
         try:
-            _check(Recorder(Random(seed)), seed, stats)
-        except IllDefined as reason:
-            stats[f"discarded: {reason}"] += 1
+            compare(source_of(seed), seed, stats)
         except Exception as error:
             stats[f"failed: {type(error).__name__}"] += 1
             failed.append(seed)
     return stats, failed
 
 
-def _check(choices: Recorder, seed: int, stats: Counter[str]) -> None:
-    kernel = grow_kernel(choices.pick)
-    found = Comparison(kernel, inputs_from(seed), choices.pick, ARBITRARY_PLANS)
-    found.check(stats)
-
-
 def _smallest(seed: int) -> str:
     """The failure of a seed, with a kernel as small as can be found."""
-    recorder = Recorder(Random(seed))
-    kind = _failure(recorder, seed)
-    choices = recorder.made
-
-    def fails(candidate: Choices) -> bool:
-        found = _failure(Recorder(given=candidate), seed)
-        return type(found) is type(kind) and str(found).split("\n")[0] == str(kind).split("\n")[0]
-
-    choices = shrink(choices, fails)
-    failure = _failure(Recorder(given=choices), seed)
-    if isinstance(failure, Unsound):
-        return str(failure)
-    return f"{failure!r} in choices {choices}"
-
-
-def _failure(recorder: Recorder, seed: int) -> Exception | None:
     try:
-        _check(recorder, seed, Counter())
-    except IllDefined:
-        return None
+        run_seed(seed, lambda pick: compare(pick, seed, Counter()))
     except Exception as error:
-        return error
-    return None
+        return f"{type(error).__name__}: {error}"
+    return "it does not fail any more"
 
 
 if __name__ == "__main__":

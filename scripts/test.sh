@@ -22,5 +22,5 @@ pip "$tvm" -c constraints-tvm.txt -e '.[tvm,dev]'
 "$tilelang/bin/ruff" check .
 "$tilelang/bin/ruff" format --check .
 "$tilelang/bin/mypy"
-"$tilelang/bin/python" -m pytest -n auto "$@"
+"$tilelang/bin/python" -m pytest -n auto --dist loadgroup "$@"
 "$tvm/bin/python" -m pytest -n auto -m tvm "$@"

@@ -52,7 +52,7 @@ _HOMES = {
     **dict.fromkeys(("check", "explain", "plan", "read"), "api"),
     "Explanation": "results.explanation",
     "Kernel": "ir.kernel",
-    "Plan": "results.sequence",
+    "Plan": "results.plan",
     "Rule": "results.rules",
     "Verdict": "results.verdict",
 }

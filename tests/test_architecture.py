@@ -18,11 +18,6 @@ MAY_NAME_OPERATIONS = ("semantics", "compilers")
 OPERATIONS = TABLE.keys() - arithmetic.ROWS.keys()
 """All but the operators of the expression language, which belong to `ir/expr.py`."""
 
-STILL_NAMED: dict[str, set[str]] = {
-    "baselines/apache_events.py": {"address_of", "tvm_access_ptr"},
-}
-"""Modules that know operations by name and should not: only ever shorter."""
-
 
 def test_rooms_import_downwards() -> None:
     """The contract is in setup.cfg, for import-linter."""
@@ -54,7 +49,7 @@ def named_in(source: str) -> set[str]:
 
 def test_no_room_but_semantics_and_compilers_knows_an_operation_by_name() -> None:
     found = {str(path.relative_to(PACKAGE)): named_in(path.read_text()) for path in modules()}
-    assert {name: names for name, names in found.items() if names} == STILL_NAMED
+    assert {name: names for name, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(

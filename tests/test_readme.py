@@ -19,7 +19,7 @@ BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 def commands() -> list[list[str]]:
     """The arguments of each command line, without its comment.
 
-    Those of `run` need TileLang, and run in `tests/tilelang/test_run.py`.
+    Those of `run` need TileLang, and run in `tests/compilers/tilelang/test_run.py`.
     """
     text = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
     lines = (line for line in text.splitlines() if line.startswith("smemreuse "))
@@ -27,7 +27,7 @@ def commands() -> list[list[str]]:
 
 
 def python_of(section: str) -> list[str]:
-    """The Python code of a section; `tests/tilelang` and `tests/tvm` run it."""
+    """The Python code of a section, which the tests of the compilers run."""
     (text,) = re.findall(rf"^## {section}\n(.*?)^## ", (ROOT / "README.md").read_text(), FLAGS)
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 

@@ -1,130 +1,122 @@
 """How long asynchronous accesses last (rule 5): until a wait that surely retires them.
 
-Only waits for everything count (`ptx_wait_group(0)`, `warpgroup_wait(0)`, `tma_store_wait(0)`), and
-for a TMA load a wait on the same mbarrier slot; what no such wait retires lasts to the end.
+A state is the set of accesses that may be in flight, ordered by inclusion and joined by union: an
+access is in flight where it is on one path. It is finite, as each access of the text is in it once.
+
+- A1 *Issue.* An access to shared memory that no thread carries out itself is in flight behind its
+  statement.
+- A2 *Commit.* Copies that are waited for in groups can be waited for only when committed.
+- A3 *Wait.* A wait for everything retires what an engine has in flight (`ptx_wait_group(0)`,
+  `warpgroup_wait(0)`, `tma_store_wait(0)`), one for a phase the TMA loads into the same mbarrier
+  slot. No other wait surely retires anything.
+- A4 *Carried.* What is in flight where a round ends lands in a later one, and so does what threads
+  have in flight that leave the loop: the others go round meanwhile.
+- A5 *Never retired* is what is in flight where threads end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from smemreuse.ir.expr import Call, Const, format_expr
-from smemreuse.ir.kernel import (
-    Block,
-    Buffer,
-    For,
-    If,
-    Stmt,
-    While,
-    nested_blocks,
-)
+from smemreuse.analysis.solver import Analysis, Outcome, Solver
+from smemreuse.facts import KernelFacts
+from smemreuse.ir.expr import Const, format_expr
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, walk_statements
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
-from smemreuse.semantics.table import effect_of, evaluated_call, leaves, mbarrier_operand, returns
+from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect, mbarrier_operand
 
 _COMMITTED = (Engine.CP_ASYNC, Engine.TMA_STORE)
+"""Engines whose accesses a wait retires only if they were committed."""
 
 
 @dataclass(frozen=True)
-class _Issued:
+class AsyncLifetimes:
+    """Where the asynchronous accesses of a kernel end.
+
+    `retired_by` has for each buffer the waits that retire its accesses, in program order; `carried`
+    the loops of which a round may end before its accesses to a buffer have landed.
+    """
+
+    retired_by: Mapping[Buffer, tuple[Stmt, ...]]
+    carried: frozenset[tuple[Stmt, Buffer]]
+    never_retired: frozenset[Buffer]
+
+
+@dataclass(frozen=True)
+class _InFlight:
     """An access on its way; `slot` is a TMA load's mbarrier, as text."""
 
     buffer: Buffer
     engine: Engine
     committed: bool
-    slot: str = ""
+    slot: str
 
 
-@dataclass
-class InFlight:
-    """For each buffer the statements whose waits retired its accesses, and what was left over."""
-
-    retired_by: dict[Buffer, list[Stmt]]
-    carried: set[tuple[Stmt, Buffer]]
-    never_retired: set[Buffer]
+_State = frozenset[_InFlight]
 
 
-def in_flight(body: Block, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]) -> InFlight:
-    """Follows every asynchronous access of a kernel to its wait.
+def async_lifetimes(facts: KernelFacts) -> AsyncLifetimes:
+    """Follows every asynchronous access of a kernel to its wait."""
+    solver = Solver(_Following(facts.accesses))
+    outcome = solver.solve(facts.kernel.body, frozenset())
+    retired: dict[Buffer, tuple[Stmt, ...]] = {}
+    for stmt in walk_statements(facts.kernel.body):
+        for buffer in {one.buffer for one in solver.before.get(stmt, ()) if _retires(stmt, one)}:
+            retired[buffer] = (*retired.get(buffer, ()), stmt)
+    carried = {(loop, one) for loop, end in solver.rounds.items() for one in _flying(end)}  # A4
+    return AsyncLifetimes(retired, frozenset(carried), frozenset(_flying(outcome)))  # A5
 
-    `carried` has the loops at whose end an access may still be in flight: it lands in a later
-    iteration.
-    """
-    walker = _Walker(accesses, surely=not returns(body))
-    left = walker.block(body, frozenset())
-    walker.found.never_retired = {issued.buffer for issued in left}
-    return walker.found
+
+def _flying(outcome: Outcome[_State]) -> Iterator[Buffer]:
+    """What is in flight where a block ends, or threads jump out of it."""
+    for state in (outcome.end, *outcome.jumps.values()):
+        yield from (one.buffer for one in state or ())
 
 
-class _Walker:
-    def __init__(self, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], *, surely: bool):
-        """`surely` is whether every thread comes by every wait, as none does that has returned."""
-        self.found = InFlight({}, set(), set())
+class _Following(Analysis[_State]):
+    """The clauses A1 to A3."""
+
+    def __init__(self, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]):
         self._accesses = accesses
-        self._surely = surely
-        self._loops: dict[tuple[Stmt, frozenset[_Issued]], frozenset[_Issued]] = {}
 
-    def block(self, block: Block, pending: frozenset[_Issued]) -> frozenset[_Issued]:
-        for stmt in block:
-            pending = self._statement(stmt, pending)
-        return pending
+    def join(self, one: _State, other: _State) -> _State:
+        return one | other
 
-    def _statement(self, stmt: Stmt, pending: frozenset[_Issued]) -> frozenset[_Issued]:
-        if isinstance(stmt, If):
-            return self.block(stmt.then, pending) | self.block(stmt.orelse, pending)
-        if isinstance(stmt, (For, While)):
-            return self._loop(stmt, pending)
-        for access in self._accesses.get(stmt, ()):
-            if access.engine is not Engine.THREAD:
-                slot = format_expr(access.barrier) if access.barrier is not None else ""
-                needs_commit = access.engine in _COMMITTED
-                pending |= {_Issued(access.buffer, access.engine, not needs_commit, slot)}
-        call = evaluated_call(stmt)
-        if call is not None:
-            pending = self._intrinsic(call, stmt, pending)
-        for inner in nested_blocks(stmt):
-            pending = self.block(inner, pending)
-        return pending
-
-    def _loop(self, stmt: For | While, pending: frozenset[_Issued]) -> frozenset[_Issued]:
-        known = self._loops.get((stmt, pending))
-        if known is not None:
-            return known
-        before, self._surely = self._surely, self._surely and not leaves(stmt)
-        after = self.block(stmt.body, pending)
-        if not after <= pending:  # the next iteration begins with more on its way
-            after = self.block(stmt.body, after | pending)
-        self._surely = before
-        self.found.carried |= {(stmt, issued.buffer) for issued in after}
-        runs = isinstance(stmt, For) and isinstance(stmt.extent, Const) and stmt.extent != Const(0)
-        result = after if runs else after | pending
-        self._loops[stmt, pending] = result
-        return result
-
-    def _intrinsic(self, call: Call, stmt: Stmt, pending: frozenset[_Issued]) -> frozenset[_Issued]:
-        committing = effect_of(call).commits
-        if committing is not None:
+    def transfer(self, stmt: Stmt, state: _State) -> _State:
+        issued = {
+            _issued(one)
+            for one in self._accesses[stmt]
+            if one.engine is not Engine.THREAD and one.buffer.scope in SHARED_SCOPES
+        }  # A1
+        effect = evaluated_effect(stmt)
+        committed = effect.commits if effect is not None else None
+        flying = state | issued
+        if committed is not None:  # A2
             return frozenset(
-                _Issued(one.buffer, one.engine, True, one.slot) if one.engine is committing else one
-                for one in pending
+                replace(one, committed=True) if one.engine is committed else one for one in flying
             )
-        if not self._surely:
-            return pending  # a `break` may have jumped over this wait
-        retired = frozenset(one for one in pending if _retires(call, one))
-        for one in retired:
-            self.found.retired_by.setdefault(one.buffer, []).append(stmt)
-        return pending - retired
+        return frozenset(one for one in flying if not _retires(stmt, one))  # A3
 
 
-def _retires(call: Call, issued: _Issued) -> bool:
+def _issued(access: MemoryAccess) -> _InFlight:
+    slot = format_expr(access.barrier) if access.barrier is not None else ""
+    in_groups = access.engine in _COMMITTED
+    return _InFlight(access.buffer, access.engine, not in_groups, slot)
+
+
+def _retires(stmt: Stmt, one: _InFlight) -> bool:
+    """Whether a statement waits for an access (A3)."""
+    call = evaluated_call(stmt)
+    if call is None:
+        return False
     effect = effect_of(call)
     if effect.signals is Signal.WAIT:
         barrier = mbarrier_operand(call, effect)
-        named = barrier is not None and issued.slot == format_expr(barrier)
-        return issued.engine is Engine.TMA_LOAD and named
-    if effect.waits is None or effect.waits.engine is not issued.engine:
+        named = barrier is not None and one.slot == format_expr(barrier)
+        return one.engine is Engine.TMA_LOAD and named
+    if effect.waits is None or effect.waits.engine is not one.engine or not one.committed:
         return False
     keep = effect.waits.keep
-    everything = keep is None or keep >= len(call.args) or call.args[keep] == Const(0)
-    return issued.committed and everything
+    return keep is None or keep >= len(call.args) or call.args[keep] == Const(0)

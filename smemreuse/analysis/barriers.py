@@ -1,12 +1,21 @@
 """Where a plan needs barriers that the kernel does not have (rule 6).
 
 Two buffers that share bytes are kept apart in time only by the block's threads meeting in between.
-The walk carries the buffers accessed since the last barrier, as Triton's `Membar` does with its
-intervals, and asks for one before a statement that touches bytes of another buffer among them;
-loops are walked until nothing is added, so that the way round counts. Only statements that all
-threads of the block reach together can have a barrier before them.
+A state is the set of buffers that may have been accessed since the threads last met, as Triton's
+`Membar` has its intervals; it is ordered by inclusion and joined by union.
 
-A copy in flight is accessed once more by every wait, since it may have landed as late as that.
+- B1 *Meeting.* Behind a barrier of the whole block nothing has been accessed.
+- B2 *Access.* A statement adds the buffers that it accesses.
+- B3 *Wait.* A wait adds every buffer that something asynchronous accesses: a copy in flight may
+  land as late as that.
+- B4 *Parts of the block.* Some threads may reach what is in a divergent branch, in a `while`, in a
+  loop that threads count differently, or where threads jump, without the others. No barrier can
+  stand there, and one that does is not relied on: the statement is one step that accesses all.
+- B5 *Collision.* The threads must meet before a statement that accesses bytes of a buffer in the
+  state under another name, as far as it does so before its own first barrier. That is remembered:
+  no other round of a loop takes it back.
+- B6 *Any loop may have no round*, also one whose trip count is a constant.
+
 Whether a kernel with its barriers is sound is for the checker to say, not for this.
 """
 
@@ -15,7 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.divergence import ThreadFlow
+from smemreuse.analysis.accessed import Buffers, accessed_within
+from smemreuse.analysis.divergence import divergence
+from smemreuse.analysis.solver import Analysis, Solver
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import (
     Assert,
     Attr,
@@ -31,13 +43,10 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.semantics.accesses import accesses_of
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.pointers import find_pointers
 from smemreuse.semantics.table import BLOCK_BARRIER, is_block_barrier, leaves, returns, waits
 
-BARRIER = BLOCK_BARRIER
-_Buffers = frozenset[Buffer]
+_NOTHING: Buffers = frozenset()
 
 
 def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
@@ -45,11 +54,12 @@ def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
 
     None are found for a kernel whose threads may return early: a barrier could wait for ever.
     """
-    if returns(kernel.body):
+    found = facts_of(kernel).ask(meetings)
+    if found.threads_return:
         return set()
-    walker = _Walker(kernel, _partners(offsets))
-    walker.block(kernel.body, frozenset())
-    return walker.needed
+    placement = _Placement(found, _partners(offsets))
+    Solver(placement, keep=False).solve(kernel.body, _NOTHING)
+    return placement.needed
 
 
 def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
@@ -58,7 +68,7 @@ def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
     result: list[Stmt] = []
     for stmt in block:
         if stmt in wanted:
-            result.append(Evaluate(BARRIER))
+            result.append(Evaluate(BLOCK_BARRIER))
         if isinstance(stmt, If):
             then, orelse = (with_barriers(inner, wanted) for inner in nested_blocks(stmt))
             stmt = replace(stmt, then=then, orelse=orelse)
@@ -68,7 +78,7 @@ def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
     return tuple(result)
 
 
-def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, _Buffers]:
+def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, Buffers]:
     """For each buffer those whose bytes in the arena overlap with its own."""
 
     def share(one: Buffer, other: Buffer) -> bool:
@@ -81,89 +91,103 @@ def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, _Buffers]:
     }
 
 
-class _Walker:
-    def __init__(self, kernel: Kernel, partners: Mapping[Buffer, _Buffers]):
-        self.needed: set[Stmt] = set()
-        self._partners = {buffer: others for buffer, others in partners.items() if others}
-        self._flow = ThreadFlow(kernel.body)
-        self._touched: dict[Stmt, _Buffers] = {}
-        self._exposed: dict[Stmt, tuple[_Buffers, bool]] = {}
-        pointers = find_pointers(kernel.body)
-        in_flight = set()
-        for stmt in walk_statements(kernel.body):
-            accesses = [one for one in accesses_of(stmt, pointers) if one.buffer in self._partners]
-            self._touched[stmt] = frozenset(access.buffer for access in accesses)
-            in_flight |= {one.buffer for one in accesses if one.engine is not Engine.THREAD}
-        self._in_flight = frozenset(in_flight)
+class Meetings:
+    """What the placement of barriers has to know of a kernel, whatever the plan is."""
 
-    def block(self, block: Block, pending: _Buffers) -> _Buffers:
-        """The buffers accessed since the last barrier, behind a block entered with `pending`."""
-        for stmt in block:
-            pending = self._statement(stmt, pending)
-        return pending
+    def __init__(self, facts: KernelFacts):
+        self._flow = facts.ask(divergence)
+        self._within = facts.ask(accessed_within)
+        self._exposed: dict[Stmt, Buffers] = {}
+        self.threads_return = returns(facts.kernel.body)
+        self.accessed = {
+            stmt: frozenset(one.buffer for one in found) for stmt, found in facts.accesses.items()
+        }
+        self.in_flight = frozenset(
+            one.buffer
+            for found in facts.accesses.values()
+            for one in found
+            if one.engine is not Engine.THREAD
+        )
+        self.in_parts = {
+            stmt for stmt in walk_statements(facts.kernel.body) if self._is_in_parts(stmt)
+        }
 
-    def _statement(self, stmt: Stmt, pending: _Buffers) -> _Buffers:
-        if is_block_barrier(stmt):
-            return frozenset()
-        exposed, _ = self._exposure(stmt)
-        if stmt in self.needed or self._collide(pending, exposed):
-            self.needed.add(stmt)
-            pending = frozenset()
-        pending |= self._touched[stmt]
-        if self._is_opaque(stmt):
-            return pending | exposed
-        if waits(stmt):
-            return pending | self._in_flight
-        if isinstance(stmt, If):
-            return self.block(stmt.then, pending) | self.block(stmt.orelse, pending)
-        if isinstance(stmt, (For, While)):
-            return self._loop(stmt, pending)
-        for inner in nested_blocks(stmt):
-            pending = self.block(inner, pending)
-        return pending
-
-    def _loop(self, stmt: For | While, pending: _Buffers) -> _Buffers:
-        """Round and round, until neither barriers nor pending accesses are added."""
-        around = pending
-        while True:
-            known = len(self.needed)
-            after = self.block(stmt.body, around)
-            if after <= around and known == len(self.needed):
-                return pending | after
-            around |= after
-
-    def _collide(self, pending: _Buffers, touched: _Buffers) -> bool:
-        return any(self._partners[buffer] & pending for buffer in touched)
-
-    def _exposure(self, stmt: Stmt) -> tuple[_Buffers, bool]:
-        """What a statement touches before its first barrier, and whether it surely has one."""
-        known = self._exposed.get(stmt)
-        if known is None:
-            known = self._exposed[stmt] = self._find_exposure(stmt)
-        return known
-
-    def _find_exposure(self, stmt: Stmt) -> tuple[_Buffers, bool]:
-        if is_block_barrier(stmt):
-            return frozenset(), True
-        if self._is_opaque(stmt):
-            inside = walk_statements((stmt,))
-            return frozenset().union(*(self._touched[one] for one in inside)), False
-        exposed, met = self._touched[stmt], []
-        for inner in nested_blocks(stmt):
-            meets = False
-            for one in inner:
-                more, meets = self._exposure(one)
-                exposed |= more
-                if meets:
-                    break
-            met.append(meets)
-        runs = isinstance(stmt, (If, Attr, Assert))  # a loop may have no iteration
-        return exposed, runs and bool(met) and all(met)
-
-    def _is_opaque(self, stmt: Stmt) -> bool:
-        """Whether a statement has parts that some threads may reach without the others."""
+    def _is_in_parts(self, stmt: Stmt) -> bool:
+        """Whether a statement has parts that some threads may reach without the others (B4)."""
         if isinstance(stmt, If):
             return self._flow.is_divergent(stmt) or leaves(stmt)
         if isinstance(stmt, For):
             return self._flow.depends_on_thread(rounds_of(stmt)) or leaves(stmt)
         return isinstance(stmt, While)
+
+    def exposed(self, stmt: Stmt) -> Buffers:
+        """What a statement may access before its own first barrier."""
+        if stmt not in self._exposed:
+            found = _BeforeMeeting(self)
+            end = Solver(found, keep=False).solve((stmt,), _NOTHING).end
+            self._exposed[stmt] = found.met_with | (end or _NOTHING)
+        return self._exposed[stmt]
+
+    def within(self, stmt: Stmt) -> Buffers:
+        """What a statement accesses with all that is in it."""
+        return self._within[stmt]
+
+
+def meetings(facts: KernelFacts) -> Meetings:
+    """The meetings of a kernel's threads."""
+    return Meetings(facts)
+
+
+class _Accessed(Analysis[Buffers]):
+    """The clauses that both analyses of barriers have in common."""
+
+    def __init__(self, meetings: Meetings):
+        self._meetings = meetings
+
+    def join(self, one: Buffers, other: Buffers) -> Buffers:
+        return one | other
+
+    def surely_runs(self, loop: For | While) -> bool:
+        return False  # B6
+
+    def opaque(self, stmt: Stmt, state: Buffers) -> Buffers | None:
+        if stmt not in self._meetings.in_parts:
+            return None
+        return (self.transfer(stmt, state) or _NOTHING) | self._meetings.within(stmt)  # B4
+
+
+class _BeforeMeeting(_Accessed):
+    """What is accessed before a first barrier; `met_with` is what had been accessed at one."""
+
+    def __init__(self, meetings: Meetings):
+        super().__init__(meetings)
+        self.met_with = _NOTHING
+
+    def transfer(self, stmt: Stmt, state: Buffers) -> Buffers | None:
+        if is_block_barrier(stmt):
+            self.met_with |= state
+            return None  # nothing behind it comes before it
+        return state | self._meetings.accessed[stmt]
+
+
+class _Placement(_Accessed):
+    """What has been accessed since the last barrier, for one plan; `needed` are those found."""
+
+    def __init__(self, meetings: Meetings, partners: Mapping[Buffer, Buffers]):
+        super().__init__(meetings)
+        self.needed: set[Stmt] = set()
+        self._partners = partners
+
+    def transfer(self, stmt: Stmt, state: Buffers) -> Buffers:
+        if is_block_barrier(stmt):
+            return _NOTHING  # B1
+        if stmt in self.needed or self._collides(stmt, state):  # B5
+            self.needed.add(stmt)
+            state = _NOTHING
+        if waits(stmt):
+            state |= self._meetings.in_flight  # B3
+        return state | self._meetings.accessed[stmt]  # B2
+
+    def _collides(self, stmt: Stmt, state: Buffers) -> bool:
+        exposed = self._meetings.exposed(stmt)
+        return any(self._partners.get(buffer, _NOTHING) & state for buffer in exposed)

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from smemreuse.ir.expr import Call, Const, Expr, Var, constant
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, Block, For, walk_statements
 
-Range = tuple[int, int]
+Interval = tuple[int, int]
 """The least and the greatest value, both inclusive."""
 
 
-def variable_ranges(body: Block) -> dict[Var, Range]:
+def variable_ranges(body: Block) -> dict[Var, Interval]:
     """The values of variables as far as known: thread axes, loops, and what is bound once to them.
 
     One that is launched or looped over more than once has the values of all.
     """
-    ranges: dict[Var, Range] = {}
+    ranges: dict[Var, Interval] = {}
     unknown: set[Var] = set()
     bound: dict[Var, Expr | None] = {}
     for stmt in walk_statements(body):
@@ -35,7 +35,7 @@ def variable_ranges(body: Block) -> dict[Var, Range]:
 
 
 def _widen(
-    ranges: dict[Var, Range], unknown: set[Var], var: Var, first: Expr, extent: Expr
+    ranges: dict[Var, Interval], unknown: set[Var], var: Var, first: Expr, extent: Expr
 ) -> None:
     begin, count = constant(first), constant(extent)
     if begin is None or count is None or count <= 0:
@@ -45,13 +45,13 @@ def _widen(
     ranges[var] = (min(known[0], begin), max(known[1], begin + count - 1))
 
 
-def upper_bound(expr: Expr, ranges: Mapping[Var, Range]) -> int | None:
+def upper_bound(expr: Expr, ranges: Mapping[Var, Interval]) -> int | None:
     """A value that `expr` never exceeds; None if none is known."""
     found = bounds(expr, ranges)
     return None if found is None else found[1]
 
 
-def bounds(expr: Expr, ranges: Mapping[Var, Range]) -> Range | None:
+def bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
     """The least and greatest value that `expr` may have; None where it is not known."""
     value = constant(expr)
     if value is not None:
@@ -73,7 +73,7 @@ def bounds(expr: Expr, ranges: Mapping[Var, Range]) -> Range | None:
     return _combine(expr.op, left, right)
 
 
-def _ramp(expr: Call, ranges: Mapping[Var, Range]) -> Range | None:
+def _ramp(expr: Call, ranges: Mapping[Var, Interval]) -> Interval | None:
     """All lanes of a vector of indices."""
     base, stride, lanes = (bounds(arg, ranges) for arg in expr.args)
     if base is None or stride is None or lanes is None:
@@ -83,7 +83,7 @@ def _ramp(expr: Call, ranges: Mapping[Var, Range]) -> Range | None:
     return (base[0] + min(last[0], 0), base[1] + max(last[1], 0))
 
 
-def _combine(op: str, left: Range, right: Range) -> Range | None:
+def _combine(op: str, left: Interval, right: Interval) -> Interval | None:
     if op == "add":
         return (left[0] + right[0], left[1] + right[1])
     if op == "sub":

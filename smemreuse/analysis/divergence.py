@@ -1,13 +1,32 @@
-"""Which threads of a block reach a statement, and with what in their variables."""
+"""Divergence: which threads of a block reach a statement, with what in their variables (rule 4).
+
+A state is a `ThreadGroup`: threads of which those that are there are some, and whether the group is
+exact, which is to say that all of them are there whenever one is. The lattice is flat: an exact
+group is below the one of the same threads that is not, and groups that differ join to that.
+
+- D1 *Launch.* All threads of the block come to its beginning; a thread axis has its value for each.
+- D2 *Variable.* What is bound is evaluated for each thread; a loop's variable is not known.
+- D3 *Branch.* Of a condition that can be evaluated, each arm gets the threads for which it holds.
+  Of another one that is the same for all threads, either arm gets all. Of any other, an arm gets
+  some of them: the group is not exact.
+- D4 *Reconvergence.* Behind a scope are all that came to it, if nobody jumps out of it. Where some
+  jump, those are who go on if the paths that go on agree on them; else the group is not exact.
+
+How often threads go round a loop does not make the group within it inexact: that some may go round
+alone is told by `parts_of_warps`, for rule 6 to act on.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
+from smemreuse.analysis.solver import Analysis, Arms, Solver
+from smemreuse.facts import KernelFacts
+from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Attr,
@@ -17,135 +36,165 @@ from smemreuse.ir.kernel import (
     If,
     Stmt,
     While,
-    nested_blocks,
     rounds_of,
     walk_statements,
 )
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.ir.launch import AXES, UnknownThreads, tag_of, thread_axes
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.table import varies_by_thread
 
-AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadGroup:
+    """Threads that may be at a point of the program; all at once if `exact`."""
+
+    threads: Threads
+    exact: bool = True
+
+    def bind(self, var: Var, value: Value) -> ThreadGroup:
+        return ThreadGroup(self.threads.bind(var, value), self.exact)
+
+    def where(self, mask: np.ndarray) -> ThreadGroup:
+        return ThreadGroup(self.threads.where(mask), self.exact)
+
+    def repeated(self, var: Var, values: np.ndarray) -> ThreadGroup:
+        """Every thread once for each value of a variable."""
+        return ThreadGroup(self.threads.repeated(var, values), self.exact)
+
+    def inexact(self) -> ThreadGroup:
+        return ThreadGroup(self.threads, False) if self.exact else self
+
+    def is_all_of(self, other: ThreadGroup) -> bool:
+        """Whether both are exact, and of the same threads."""
+        return self.exact and other.exact and np.array_equal(self.threads.ids, other.threads.ids)
 
 
-class ThreadFlow:
-    """The threads at the entry of every statement of a kernel body.
-
-    `entry` has None where it is not known which threads come by: under a condition that threads may
-    see differently and that cannot be evaluated, or in a block whose shape is not constant.
-    """
+class Divergence(Analysis[ThreadGroup]):
+    """The clauses D1 to D4, and what they find in a kernel's body."""
 
     def __init__(self, body: Block):
-        self.entry: dict[Stmt, Threads | None] = {}
-        self._thread_vars: set[Var] = set()
-        self._thread_count = 0
-        axes = thread_axes(body)
-        if axes is not None:
-            self._thread_count = int(np.prod(list(axes.values())))
-            self._enter(body, Threads(np.arange(self._thread_count)), axes)
+        self._axes: dict[str, int] = {}
+        self._varying = _varying_variables(body)
+        solver = Solver(self)
+        self._before = solver.before
+        try:
+            self._axes = thread_axes(body)
+        except UnknownThreads:
+            return  # it is not known who comes to any statement
+        solver.solve(body, ThreadGroup(Threads(np.arange(math.prod(self._axes.values())))))  # D1
+
+    def join(self, one: ThreadGroup, other: ThreadGroup) -> ThreadGroup:
+        return one if one is other or one.is_all_of(other) else one.inexact()
+
+    def transfer(self, stmt: Stmt, state: ThreadGroup) -> ThreadGroup:
+        if isinstance(stmt, Bind):  # D2
+            return state.bind(stmt.var, evaluate(stmt.value, state.threads))
+        if isinstance(stmt, For):
+            return state.bind(stmt.var, None)
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            return state.bind(stmt.var, self._axis(tag_of(stmt), state.threads))  # D1
+        return state
+
+    def _axis(self, tag: str, threads: Threads) -> Value:
+        if tag not in self._axes:
+            return None
+        stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
+        return threads.ids // stride % self._axes[tag]
+
+    def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
+        """D3; an arm that nobody takes gets an empty group."""
+        condition = evaluate(stmt.condition, state.threads)
+        if condition is None:
+            some = state.inexact() if self.depends_on_thread(stmt.condition) else state
+            return Arms(some, some)
+        mask = np.broadcast_to(np.not_equal(condition, 0), state.threads.ids.shape)
+        return Arms(state.where(mask), state.where(~mask), concurrent=True)
+
+    def reconverge(
+        self, before: ThreadGroup, after: ThreadGroup, complete: bool
+    ) -> ThreadGroup:  # D4
+        if complete or after.is_all_of(before):
+            return before
+        return after if after.exact else before.inexact()
+
+    def depends_on_thread(self, expr: Expr) -> bool:
+        """Whether threads may see different values: by index, through memory, or from a call."""
+        return _depends_on(expr, self._varying)
+
+    def group_within(self, loop: For | While) -> ThreadGroup | None:
+        """The threads that a round of a loop begins with; None where it is not known."""
+        return self._before.get(loop.body[0]) if loop.body else None
 
     def is_divergent(self, stmt: If) -> bool:
-        """Whether threads of one block may take different arms (rule 4); True if not known."""
-        threads = self.entry.get(stmt)
-        if threads is None:
-            return True
-        condition = evaluate(stmt.condition, threads)
+        """Whether threads of one block may take different arms (rule 4); True if not known.
+
+        Where more threads than come by would agree, those that do agree as well.
+        """
+        condition = self._condition(stmt)
         if condition is None:
-            return self.depends_on_thread(stmt.condition)
+            return stmt not in self._before or self.depends_on_thread(stmt.condition)
         return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
 
     def parts_of_warps(self, stmt: Stmt) -> Iterator[Block]:
-        """The blocks of a branch or loop that part of a warp may enter without the rest."""
-        threads = self.entry.get(stmt)
+        """The blocks of a branch or loop that part of a warp may enter without the rest.
+
+        Not those within such a block, which it has given already.
+        """
         if isinstance(stmt, If):
-            condition = evaluate(stmt.condition, threads) if threads is not None else None
-            if threads is None or condition is None:
-                if threads is None or self.depends_on_thread(stmt.condition):
-                    yield from (stmt.then, stmt.orelse)
-            elif isinstance(condition, np.ndarray):
+            condition = self._condition(stmt)
+            if isinstance(condition, np.ndarray):
                 mask = np.not_equal(condition, 0)
                 for block, chosen in ((stmt.then, mask), (stmt.orelse, ~mask)):
-                    if not self._whole_warps(threads.ids[chosen]):
+                    if not self._has_whole_warps(self._before[stmt].threads.ids[chosen]):
                         yield block
+            elif condition is None and self.is_divergent(stmt):
+                yield from (stmt.then, stmt.orelse)
         elif isinstance(stmt, (For, While)):
             rounds = rounds_of(stmt) if isinstance(stmt, For) else stmt.condition
             if self.depends_on_thread(rounds):
                 yield stmt.body
 
-    def _whole_warps(self, ids: np.ndarray) -> bool:
+    def _condition(self, stmt: If) -> Value:
+        """The condition of a branch for all who may come by; None if it is not known."""
+        group = self._before.get(stmt)
+        return None if group is None else evaluate(stmt.condition, group.threads)
+
+    def _has_whole_warps(self, ids: np.ndarray) -> bool:
         """Whether these are all threads of the warps that they are in."""
-        present = np.zeros(-(-self._thread_count // 32) * 32, dtype=bool)
+        count = math.prod(self._axes.values())
+        present = np.zeros(-(-count // 32) * 32, dtype=bool)
         present[ids] = True
-        warps = present.reshape(-1, 32)
-        sizes = np.minimum(self._thread_count - 32 * np.arange(len(warps)), 32)
-        there = warps.sum(axis=1)
+        there = present.reshape(-1, 32).sum(axis=1)
+        sizes = np.minimum(count - 32 * np.arange(len(there)), 32)
         return bool(((there == 0) | (there == sizes)).all())
 
-    def _enter(self, block: Block, threads: Threads | None, axes: Mapping[str, int]) -> None:
-        """Notes with which threads and variables each loop and branch is reached."""
-        for stmt in block:
-            self.entry[stmt] = threads
-            if threads is None:
-                for inner in nested_blocks(stmt):
-                    self._enter(inner, None, axes)
-            elif isinstance(stmt, Bind):
-                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
-                if self.depends_on_thread(stmt.value):
-                    self._thread_vars.add(stmt.var)
-            elif isinstance(stmt, Attr):
-                self._enter(stmt.body, self._with_axis(stmt, threads, axes), axes)
-            elif isinstance(stmt, If):
-                then, orelse = self._arms(stmt, threads)
-                self._enter(stmt.then, then, axes)
-                self._enter(stmt.orelse, orelse, axes)
-            elif isinstance(stmt, For):
-                if self.depends_on_thread(stmt.begin) or self.depends_on_thread(stmt.step):
-                    self._thread_vars.add(stmt.var)
-                self._enter(stmt.body, threads.bind(stmt.var, None), axes)
-            else:
-                for inner in nested_blocks(stmt):
-                    self._enter(inner, threads, axes)
 
-    def _with_axis(self, stmt: Attr, threads: Threads, axes: Mapping[str, int]) -> Threads:
-        if stmt.key != THREAD_EXTENT or stmt.var is None:
-            return threads
-        tag = str(stmt.node.value) if isinstance(stmt.node, Const) else ""
-        if tag not in axes:
-            return threads.bind(stmt.var, None)
-        self._thread_vars.add(stmt.var)
-        stride = int(np.prod([axes.get(axis, 1) for axis in AXES[: AXES.index(tag)]]))
-        return threads.bind(stmt.var, threads.ids // stride % axes[tag])
-
-    def _arms(self, stmt: If, threads: Threads) -> tuple[Threads | None, Threads | None]:
-        """The threads of each arm; None where it is not known which they are."""
-        condition = evaluate(stmt.condition, threads)
-        if condition is None:
-            both = None if self.depends_on_thread(stmt.condition) else threads
-            return both, both
-        if isinstance(condition, int):
-            return threads, threads  # one of them is dead code
-        mask = np.not_equal(condition, 0)
-        return threads.where(mask), threads.where(~mask)
-
-    def depends_on_thread(self, expr: Expr) -> bool:
-        """Whether threads may see different values: by index, through memory, or from a call."""
-        return any(
-            isinstance(node, Load)
-            or (isinstance(node, Var) and node in self._thread_vars)
-            or (isinstance(node, Call) and varies_by_thread(node))
-            for node in walk(expr)
-        )
+def divergence(facts: KernelFacts) -> Divergence:
+    """The threads at each statement of a kernel."""
+    return Divergence(facts.kernel.body)
 
 
-def thread_axes(body: Block) -> dict[str, int] | None:
-    """The extents of the thread axes; None where they are not constant or too large."""
-    axes: dict[str, int] = {}
+def _varying_variables(body: Block) -> set[Var]:
+    """Variables that may differ from thread to thread."""
+    varying: set[Var] = set()
     for stmt in walk_statements(body):
-        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and isinstance(stmt.node, Const):
-            tag = str(stmt.node.value)
-            extent = stmt.value.value if isinstance(stmt.value, Const) else None
-            if tag in AXES:
-                if not isinstance(extent, int) or extent < 1:
-                    return None
-                if axes.setdefault(tag, extent) != extent:
-                    return None
-    return axes if math.prod(axes.values()) <= 1024 else None
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            varies = tag_of(stmt) in AXES
+        elif isinstance(stmt, Bind):
+            varies = _depends_on(stmt.value, varying)
+        else:
+            varies = isinstance(stmt, For) and (
+                _depends_on(stmt.begin, varying) or _depends_on(stmt.step, varying)
+            )
+        if varies and isinstance(stmt, (Attr, Bind, For)) and stmt.var is not None:
+            varying.add(stmt.var)
+    return varying
+
+
+def _depends_on(expr: Expr, varying: Collection[Var]) -> bool:
+    return any(
+        isinstance(node, Load)
+        or (isinstance(node, Var) and node in varying)
+        or (isinstance(node, Call) and varies_by_thread(node))
+        for node in walk(expr)
+    )

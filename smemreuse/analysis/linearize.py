@@ -43,8 +43,12 @@ def linearize(kernel: Kernel, scope: str, policy: Attribution) -> Linearization:
 
 
 def touches(accesses: Iterable[MemoryAccess]) -> Iterable[Touch]:
-    """What accesses touch, in their order (rule 1)."""
-    return (Touch(access.buffer, access.access, access.node) for access in accesses)
+    """What accesses touch, in their order (rule 1).
+
+    A touch is a mention, as in the passes of the compilers: what goes to a buffer by an address
+    that was kept in memory mentions none. Policies that are proved reckon with that themselves.
+    """
+    return (Touch(one.buffer, one.access, one.node) for one in accesses if one.named)
 
 
 def _linear_sequence(facts: KernelFacts, scope: str, policy: Attribution) -> Linearization:

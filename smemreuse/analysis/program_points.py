@@ -1,4 +1,4 @@
-"""Where every statement stands on a linear sequence, those without an entry included."""
+"""Program points: where statements are on a linear sequence, those without an entry included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from smemreuse.results.sequence import StmtEntry
 
 
 @dataclass(frozen=True)
-class Moments:
+class ProgramPoints:
     """For each statement, how many entries come before it begins, and before it is over.
 
     An entry at position `p` lasts from `p` to `p + 1`; a statement that has none, as a barrier has
@@ -21,8 +21,8 @@ class Moments:
     end: Mapping[Stmt, int]
 
 
-def moments(body: Block, entries: Sequence[StmtEntry]) -> Moments:
-    """The moments of all statements of a kernel's body on its linear sequence."""
+def program_points(body: Block, entries: Sequence[StmtEntry]) -> ProgramPoints:
+    """The program points of all statements of a kernel's body on its linear sequence."""
     first = {
         entry.stmt: position
         for position, entry in enumerate(entries)
@@ -43,4 +43,4 @@ def moments(body: Block, entries: Sequence[StmtEntry]) -> Moments:
         return counter
 
     visit(body, 0)
-    return Moments(begin, end)
+    return ProgramPoints(begin, end)

@@ -1,7 +1,7 @@
 """Recovers the plan that a compiler already applied, and has the checker audit the compiler."""
 
 from smemreuse.audit.audit import (
-    Barriers,
+    BarrierStage,
     applied_layout,
     audit_merged,
     audit_plan,
@@ -11,7 +11,7 @@ from smemreuse.audit.layout import AppliedLayout
 
 __all__ = [
     "AppliedLayout",
-    "Barriers",
+    "BarrierStage",
     "applied_layout",
     "audit_merged",
     "audit_plan",

@@ -22,7 +22,7 @@ ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apach
 PERHAPS_ONE = "views disturb each other, but two of one buffer may share bytes on purpose"
 
 
-class Barriers(str, Enum):
+class BarrierStage(str, Enum):
     """Whether a kernel has its barriers, or a later pass inserts them; `AUTO` looks for them."""
 
     AUTO = "auto"
@@ -44,7 +44,7 @@ def inseparable_arena(kernel: Kernel, scope: str) -> Buffer | None:
 
 
 def audit_plan(
-    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], arena: int, barriers: Barriers
+    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], arena: int, barriers: BarrierStage
 ) -> Audit:
     """The verdict on a plan for a kernel that nothing is merged in; offsets and arena in bytes."""
     later = _comes_later(kernel, scope, barriers)
@@ -53,7 +53,7 @@ def audit_plan(
     return Audit(Source.PLAN_FILE, _by_name(kernel, scope, offsets), arena, verdict)
 
 
-def audit_merged(kernel: Kernel, scope: str, barriers: Barriers) -> Audit:
+def audit_merged(kernel: Kernel, scope: str, barriers: BarrierStage) -> Audit:
     """The verdict on what a compiler has merged in a kernel, if anything."""
     applied = applied_layout(kernel, scope)
     if applied is not None:
@@ -65,7 +65,7 @@ def audit_merged(kernel: Kernel, scope: str, barriers: Barriers) -> Audit:
     return replace(nothing, source=Source.NOTHING_MERGED)
 
 
-def _audit_applied(applied: AppliedLayout, scope: str, barriers: Barriers) -> Audit:
+def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -> Audit:
     kernel, offsets, arena = applied.kernel, applied.offsets, applied.arena
     later = _comes_later(kernel, scope, barriers, merged=True)
     align = alignments(kernel, scope)
@@ -106,10 +106,12 @@ def _inseparable(arena: Buffer) -> Audit:
     return Audit(Source.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
 
 
-def _comes_later(kernel: Kernel, scope: str, barriers: Barriers, *, merged: bool = False) -> bool:
+def _comes_later(
+    kernel: Kernel, scope: str, barriers: BarrierStage, *, merged: bool = False
+) -> bool:
     """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
-    if barriers is not Barriers.AUTO:
-        return barriers is Barriers.LATER
+    if barriers is not BarrierStage.AUTO:
+        return barriers is BarrierStage.LATER
     if merged and not kernel.dialect.synchronizes_later:
         return False
     return not _has_barriers(kernel, scope)

@@ -22,7 +22,7 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.baselines.baseline import Baseline
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Expr, Load, Pointer, children
+from smemreuse.ir.expr import Expr, Load, Pointer, children
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     TVM_ALIGNMENT,
@@ -47,6 +47,7 @@ from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import StockFailure, StockFault
 from smemreuse.results.sequence import LiveRange, StmtEntry, Touch
+from smemreuse.semantics.pointers import addressed_element, is_typed
 
 _SMALL_BITS = 32
 
@@ -212,16 +213,16 @@ class _Finder:
         self.entries.append(StmtEntry(stmt, -length, touched))
 
     def _expr(self, expr: Expr) -> None:
-        if isinstance(expr, Call) and expr.op == "address_of" and isinstance(expr.args[0], Load):
-            for index in children(expr.args[0]):
+        element = addressed_element(expr)
+        if element is not None:
+            for index in children(element):
                 self._expr(index)
-            self._rewritten(expr.args[0].buffer)
+            self._rewritten(element.buffer)
             return
         for operand in children(expr):
             self._expr(operand)
-            if isinstance(operand, Pointer) and isinstance(expr, Call):
-                if expr.op == "tvm_access_ptr":
-                    self._rewritten(operand.buffer)
+            if isinstance(operand, Pointer) and is_typed(expr):
+                self._rewritten(operand.buffer)
         if isinstance(expr, Load):
             self._access(expr.buffer, expr)
         elif isinstance(expr, Pointer):

@@ -16,6 +16,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import Buffer
+from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.evaluate import Threads
@@ -131,16 +132,16 @@ class Accesses:
             if unordered.any():
                 other = self._racing(seen, traced, theirs, traced.by_thread[part])
                 if other is not None:
-                    self._findings.race(6, traced, partner, other, traced.certain)
+                    self._findings.race(Rule.BARRIER, traced, partner, other, traced.certain)
         loads = history.loads.get((partner, traced.buffer), 0)
         if loads & ~order.known_to_all(traced.warps):
-            self._findings.race(5, traced, partner, None, traced.certain)
+            self._findings.race(Rule.IN_FLIGHT, traced, partner, None, traced.certain)
         for pending in self._state.engines.pending:
             flying = pending.traced
             if flying.buffer is partner and (traced.is_write or flying.is_write):
                 if meeting(flying.where, theirs) is not None:
                     sure = traced.certain and flying.certain
-                    self._findings.race(5, traced, partner, flying.event, sure)
+                    self._findings.race(Rule.IN_FLIGHT, traced, partner, flying.event, sure)
 
     def _racing(
         self, seen: Seen, traced: TracedAccess, theirs: ByteIndices, by_thread: np.ndarray

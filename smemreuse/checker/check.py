@@ -14,6 +14,7 @@ from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
 from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.pointers import views_beyond
@@ -76,7 +77,7 @@ def _traces(
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     relevance = Relevance(kernel.body, set(layout.partners), accesses.by_statement)
-    findings: dict[tuple[int, frozenset[str]], Finding] = {}
+    findings: dict[tuple[Rule, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:
         setting = Setting(

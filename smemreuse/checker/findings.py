@@ -42,7 +42,7 @@ class Findings:
     """One finding for each rule and pair of buffers, a certain one if there is any."""
 
     def __init__(self, layout: Layout) -> None:
-        self.found: dict[tuple[int, frozenset[str]], Finding] = {}
+        self.found: dict[tuple[Rule, frozenset[str]], Finding] = {}
         self.left: dict[Buffer, str] = {}
         self.forked = False  # data have decided: they may never take the way that the trace takes
         self._layout = layout
@@ -66,10 +66,10 @@ class Findings:
         name = self._layout.names[buffer]
         verb = "overwrote" if certain else "may have overwritten"
         witness = f"{reader} reads byte {byte} of {name}, written by {writer}; {culprit} {verb} it"
-        self._report(2, buffer, self._owner_at(buffer, byte), witness, certain)
+        self._report(Rule.LOOP_CARRIED, buffer, self._owner_at(buffer, byte), witness, certain)
 
     def race(
-        self, rule: int, traced: TracedAccess, partner: Buffer, other: int | None, certain: bool
+        self, rule: Rule, traced: TracedAccess, partner: Buffer, other: int | None, certain: bool
     ) -> None:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
@@ -77,7 +77,7 @@ class Findings:
         """
         names = self._layout.names
         against = self._tell(other) if other is not None else "a TMA load"
-        why = "is not waited for before" if rule == 5 else "is not ordered before"
+        why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
         witness = (
             f"{against} on {names[partner]} {why} {self._tell(traced.event)} "
             f"on {names[traced.buffer]}, which shares its bytes"
@@ -88,7 +88,7 @@ class Findings:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"
         witness = f"threads may be in both arms of {Event(stmt, ())}, where {names} share bytes"
-        self._report(4, one, two, witness, False)
+        self._report(Rule.DIVERGENT_ARMS, one, two, witness, False)
 
     def leaves(self, buffer: Buffer, number: int) -> None:
         """A write surely goes beyond its buffer: whose bytes it changes there is not known."""
@@ -107,10 +107,10 @@ class Findings:
                 return partner
         return buffer
 
-    def _report(self, rule: int, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
+    def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
         names = (self._layout.names[one], self._layout.names[two])
         key = (rule, frozenset(names))
         certain = certain and not self.forked
         known = self.found.get(key)
         if known is None or (certain and not known.certain):
-            self.found[key] = Finding(Violation(Rule(rule), names, witness), certain)
+            self.found[key] = Finding(Violation(rule, names, witness), certain)

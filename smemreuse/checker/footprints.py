@@ -12,7 +12,7 @@ from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.evaluate import Value
 
 MAX_DISTANCE = 1 << 24
-"""ByteIndices between a buffer and an access to it that begins outside."""
+"""Bytes between a buffer and an access to it that begins outside."""
 
 MAX_UNITS = 1 << 25
 """Places of one access, those of each thread."""
@@ -61,7 +61,7 @@ def _located(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> 
 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:
-    """ByteIndices that are always touched together: a power of two that divides all places."""
+    """Bytes that are always touched together: a power of two that divides all places."""
     bits = int(np.bitwise_or.reduce(starts)) | footprint.size | footprint.stride
     return bits & -bits or 1
 

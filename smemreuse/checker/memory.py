@@ -96,7 +96,7 @@ class Memory:
     def lost(self, traced: TracedAccess) -> ByteIndices:
         """The bytes read whose value may have been overwritten.
 
-        ByteIndices that nothing has ever written do not count: no well-defined program reads them.
+        Bytes that nothing has ever written do not count: no well-defined program reads them.
         """
         shadow, at = self.shadows[traced.buffer], as_index(traced.where)
         lost: ByteIndices = traced.where[shadow.defined[at] & ~shadow.ok[at]]

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from smemreuse.audit import Barriers, audit_merged, audit_plan
+from smemreuse.audit import BarrierStage, audit_merged, audit_plan
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.commands.printing import emit_tables
@@ -22,8 +22,8 @@ from smemreuse.results.verdict import UNSOUND
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
 @click.option(
     "--barriers",
-    type=click.Choice([each.value for each in Barriers]),
-    default=Barriers.AUTO.value,
+    type=click.Choice([each.value for each in BarrierStage]),
+    default=BarrierStage.AUTO.value,
     show_default=True,
     help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
 )
@@ -36,7 +36,7 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
     plans = read_plan_file(plan_file) if plan_file is not None else None
     if plans is not None:
         plans.require_kernels(found)
-    audited = [(subject, _audit(subject, plans, Barriers(barriers))) for subject in found]
+    audited = [(subject, _audit(subject, plans, BarrierStage(barriers))) for subject in found]
     audits = [(subject, audit) for subject, audit in audited if audit is not None]
     if output_format == "json":
         emit_json("check", [check_entry(*each) for each in audits])
@@ -47,7 +47,7 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
         sys.exit(1)
 
 
-def _audit(subject: Subject, plans: PlanFile | None, barriers: Barriers) -> Audit | None:
+def _audit(subject: Subject, plans: PlanFile | None, barriers: BarrierStage) -> Audit | None:
     """None for a kernel of which the plan file says nothing."""
     if plans is None:
         return audit_merged(subject.kernel, subject.scope, barriers)

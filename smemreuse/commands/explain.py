@@ -16,7 +16,7 @@ from smemreuse.explainer.pairs import explained_pairs
 from smemreuse.explainer.plans import judged_plan, side_by_side
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Subject
-from smemreuse.report.explanations import explain_entry, explain_lines, pairs_overview
+from smemreuse.report.explanations import explain_entry, explain_lines, explain_summary
 from smemreuse.report.tables import console
 from smemreuse.results.explanation import Explanation
 
@@ -57,7 +57,7 @@ def explain(
             line for each, pairs in explained for one in pairs for line in explain_lines(each, one)
         )
     else:
-        emit_tables(line for each, pairs in explained for line in _overview(each, pairs, buffers))
+        emit_tables(line for each, pairs in explained for line in _summary(each, pairs, buffers))
     if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
@@ -81,10 +81,10 @@ def _missing(
     return InputError(f"{what}; {choices}", file=file)
 
 
-def _overview(
+def _summary(
     subject: Subject, pairs: Sequence[Explanation], wanted: Sequence[str]
 ) -> Iterator[RenderableType]:
     kernel, scope = subject.kernel, subject.scope
     judged = [judged_plan(kernel, scope, policy) for policy in ("outer", "dataflow")]
     apart = side_by_side(kernel, scope)
-    return pairs_overview(console(), subject, judged, apart, pairs, wanted)
+    return explain_summary(console(), subject, judged, apart, pairs, wanted)

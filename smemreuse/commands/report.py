@@ -11,8 +11,8 @@ from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import judged_plans
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
+from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page
-from smemreuse.report.view import kernel_view
 from smemreuse.targets.architectures import Architecture
 
 
@@ -35,13 +35,13 @@ def report(
     check_output(output, force)
     found = [one for one in read_subjects(files) if one.has_buffers]
     note_if_empty(found, files)
-    views = [view_of(one, packer, objective, arch) for one in track(found, "analysing")]
-    write_output(output, report_page(views).encode(), force)
+    entries = [entry_of(one, packer, objective, arch) for one in track(found, "analysing")]
+    write_output(output, report_page(entries).encode(), force)
 
 
-def view_of(
+def entry_of(
     subject: Subject, packer: str, objective: str, arch: Architecture | None = None
 ) -> Data:
     """What the page shows of a kernel."""
     plans = judged_plans(subject.kernel, subject.scope, packer, objective, arch)
-    return kernel_view(subject, overview(subject.kernel, subject.scope, plans), arch)
+    return overview_entry(subject, overview(subject.kernel, subject.scope, plans), arch)

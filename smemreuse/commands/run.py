@@ -19,7 +19,7 @@ from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.data import Data
-from smemreuse.report.run import run_entry, run_lines, run_table, run_view
+from smemreuse.report.run import run_entry, run_lines, run_overview_entry, run_table
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
 from smemreuse.results.run import RunKernel
@@ -92,8 +92,8 @@ def run(
         document = json_text("run", entries, **more, reloaded=reloaded)
         write_output(json_file, document.encode(), force)
     if report_file is not None:
-        views = _views(script, kernels, packer, objective)
-        _write_report(report_file, script, views, force)
+        shown = _page_entries(script, kernels, packer, objective)
+        _write_report(report_file, script, shown, force)
     if reloaded:
         _say(RELOADED.format(", ".join(dict.fromkeys(reloaded))))
     elif not kernels and not session.left and not end.uncaught:
@@ -127,24 +127,26 @@ def _explained(lowered: Sequence[LoweredKernel]) -> list[RunKernel]:
     return told
 
 
-def _views(script: str, kernels: Sequence[RunKernel], packer: str, objective: str) -> list[Data]:
-    views: list[Data] = []
+def _page_entries(
+    script: str, kernels: Sequence[RunKernel], packer: str, objective: str
+) -> list[Data]:
+    entries: list[Data] = []
     for kernel in track(kernels, "drawing"):
         with _saying(f"{kernel.title} is not in the report"):
-            views += [
-                run_view(script, kernel, scope, found)
+            entries += [
+                run_overview_entry(script, kernel, scope, found)
                 for scope, found in run_overviews(kernel, packer, objective)
             ]
-    return views
+    return entries
 
 
-def _write_report(file: str, script: str, views: Sequence[Data], force: bool) -> None:
-    if not views:
+def _write_report(file: str, script: str, entries: Sequence[Data], force: bool) -> None:
+    if not entries:
         _say(NO_REPORT)
         return
     from smemreuse.report.page import report_page  # and Plotly, which only this needs
 
-    page = report_page(views, f"Shared memory of the kernels of {printable(script)}")
+    page = report_page(entries, f"Shared memory of the kernels of {printable(script)}")
     write_output(file, page.encode(), force)
 
 

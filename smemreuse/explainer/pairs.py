@@ -167,7 +167,7 @@ def _live_together(
 
 def _because(reason: Reason, subject: str) -> Cause:
     where = f" in {_where(reason.stmt)}" if reason.stmt is not None else ""
-    return _cause(Rule(reason.rule), f"{subject}{reason.text}{where}")
+    return _cause(reason.rule, f"{subject}{reason.text}{where}")
 
 
 def _cause(rule: Rule, text: str) -> Cause:

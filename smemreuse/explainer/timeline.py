@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.analysis.program_points import moments
+from smemreuse.analysis.program_points import program_points
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import (
     Block,
@@ -29,14 +29,14 @@ from smemreuse.semantics.table import is_block_barrier, waits
 def timeline_of(kernel: Kernel, scope: str) -> Timeline:
     """The steps, loops, branches, barriers and waits of one kernel and storage scope."""
     entries = linearize(kernel, scope, inner).entries
-    found = moments(kernel.body, entries)
-    places = {stmt: (begin, found.end[stmt]) for stmt, begin in found.begin.items()}
+    found = program_points(kernel.body, entries)
+    points = {stmt: (begin, found.end[stmt]) for stmt, begin in found.begin.items()}
     return Timeline(
         names=unique_names(kernel.allocations(scope)),
         steps=tuple(_steps(entries)),
-        bands=tuple(_bands(kernel.body, places, 0)),
-        marks=tuple(_marks(kernel.body, places)),
-        moments=places,
+        bands=tuple(_bands(kernel.body, points, 0)),
+        marks=tuple(_marks(kernel.body, points)),
+        points=points,
     )
 
 
@@ -63,14 +63,14 @@ def _accesses(entry: StmtEntry) -> dict[Buffer, Access]:
     return found
 
 
-def _bands(block: Block, places: Mapping[Stmt, Span], depth: int) -> Iterator[Band]:
+def _bands(block: Block, points: Mapping[Stmt, Span], depth: int) -> Iterator[Band]:
     for stmt in block:
         kind = _band_kind(stmt)
-        begin, end = places[stmt]
+        begin, end = points[stmt]
         if kind is not None and begin < end:
             yield Band(kind, begin, end, depth, stmt)
         for nested in nested_blocks(stmt):
-            yield from _bands(nested, places, depth + (kind is not None))
+            yield from _bands(nested, points, depth + (kind is not None))
 
 
 def _band_kind(stmt: Stmt) -> str | None:
@@ -79,9 +79,9 @@ def _band_kind(stmt: Stmt) -> str | None:
     return "branch" if isinstance(stmt, If) else None
 
 
-def _marks(body: Block, places: Mapping[Stmt, Span]) -> Iterator[Mark]:
+def _marks(body: Block, points: Mapping[Stmt, Span]) -> Iterator[Mark]:
     for stmt in walk_statements(body):
         if is_block_barrier(stmt):
-            yield Mark("barrier", places[stmt][0], stmt)
+            yield Mark("barrier", points[stmt][0], stmt)
         elif waits(stmt):
-            yield Mark("wait", places[stmt][0], stmt)
+            yield Mark("wait", points[stmt][0], stmt)

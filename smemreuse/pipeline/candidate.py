@@ -53,7 +53,7 @@ class Candidate:
         """
         if self.provenance.failures:
             return False
-        if self.verdict.verdict == UNPROVED:
+        if self.verdict.verdict is UNPROVED:
             return self.provenance.is_kept or not self.plan.sharing_pairs()
         return self.verdict.sound
 

@@ -136,9 +136,9 @@ class _Maker:
         outer = self.attributed("outer")
         if outer.arena_bytes < plan.arena_bytes:
             verdict = judge(kernel, outer).verdict
-            if verdict == SOUND:
+            if verdict is SOUND:
                 plan = _vouched_for(outer, Origin.OUTER_PROVED)
-            elif verdict == UNPROVED and may_keep(kernel):
+            elif verdict is UNPROVED and may_keep(kernel):
                 plan = _vouched_for(outer, Origin.KEPT_FROM_COMPILER)
         return plan
 

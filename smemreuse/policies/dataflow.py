@@ -1,9 +1,21 @@
 """The dataflow policy: inner's precision where it is proved, outer's caution where it is not.
 
-Starts from the innermost gen and kill points and adds what the rules ask for: whole loops for
-buffers whose bytes may be carried from one iteration to the next (rules 2 and 3), the time until a
-wait for asynchronous accesses (rule 5), and conflicts between the arms of a branch that threads of
-one block take differently (rule 4).
+Live ranges begin as those of inner's gen and kill points, and grow by these clauses; pairs of
+buffers conflict beyond them. Each is named for the rule that it carries out.
+
+- F1 A buffer whose address is kept in memory, or that is handed to an operation which is not
+  covered by the table of effects, is live in the whole kernel.
+- F2 A buffer that is not private to a loop's iterations is live throughout the loop, if that makes
+  it meet another one (rules 2 and 3). Once for each loop is enough: a range grows by loops that its
+  buffer is used in, and so over all of any other loop or none, where it meets the same as before.
+- F4 Buffers of two arms that threads take at the same time conflict; so do those of two branches
+  one behind the other, if one waits for an mbarrier and no barrier stands between them.
+- F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
+  every loop that carries it, and to the end if nothing surely retires it.
+- F6 Buffers that part of a warp uses alone conflict: no barrier can stand between their uses.
+
+F4, F5 and F6 are left out where the order is for the checker's trace to find, which follows
+mbarriers.
 """
 
 from __future__ import annotations
@@ -12,12 +24,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from smemreuse.analysis.async_lifetimes import in_flight
-from smemreuse.analysis.divergence import ThreadFlow
+from smemreuse.analysis.accessed import Buffers, accessed_within
+from smemreuse.analysis.async_lifetimes import async_lifetimes
+from smemreuse.analysis.divergence import divergence
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.analysis.privatization import Locality
-from smemreuse.analysis.program_points import moments
+from smemreuse.analysis.privatization import is_private
+from smemreuse.analysis.program_points import program_points
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import (
@@ -32,6 +45,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.policies.attribution import inner
+from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.semantics.table import is_block_barrier, waits_for_phase
 
@@ -42,7 +56,7 @@ Pair = frozenset[Buffer]
 class Reason:
     """Why a buffer is live beyond its touches, or two buffers conflict: the rule, and where."""
 
-    rule: int
+    rule: Rule
     text: str
     stmt: Stmt | None = None
 
@@ -79,139 +93,136 @@ def dataflow(kernel: Kernel, scope: str, *, ordered_by_trace: bool = False) -> D
 
 def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Dataflow:
     """As `dataflow`, worked out anew."""
-    return _Analysis(facts, scope).run(ordered_by_trace)
+    grown = _Growing(facts, facts.ask(_inner_sequence, scope))
+    concurrent: dict[Pair, Reason] = {}
+    if not ordered_by_trace:
+        grown.while_in_flight()
+        conflicts = facts.ask(_conflicts)
+        concurrent = {pair: why for pair, why in conflicts.items() if pair <= grown.live.keys()}
+    grown.where_unknown()
+    grown.over_loops()
+    widened = {buffer: tuple(found) for buffer, found in grown.widened.items()}
+    return Dataflow(grown.sequence, grown.live, widened, concurrent)
 
 
-class _Analysis:
-    def __init__(self, facts: KernelFacts, scope: str):
-        kernel = self._kernel = facts.kernel
-        self._sequence = linearize(kernel, scope, inner)
-        self._live = live_ranges(self._sequence.entries)
-        self._widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self._live}
-        self._pointers = facts.pointers
-        self._flow = ThreadFlow(kernel.body)
-        self._accesses = facts.accesses
-        self._locality = Locality(kernel.body, self._accesses, self._flow)
-        self._proved: dict[tuple[Stmt, Buffer], bool] = {}
+def _inner_sequence(facts: KernelFacts, scope: str) -> Linearization:
+    return linearize(facts.kernel, scope, inner)
+
+
+class _Growing:
+    """Live ranges of one storage scope, and the clauses that let them grow."""
+
+    def __init__(self, facts: KernelFacts, sequence: Linearization):
+        self.sequence = sequence
+        self.live = live_ranges(sequence.entries)
+        self.widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self.live}
+        self._facts = facts
+        self._end = len(sequence.entries)
         self._spans = {
-            entry.stmt: (position, position + entry.scope_pair_offset)
-            for position, entry in enumerate(self._sequence.entries)
+            entry.stmt: (position, position + entry.scope_pair_offset + 1)
+            for position, entry in enumerate(sequence.entries)
             if entry.scope_pair_offset > 0
         }
 
-    def run(self, ordered_by_trace: bool) -> Dataflow:
-        concurrent: dict[Pair, Reason] = {}
-        if not ordered_by_trace:
-            self._extend_in_flight()
-            concurrent = dict(self._concurrent_pairs(self._kernel.body))
-        self._extend_kept()
-        self._extend_over_loops()
-        widened = {buffer: tuple(found) for buffer, found in self._widened.items()}
-        return Dataflow(self._sequence, self._live, widened, concurrent)
-
-    def _extend(self, buffer: Buffer, begin: int, end: int, reason: Reason) -> None:
-        live = self._live[buffer]
+    def _grow(self, buffer: Buffer, begin: int, end: int, reason: Reason) -> None:
+        live = self.live[buffer]
         wider = LiveRange(buffer, min(live.begin, begin), max(live.end, end))
         if wider != live:
-            self._live[buffer] = wider
+            self.live[buffer] = wider
             before = LiveRange(buffer, wider.begin, live.begin)
             behind = LiveRange(buffer, live.end, wider.end)
             added = tuple(part for part in (before, behind) if part.begin < part.end)
-            self._widened[buffer].append(Widening(reason, added))
+            self.widened[buffer].append(Widening(reason, added))
 
-    # Rule 1 -------------------------------------------------------------------------------------
+    def where_unknown(self) -> None:
+        """F1."""
+        kept = "its address is kept in memory, where nobody follows it"
+        unknown = {
+            access.buffer: Reason(Rule.EVERY_ACCESS, access.uncovered, stmt)
+            for stmt, found in self._facts.accesses.items()
+            for access in found
+            if access.uncovered
+        }
+        unknown |= dict.fromkeys(self._facts.pointers.kept, Reason(Rule.EVERY_ACCESS, kept))
+        for buffer, reason in unknown.items():
+            if buffer in self.live:
+                self._grow(buffer, 0, self._end, reason)
 
-    def _extend_kept(self) -> None:
-        """A buffer whose address is kept in memory may be accessed at any time."""
-        reason = Reason(1, "its address is kept in memory, where nobody follows it")
-        for buffer in self._pointers.kept:
-            if buffer in self._live:
-                self._extend(buffer, 0, len(self._sequence.entries), reason)
-
-    # Rule 5 -------------------------------------------------------------------------------------
-
-    def _extend_in_flight(self) -> None:
-        found = in_flight(self._kernel.body, self._accesses)
-        ends = moments(self._kernel.body, self._sequence.entries).end
+    def while_in_flight(self) -> None:
+        """F5."""
+        found = self._facts.ask(async_lifetimes)
+        ends = program_points(self._facts.kernel.body, self.sequence.entries).end
         for buffer, waits in found.retired_by.items():
-            if buffer in self._live:
+            if buffer in self.live:
                 until = max(ends[wait] for wait in waits)
-                reason = Reason(5, "an asynchronous access is waited for only later", waits[-1])
-                self._extend(buffer, self._live[buffer].begin, until, reason)
-        carried = [(stmt, one) for stmt, one in found.carried if stmt in self._spans]
-        carried.sort(key=lambda each: self._spans[each[0]])  # outermost first, which settles it
-        for stmt, buffer in carried:
-            if buffer in self._live:
-                self._extend_over(
-                    stmt, buffer, "an asynchronous access may outlast the iteration", 5
+                reason = Reason(
+                    Rule.IN_FLIGHT, "an asynchronous access is waited for only later", waits[-1]
                 )
-        for buffer in found.never_retired & self._live.keys():
-            reason = Reason(5, "an asynchronous access is never surely waited for")
-            self._extend(buffer, self._live[buffer].begin, len(self._sequence.entries), reason)
+                self._grow(buffer, self.live[buffer].begin, until, reason)
+        carried = [each for each in found.carried if each[0] in self._spans]
+        carried.sort(key=lambda each: self._spans[each[0]])  # outermost first, which settles it
+        for loop, buffer in carried:
+            if buffer in self.live:
+                reason = Reason(
+                    Rule.IN_FLIGHT, "an asynchronous access may outlast the iteration", loop
+                )
+                self._grow(buffer, *self._spans[loop], reason)
+        for buffer in found.never_retired & self.live.keys():
+            reason = Reason(Rule.IN_FLIGHT, "an asynchronous access is never surely waited for")
+            self._grow(buffer, self.live[buffer].begin, self._end, reason)
 
-    # Rules 2 and 3 ------------------------------------------------------------------------------
-
-    def _extend_over_loops(self) -> None:
-        """From the innermost loop outwards, so that a buffer carried within an inner loop is seen
-        whole by the outer one."""
+    def over_loops(self) -> None:
+        """F2."""
         loops = [
             stmt
-            for stmt in walk_statements(self._kernel.body)
+            for stmt in walk_statements(self._facts.kernel.body)
             if isinstance(stmt, (For, While)) and stmt in self._spans and not _runs_once(stmt)
         ]
-        before = None
-        while before != self._live:  # a buffer that grows may make another one's loops matter
-            before = dict(self._live)
-            for loop in reversed(loops):
-                begin, end = self._spans[loop]
-                for buffer in self._touched_in(loop):
-                    if self._matters(buffer, begin, end + 1):
-                        if not self._is_local(loop, buffer):
-                            self._extend_over(loop, buffer, "its bytes may be carried around", 2)
+        for loop in reversed(loops):
+            begin, end = self._spans[loop]
+            for buffer in self._touched_in(begin, end):
+                if self._matters(buffer, begin, end):
+                    if not self._facts.ask(is_private, loop, buffer):
+                        reason = Reason(Rule.LOOP_CARRIED, "its bytes may be carried around", loop)
+                        self._grow(buffer, begin, end, reason)
 
-    def _is_local(self, loop: For | While, buffer: Buffer) -> bool:
-        known = self._proved.get((loop, buffer))
-        if known is None:
-            known = self._proved[loop, buffer] = self._locality.is_local(loop, buffer)
-        return known
-
-    def _extend_over(self, loop: Stmt, buffer: Buffer, text: str, rule: int) -> None:
-        begin, end = self._spans[loop]
-        self._extend(buffer, begin, end + 1, Reason(rule, text, loop))
-
-    def _touched_in(self, loop: Stmt) -> list[Buffer]:
-        begin, end = self._spans[loop]
-        touched = {
-            touch.buffer: None
-            for entry in self._sequence.entries[begin : end + 1]
-            for touch in entry.touched
-        }
-        return list(touched)
+    def _touched_in(self, begin: int, end: int) -> list[Buffer]:
+        entries = self.sequence.entries[begin:end]
+        return list(dict.fromkeys(touch.buffer for entry in entries for touch in entry.touched))
 
     def _matters(self, buffer: Buffer, begin: int, end: int) -> bool:
         """Whether being live in all of the loop would make the buffer meet one that it does not."""
-        live = self._live[buffer]
+        live = self.live[buffer]
         wider = LiveRange(buffer, min(live.begin, begin), max(live.end, end))
         return wider != live and any(
             wider.overlaps(other) and not live.overlaps(other)
-            for other in self._live.values()
+            for other in self.live.values()
             if other.buffer is not buffer
         )
 
-    # Rule 4 -------------------------------------------------------------------------------------
 
-    def _concurrent_pairs(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
+def _conflicts(facts: KernelFacts) -> Mapping[Pair, Reason]:
+    """Pairs of buffers, of any scope, that conflict by F4 and F6."""
+    return dict(_Conflicts(facts).within(facts.kernel.body))
+
+
+class _Conflicts:
+    def __init__(self, facts: KernelFacts):
+        self._flow = facts.ask(divergence)
+        self._within = facts.ask(accessed_within)
+
+    def within(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
         yield from self._consecutive_branches(block)
         for stmt in block:
             if isinstance(stmt, If) and stmt.orelse and self._flow.is_divergent(stmt):
-                yield from self._pairs(stmt, stmt.then, stmt.orelse)
+                yield from self._pairs(stmt, stmt.then, stmt.orelse)  # F4
             for part in self._flow.parts_of_warps(stmt):
                 yield from self._unseparable(stmt, part)
             for inner_block in nested_blocks(stmt):
-                yield from self._concurrent_pairs(inner_block)
+                yield from self.within(inner_block)
 
     def _consecutive_branches(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
-        """`if tx < 128: ...` and later `if 128 <= tx: ...`: nobody waits for the first to end.
+        """F4: `if tx < 128: ...` and later `if 128 <= tx: ...`: nobody waits for the first to end.
 
         Where such branches wait for one another's mbarriers no later pass can put a barrier of all
         threads between them; elsewhere it can, and does where they share bytes.
@@ -227,25 +238,22 @@ class _Analysis:
                 before.append(stmt)
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
-        """Rule 6: among part of a warp no barrier can stand between two statements."""
-        reason = Reason(6, "used where no barrier can stand among the threads", stmt)
-        for one, two in combinations(self._buffers(block), 2):
-            yield frozenset((one, two)), reason
+        """F6."""
+        reason = Reason(Rule.BARRIER, "used where no barrier can stand among the threads", stmt)
+        for pair in combinations(self._buffers(block), 2):
+            yield frozenset(pair), reason
 
     def _pairs(self, stmt: If, one_arm: Block, other_arm: Block) -> Iterator[tuple[Pair, Reason]]:
-        reason = Reason(4, "in arms that threads of one block take at the same time", stmt)
+        reason = Reason(
+            Rule.DIVERGENT_ARMS, "in arms that threads of one block take at the same time", stmt
+        )
         for one in self._buffers(one_arm):
             for two in self._buffers(other_arm):
                 if one is not two:
                     yield frozenset((one, two)), reason
 
-    def _buffers(self, block: Block) -> set[Buffer]:
-        return {
-            access.buffer
-            for stmt in walk_statements(block)
-            for access in self._accesses[stmt]
-            if access.buffer in self._live
-        }
+    def _buffers(self, block: Block) -> Buffers:
+        return frozenset().union(*(self._within[stmt] for stmt in block))
 
 
 def _runs_once(stmt: Stmt) -> bool:

@@ -53,7 +53,7 @@ def explain_lines(subject: Subject, found: Explanation) -> Iterator[Text]:
     yield from findings(found.verdict)
 
 
-def pairs_overview(
+def explain_summary(
     out: Console,
     subject: Subject,
     judged: Sequence[Judged],

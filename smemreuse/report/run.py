@@ -11,8 +11,8 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
+from smemreuse.report.overview import overview_entry
 from smemreuse.report.verdicts import verdict_text
-from smemreuse.report.view import kernel_view
 from smemreuse.results.explanation import Explanation, Unneeded
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -23,10 +23,10 @@ MAX_REFUSED = 5
 """Refused pairs of a plan that are listed for people; JSON has all."""
 
 
-def run_view(script: str, kernel: RunKernel, scope: str, found: Overview) -> Data:
+def run_overview_entry(script: str, kernel: RunKernel, scope: str, found: Overview) -> Data:
     """A compiled kernel on the report page, under its title."""
     subject = Subject(script, kernel.kernel, scope)
-    return {**kernel_view(subject, found), "name": kernel.title}
+    return {**overview_entry(subject, found), "name": kernel.title}
 
 
 def run_entry(script: str, kernel: RunKernel) -> Data:

@@ -24,6 +24,8 @@ class Rule(IntEnum):
     ALIGNMENT = 7, "Alignment", "misplaced"
     STORAGE_SCOPE = 8, "Scopes do not mix", "scopes mixed"
     SYMBOLIC_SIZE = 9, "A symbolic size shares with nothing", "size not known"
+    CLUSTER = 10, "Other blocks of the cluster", "another block"
+    PROXY = 11, "Proxies", "no fence"
 
     def __new__(cls, number: int, title: str = "", conflict: str = "") -> Rule:
         # The defaults are for type checkers, to which `Rule(2)`, a look-up, is a call of this.

@@ -62,7 +62,7 @@ class Peak:
 class Timeline:
     """One kernel and storage scope along its program order.
 
-    `names` has all buffers, in program order. `moments` are where each statement begins and is
+    `names` has all buffers, in program order. `points` are where each statement begins and is
     over.
     """
 
@@ -70,7 +70,7 @@ class Timeline:
     steps: tuple[Step, ...]
     bands: tuple[Band, ...]
     marks: tuple[Mark, ...]
-    moments: Mapping[Stmt, Span]
+    points: Mapping[Stmt, Span]
 
     @property
     def length(self) -> int:
@@ -91,11 +91,11 @@ class Timeline:
         }
 
     def _begin(self, entry: StmtEntry) -> int:
-        begin, end = self.moments[entry.stmt]
+        begin, end = self.points[entry.stmt]
         return end - 1 if entry.scope_pair_offset < 0 else begin
 
     def _end(self, entry: StmtEntry) -> int:
-        begin, end = self.moments[entry.stmt]
+        begin, end = self.points[entry.stmt]
         return begin + 1 if entry.scope_pair_offset > 0 else end
 
 

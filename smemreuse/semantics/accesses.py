@@ -80,7 +80,8 @@ class MemoryAccess:
     of the footprint. `barrier` is the mbarrier that a TMA load reports to, `descriptor` the local
     that stands for the bytes from now on. `claimed` is what an access pointer says of its bytes
     where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
-    knows what becomes of the bytes; it is empty where that is known.
+    knows what becomes of the bytes; it is empty where that is known. `named` is False where the
+    statement does not name the buffer, and goes to it by an address that was kept in memory.
     """
 
     buffer: Buffer
@@ -94,6 +95,7 @@ class MemoryAccess:
     claimed: Footprint | None = None
     swizzled: bool = False
     uncovered: str = ""
+    named: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +222,8 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
     if effect.follows:
         # Whoever finds a pointer that was kept in memory may use it (rule 1).
         for buffer in pointers.kept:
-            yield _as_done(MemoryAccess(buffer, Access.READ_WRITE, WHOLE, call), effect)
+            access = MemoryAccess(buffer, Access.READ_WRITE, WHOLE, call, named=False)
+            yield _as_done(access, effect)
 
 
 def _places(

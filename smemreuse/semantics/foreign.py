@@ -28,14 +28,6 @@ _STARTS_SOMETHING = re.compile(
     r"|wgmma|#\s*include\s*\"",
     re.IGNORECASE,
 )
-# Functions of CUDA and of TileLang's runtime that are over when they return. A `tl::gemm` whose
-# last parameter is -1 leaves its wgmma to be waited for.
-_KNOWN = re.compile(r"tl::|atomic|__|printf$|u?min$|u?max$", re.IGNORECASE)
-# Functions of CUDA whose parameters are values.
-_VALUES = re.compile(r"__(?!atomic)|printf$|u?min$|u?max$")
-_LEFT_TO_WAIT_FOR = re.compile(r"-1\s*>$")
-# What these give back is what was in memory, never where.
-_GIVES_CONTENTS = re.compile(r"(tl::)?atomic|__ld", re.IGNORECASE)
 
 
 def foreign_effect(call: Call) -> Effect:
@@ -56,8 +48,6 @@ def is_over_at_return(call: Call) -> bool:
     name, *others = _texts(call)
     if _STARTS_SOMETHING.search(name) or names_instructions(call):
         return False
-    if _KNOWN.match(name):
-        return not _LEFT_TO_WAIT_FOR.search(name)
     return any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in others)
 
 
@@ -67,8 +57,6 @@ def takes_values(call: Call) -> bool:
     C++ passes `x[0]` by reference where the parameter is one; from there all of `x` is in reach.
     """
     name, *others = _texts(call)
-    if _VALUES.match(name):
-        return True
     texts = others if call.op == INLINED else []
     defined = any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in texts)
     return defined and not any("&" in text for text in texts)
@@ -81,8 +69,6 @@ def names_instructions(call: Call) -> bool:
 
 def returns_address(call: Call) -> bool:
     """Whether what a function gives back may be one of the pointers that it was handed."""
-    if _GIVES_CONTENTS.match(_texts(call)[0]):
-        return False
     operands = call.args[:1] if call.op in _TYPED else call.args[-1:]
     types = [arg.value for arg in operands if isinstance(arg, Const)]
     return not types or not isinstance(types[0], str) or types[0] in ADDRESS_TYPES

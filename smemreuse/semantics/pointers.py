@@ -21,8 +21,8 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.semantics.foreign import ADDRESS_TYPES, FOREIGN, takes_values
-from smemreuse.semantics.table import effect_of
+from smemreuse.semantics.foreign import ADDRESS_TYPES, takes_values
+from smemreuse.semantics.table import effect_of, is_foreign
 
 ADDRESS_OPS = {"tvm_access_ptr": 3, "address_of": 1, "handle_add_byte_offset": 2, "reinterpret": 1}
 """Operations that make a pointer of a pointer, and the operands that they need for it."""
@@ -100,7 +100,7 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
         yield from _mentioned(stmt.value, pointers)
     for expr in expressions_of(stmt):
         for node in walk(expr):
-            if isinstance(node, Call) and node.op in FOREIGN:
+            if isinstance(node, Call) and is_foreign(node):
                 yield from _kept_by_function(node, pointers)
             elif isinstance(node, Call) and node.args:
                 yield from _kept_in_locals(node, pointers)
@@ -143,7 +143,7 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
                 yield from pointers.of_buffer(operand.buffer)
             else:
                 yield from _mentioned(operand, pointers)
-        if value.op in FOREIGN:
+        if is_foreign(value):
             yield from pointers.kept
 
 
@@ -203,6 +203,14 @@ def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
     """The variable, its value and the expression of `let(variable, value, expression)`."""
     if call.op == "let" and len(call.args) == 3 and isinstance(call.args[0], Var):
         return call.args[0], call.args[1], call.args[2]
+    return None
+
+
+def addressed_element(expr: Expr) -> Load | None:
+    """The element whose address an expression takes; None for any other expression."""
+    if isinstance(expr, Call) and expr.op == "address_of" and expr.args:
+        element = expr.args[0]
+        return element if isinstance(element, Load) else None
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
-from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Meeting, Signal
+from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Leaving, Meeting, Signal
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
 
@@ -27,6 +27,14 @@ def effect_of(call: Call) -> Effect:
     if row is None:
         return _unknown(f"`{call.op}` has no row in the table of effects")
     return _unknown(f"`{call.op}` is not known in this form")
+
+
+def is_foreign(call: Call) -> bool:
+    """Whether a function written in CUDA is called that has no row."""
+    if call.op not in FOREIGN:
+        return False
+    row = lookup(call.op)
+    return (row(call) if callable(row) else row) is None
 
 
 def _unknown(reason: str) -> Effect:
@@ -82,6 +90,12 @@ def any_effect(block: Block, holds: Callable[[Effect], bool]) -> bool:
     """Whether a statement of a block, or one inside it, evaluates an operation of that kind."""
     effects = map(evaluated_effect, walk_statements(block))
     return any(effect is not None and holds(effect) for effect in effects)
+
+
+def leaving(stmt: Stmt) -> Leaving | None:
+    """Where a thread goes on behind a statement, if not with the next one."""
+    effect = evaluated_effect(stmt)
+    return None if effect is None else effect.leaves
 
 
 def leaves(stmt: Stmt) -> bool:

@@ -10,7 +10,7 @@ from smemreuse.ir.kernel import Allocate, Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.results.sequence import Linearization, LiveRange
 from tests.analysis.trees import launch, live, load, loop, shared, store
-from tests.strategies import kernels
+from tests.random_kernels.trees import trees
 
 A, B, C = shared("A"), shared("B"), shared("C")
 ALLOC = (Allocate(A), Allocate(B), Allocate(C))
@@ -65,7 +65,7 @@ def brute_force(sequence: Linearization) -> dict[Buffer, tuple[int, int]]:
     }
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=150, deadline=None)
 def test_ranges_agree_with_brute_force_and_inner_lies_within_outer(kernel: Kernel) -> None:
     for scope in ("shared.dyn", "shared"):
@@ -115,7 +115,7 @@ def test_the_peak_of_nothing_is_0() -> None:
     assert peak_live([], {}) == 0
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=60, deadline=None)
 def test_the_bound_of_a_plan_is_its_peak_live(kernel: Kernel) -> None:
     for policy in ("outer", "inner"):

@@ -7,11 +7,13 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
+    Allocate,
     Attr,
     Block,
     Buffer,
     Evaluate,
     For,
+    If,
     Kernel,
     Stmt,
     Store,
@@ -60,6 +62,31 @@ def launch(*body: Stmt, extent: Expr = FOUR) -> Attr:
 
 def attr(key: str, *body: Stmt, value: Expr = ZERO) -> Attr:
     return Attr(key, ZERO, value, body)
+
+
+BX, TX, K = Var("bx"), Var("tx"), Var("k")
+DATA = Buffer("G", "int32", (Const(4096),), "global")
+
+
+def op(name: str, *args: Expr | int) -> Call:
+    """An operator on expressions and numbers."""
+    return Call(name, tuple(Const(arg) if isinstance(arg, int) else arg for arg in args))
+
+
+def times(var: Var, extent: Expr | int, *body: Stmt) -> For:
+    count = Const(extent) if isinstance(extent, int) else extent
+    return For(var, ZERO, count, Const(1), "serial", body)
+
+
+def when(condition: Expr, *then: Stmt, orelse: Block = ()) -> If:
+    return If(condition, then, orelse)
+
+
+def kernel_of(*body: Stmt, buffers: tuple[Buffer, ...] = (), threads: int = 32) -> Kernel:
+    """A kernel of several blocks, all of whose statements run for `tx` in `threads`."""
+    inside = Attr(THREAD_EXTENT, Const("threadIdx.x"), Const(threads), body, TX)
+    block: Block = (*map(Allocate, buffers), inside)
+    return Kernel("k", (Attr(THREAD_EXTENT, Const("blockIdx.x"), FOUR, block, BX),))
 
 
 def rows(*body: Stmt, policy: str = "outer", scope: str = "shared.dyn") -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.audit import Barriers, applied_layout, audit_merged, audit_plan
+from smemreuse.audit import BarrierStage, applied_layout, audit_merged, audit_plan
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.pipeline.planning import plan_kernel
@@ -20,7 +20,7 @@ BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 
 def audited(body: str) -> Audit:
     """The audit of a kernel that is merged already."""
-    return audit_merged(kernel_of(dump(body)), SCOPE, Barriers.AUTO)
+    return audit_merged(kernel_of(dump(body)), SCOPE, BarrierStage.AUTO)
 
 
 def rules(audit: Audit) -> set[Rule]:
@@ -35,7 +35,7 @@ def test_what_was_merged_as_text_is_read_back(policy: str) -> None:
     )
     (kernel,) = read_dump(BATCHED).kernels
     planned = plan_kernel(kernel, SCOPE, policy=policy)
-    found = audit_merged(kernel_of(merged.source), SCOPE, Barriers.AUTO)
+    found = audit_merged(kernel_of(merged.source), SCOPE, BarrierStage.AUTO)
     assert (found.source, found.verdict.verdict) == (Source.MERGED, SOUND)
     assert found.offsets == {one.name: at for one, at in planned.offsets.items()}
     assert found.arena == planned.arena_bytes
@@ -46,7 +46,7 @@ def test_what_was_merged_as_text_is_read_back(policy: str) -> None:
 
 def test_nothing_merged_shares_nothing() -> None:
     (kernel,) = read_dump(BATCHED).kernels
-    found = audit_merged(kernel, SCOPE, Barriers.AUTO)
+    found = audit_merged(kernel, SCOPE, BarrierStage.AUTO)
     assert (found.source, found.offsets, found.arena) == (Source.NOTHING_MERGED, {}, 0)
     assert found.verdict.sound
 
@@ -57,12 +57,12 @@ def test_whether_barriers_are_there_is_seen_or_told() -> None:
     plan = plan_kernel(kernel, SCOPE)
     kinds = {
         barriers: audit_plan(kernel, SCOPE, plan.offsets, plan.arena_bytes, barriers).verdict
-        for barriers in Barriers
+        for barriers in BarrierStage
     }
-    assert kinds[Barriers.AUTO] == kinds[Barriers.LATER]
-    assert kinds[Barriers.LATER].sound
-    assert {one.rule for one in kinds[Barriers.PRESENT].violations} == {Rule.BARRIER}
-    assert kinds[Barriers.PRESENT].verdict is UNSOUND
+    assert kinds[BarrierStage.AUTO] == kinds[BarrierStage.LATER]
+    assert kinds[BarrierStage.LATER].sound
+    assert {one.rule for one in kinds[BarrierStage.PRESENT].violations} == {Rule.BARRIER}
+    assert kinds[BarrierStage.PRESENT].verdict is UNSOUND
 
 
 POINTERS = """\

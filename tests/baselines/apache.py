@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from smemreuse.ir.kernel import Kernel, unique_names
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.provenance import Provenance
 from tests.baselines.emit import Emitter
-from tests.baselines.modules import Launch
 
 ARENAS = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
@@ -27,24 +26,15 @@ class Merged:
     offsets: dict[str, int]
 
 
-def emitted(module: tuple[Launch, ...]) -> Any:
+def emitted(module: Sequence[Kernel]) -> Any:
     """The module as a function of Apache TVM."""
-    bodies = [Emitter(tvm, is_apache=True).launch(launch) for launch in module]
+    bodies = [Emitter(tvm, is_apache=True).launch(kernel) for kernel in module]
     body = bodies[0] if len(bodies) == 1 else tvm.tirx.SeqStmt(bodies)
     return tvm.ir.IRModule({"main": tvm.tirx.PrimFunc([], body)})
 
 
 def read_text(mod: Any) -> list[Kernel]:
     return list(parse_dump(mod.script(show_meta=False)).kernels)
-
-
-def readers() -> list[Callable[[Any], list[Kernel]]]:
-    """The frontends that read a module of Apache TVM."""
-    try:
-        from smemreuse.tvm import read_module
-    except ImportError:
-        return [read_text]
-    return [read_text, read_module]
 
 
 def merged(mod: Any) -> Any:

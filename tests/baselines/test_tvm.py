@@ -8,25 +8,39 @@ by `address_of` alone. Buffers of up to 32 bits, on which it fails too, are in `
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
-from tests.baselines.apache import emitted, layouts, merged, planned, readers
-from tests.baselines.modules import Dialect, Launch, modules
+from smemreuse.ir.kernel import Kernel
+from smemreuse.tvm import read_module
+from tests.baselines.apache import emitted, layouts, merged, planned, read_text
+from tests.random_kernels.choices import Pick, run_seed
+from tests.random_kernels.trees import COMPILED_DTYPES, Grammar, grow_module
+from tests.soundness.kernels import format_kernel
 
 pytestmark = pytest.mark.tvm
 
-# A buffer of one element is printed as a scalar, without its scope: the text has no such buffer.
-DIALECT = Dialect(alignments=(None, None, None, 128, 1024), least_bytes=5, least_extent=2)
+SEEDS = 500
+READ_AS_TEXT = 4
+"""One module in so many is read from its text too."""
+
 SCOPES = ("shared.dyn", "shared")
+# A buffer of one element is printed as a scalar, without its scope: the text has no such buffer.
+GRAMMAR = Grammar(
+    dtypes=COMPILED_DTYPES,
+    scopes=SCOPES,
+    alignments=(None, None, None, 128, 1024),
+    least_bytes=5,
+    least_extent=2,
+)
 
 
-def compare(module: tuple[Launch, ...]) -> str:
-    """Compares one module, read by every frontend; returns what became of it."""
+def compare(module: Sequence[Kernel], *, as_text: bool) -> str:
+    """Compares one module, read by the frontends; returns what became of it."""
     mod = emitted(module)
-    read = [reader(mod) for reader in readers()]
+    read = [read_module(mod), *([read_text(mod)] if as_text else [])]
     ours = [[list(planned(kernels, scope)) for scope in SCOPES] for kernels in read]
     fails = any(plan is not None and plan.fails for plans in ours[0] for plan in plans)
     if fails:
@@ -51,16 +65,15 @@ def compare_launches(expected: list[Any], found: list[Any]) -> None:
 
 def test_offsets_equal_the_stock_pass() -> None:
     outcomes: Counter[str] = Counter()
+    for seed in range(SEEDS):
 
-    @given(module=modules(DIALECT, SCOPES))
-    @settings(
-        max_examples=900,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    def check(module: tuple[Launch, ...]) -> None:
-        outcomes[compare(module)] += 1
+        def check(pick: Pick, as_text: bool = seed % READ_AS_TEXT == 0) -> None:
+            module = grow_module(pick, GRAMMAR)
+            try:
+                outcomes[compare(module, as_text=as_text)] += 1
+            except AssertionError as error:
+                raise AssertionError("\n".join(map(format_kernel, module))) from error
 
-    check()
-    assert outcomes["merged"] >= 500, outcomes
+        run_seed(seed, check)
+    assert outcomes["merged"] >= SEEDS // 2, outcomes
     assert outcomes["failed"] > 0, "the failures are compared too"

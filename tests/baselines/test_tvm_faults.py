@@ -6,20 +6,47 @@ from typing import Any
 
 import pytest
 
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
+from smemreuse.ir.kernel import Allocate, Bind, Buffer, Evaluate, Stmt, Store
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.provenance import Provenance, StockFault
 from tests.baselines.apache import Merged, emitted, layouts, merged, read_text
-from tests.baselines.modules import Alloc, Buf, Launch, Let, Run, Scope, Stmt, Use, Write
+from tests.random_kernels.trees import launch
+from tests.soundness.kernels import load, loop
 
 pytestmark = pytest.mark.tvm
 
 DYN = "shared.dyn"
-X, Y = Buf("x", "float32", 16, DYN), Buf("y", "float32", 16, DYN)
+
+
+def buffer(name: str, dtype: str = "float32", extent: int = 16) -> Buffer:
+    return Buffer(name, dtype, (Const(extent),), DYN)
+
+
+X, Y = buffer("x"), buffer("y")
+
+
+def f(*handed: Expr, dtype: str = "int32") -> Call:
+    """A call about which nothing is known."""
+    return Call("call_extern", (Const(dtype), Const("f"), *handed))
+
+
+def write(target: Buffer, *read: Expr) -> Store:
+    """A store of something computed from what is read."""
+    return Store(target, (Const(0),), f(*read, dtype=target.dtype))
+
+
+def run(*handed: Expr) -> Evaluate:
+    return Evaluate(f(*handed))
+
+
+def address(of: Buffer) -> Call:
+    return Call("address_of", (load(of, 0),))
 
 
 def module(*stmts: Stmt) -> Any:
-    return emitted((Launch(stmts),))
+    return emitted([launch(stmts, "main")])
 
 
 def plan_of(mod: Any) -> Any:
@@ -31,11 +58,11 @@ def plan_of(mod: Any) -> Any:
 def test_buffers_that_are_live_together_get_the_same_bytes() -> None:
     """`b` takes the entry of `a` while `c` is live; for `e` both entries are joined, and the
     layers `a` below `b` and `c` become `c, a` below `b`: `b` lies over `c`, which is read later."""
-    a, b, c = (Buf(name, "float32", 16, DYN) for name in "abc")
-    e = Buf("e", "float32", 32, DYN)
-    allocations = tuple(Alloc(buf) for buf in (a, b, c, e))
-    read_both = Run((Use("load", b), Use("load", c)))
-    mod = module(*allocations, Write(c, ()), Write(a, ()), Write(b, ()), read_both, Write(e, ()))
+    a, b, c = (buffer(name) for name in "abc")
+    e = buffer("e", extent=32)
+    allocations = tuple(map(Allocate, (a, b, c, e)))
+    read_both = run(load(b, 0), load(c, 0))
+    mod = module(*allocations, write(c), write(a), write(b), read_both, write(e))
     assert layouts(merged(mod), DYN) == [Merged(128, {"c": 0, "a": 64, "b": 0, "e": 0})]
     plan, verdict = plan_of(mod)
     assert {buffer.name: at for buffer, at in plan.offsets.items()} == {
@@ -51,8 +78,8 @@ def test_buffers_that_are_live_together_get_the_same_bytes() -> None:
 
 def test_an_access_through_address_of_is_not_seen() -> None:
     """`x` is handed to a call by address while `y`, in the same bytes, is read by it."""
-    both = Run((Use("address", X), Use("load", Y)))
-    mod = module(Alloc(X), Alloc(Y), Write(X, ()), Write(Y, ()), both)
+    both = run(address(X), load(Y, 0))
+    mod = module(Allocate(X), Allocate(Y), write(X), write(Y), both)
     assert layouts(merged(mod), DYN) == [Merged(64, {"x": 0, "y": 0})]
     plan, verdict = plan_of(mod)
     assert plan.arena_bytes == 64
@@ -61,31 +88,34 @@ def test_an_access_through_address_of_is_not_seen() -> None:
 
 def test_a_leaf_is_done_in_place() -> None:
     """`y[..] = x[..]` gets the bytes of `x` for `y`: threads overwrite what others still read."""
-    mod = module(Alloc(X), Alloc(Y), Write(X, ()), Write(Y, (Use("load", X),)))
+    mod = module(Allocate(X), Allocate(Y), write(X), write(Y, load(X, 0)))
     assert layouts(merged(mod), DYN) == [Merged(64, {"x": 0, "y": 0})]
 
 
 def test_a_bare_pointer_is_left_pointing_to_nothing() -> None:
     """The allocation is gone, and `x.data` still names it."""
-    mod = module(Alloc(X), Alloc(Y), Write(X, ()), Write(Y, ()), Run((Use("data", X),)))
-    (launch,) = layouts(merged(mod), DYN)
-    assert launch is not None
+    mod = module(Allocate(X), Allocate(Y), write(X), write(Y), run(Pointer(X)))
+    (layout,) = layouts(merged(mod), DYN)
+    assert layout is not None
     assert 'x_1 = T.Buffer((16,), scope="shared.dyn")' in merged(mod).script(show_meta=False)
 
 
-SMALL = Buf("s", "float16", 2, DYN)
+SMALL = buffer("s", "float16", 2)
 FAILURES = {
-    "32 bits": ((Alloc(SMALL), Alloc(X), Write(X, ()), Write(SMALL, ())), StockFault.SMALL),
+    "32 bits": (
+        (Allocate(SMALL), Allocate(X), write(X), write(SMALL)),
+        StockFault.SMALL,
+    ),
     "address_of alone": (
-        (Alloc(X), Alloc(Y), Write(X, ()), Run((Use("address", Y),))),
+        (Allocate(X), Allocate(Y), write(X), run(address(Y))),
         StockFault.ADDRESS_ONLY,
     ),
     "bound load": (
-        (Alloc(X), Alloc(Y), Write(X, ()), Write(Y, ()), Let(Use("load", X))),
+        (Allocate(X), Allocate(Y), write(X), write(Y), Bind(Var("v"), f(load(X, 0)))),
         StockFault.READ_OUTSIDE,
     ),
     "bound pointer": (
-        (Alloc(X), Alloc(Y), Write(X, ()), Write(Y, ()), Let(Use("data", X))),
+        (Allocate(X), Allocate(Y), write(X), write(Y), Bind(Var("p"), Pointer(X))),
         StockFault.READ_OUTSIDE,
     ),
 }
@@ -101,6 +131,6 @@ def test_the_pass_fails_on_legal_modules(stmts: tuple[Stmt, ...], fault: StockFa
 
 
 def test_a_load_bound_in_a_loop_is_no_failure() -> None:
-    loop = Scope("for", (Let(Use("load", X)), Write(Y, ())))
-    plan, _ = plan_of(module(Alloc(X), Alloc(Y), Write(X, ()), loop))
+    rounds = loop(Var("i"), 4, Bind(Var("v"), f(load(X, 0))), write(Y))
+    plan, _ = plan_of(module(Allocate(X), Allocate(Y), write(X), rounds))
     assert plan.provenance == Provenance("outer", "tvm", "bytes")

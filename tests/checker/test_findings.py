@@ -8,6 +8,7 @@ from smemreuse.checker.findings import MAX_TEXT, Event, Findings
 from smemreuse.checker.memory import Memory
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Evaluate, If, Store
+from smemreuse.results.rules import Rule
 from tests.checker.small import access, layout_of, shared
 
 A, B = shared("A", 8), shared("B", 8)
@@ -29,7 +30,9 @@ def reports(findings: Findings) -> list[tuple[int, tuple[str, ...], bool]]:
     ]
 
 
-def race(findings: Findings, rule: int = 6, certain: bool = True, other: int | None = 0) -> None:
+def race(
+    findings: Findings, rule: Rule = Rule.BARRIER, certain: bool = True, other: int | None = 0
+) -> None:
     event = findings.event(WRITE_B, ())
     findings.race(rule, access(B, range(4), event=event), A, other, certain)
 
@@ -42,7 +45,7 @@ def lose(findings: Findings, certain: bool, read_surely: bool = True) -> str:
     memory.write(access(B, range(4), is_write=True, certain=certain, event=numbers[1]))
     read = access(A, range(8), certain=read_surely, event=findings.event(READ_A, (("k", 2),)))
     findings.lost(read, memory.lost(read), memory.shadows[A])
-    return findings.found[2, frozenset({"A", "B"})].violation.witness
+    return findings.found[Rule.LOOP_CARRIED, frozenset({"A", "B"})].violation.witness
 
 
 def test_an_event_is_its_statement_its_line_and_the_rounds_of_its_loops() -> None:
@@ -73,9 +76,10 @@ def test_a_value_that_may_be_lost_is_no_proof(
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"), [(6, "is not ordered before"), (5, "is not waited for before")]
+    ("rule", "words"),
+    [(Rule.BARRIER, "is not ordered before"), (Rule.IN_FLIGHT, "is not waited for before")],
 )
-def test_a_race_names_both_statements(findings: Findings, rule: int, words: str) -> None:
+def test_a_race_names_both_statements(findings: Findings, rule: Rule, words: str) -> None:
     first = findings.event(WRITE_A, ())
     race(findings, rule, other=first)
     (found,) = findings.found.values()
@@ -85,7 +89,7 @@ def test_a_race_names_both_statements(findings: Findings, rule: int, words: str)
 
 
 def test_a_load_has_no_statement_to_name(findings: Findings) -> None:
-    race(findings, 5, other=None)
+    race(findings, Rule.IN_FLIGHT, other=None)
     (found,) = findings.found.values()
     assert found.violation.witness.startswith("a TMA load on A is not waited for before")
 
@@ -98,10 +102,10 @@ def test_a_value_from_before_the_trace_has_no_statement_either(findings: Finding
 
 def test_there_is_one_finding_for_a_rule_and_a_pair(findings: Findings) -> None:
     findings.event(WRITE_A, ())
-    race(findings, 6)
-    race(findings, 6)
-    findings.race(6, access(A, range(4, 8), event=0), B, 0, True)  # the same pair
-    race(findings, 5)
+    race(findings, Rule.BARRIER)
+    race(findings, Rule.BARRIER)
+    findings.race(Rule.BARRIER, access(A, range(4, 8), event=0), B, 0, True)  # the same pair
+    race(findings, Rule.IN_FLIGHT)
     assert reports(findings) == [(6, ("B", "A"), True), (5, ("B", "A"), True)]
 
 

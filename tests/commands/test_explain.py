@@ -104,12 +104,8 @@ def test_every_pair_and_what_outer_makes_of_it() -> None:
     ("name", "pair", "sharing"),
     [
         ("batched_gemm.sm_80", ("As", "Cs"), "may"),
-        ("while_table.sm_80", ("scratch", "table"), "must not"),  # the byte trace has a witness
-        ("pointer_escape.sm_80", ("table", "scratch"), "must not"),  # both are in use at once
-        ("while_phases.sm_80", ("first", "second"), "must not"),  # no barrier can be put there
+        ("while_table.sm_80", ("scratch", "table"), "must not"),
         ("data_dependent_refill.sm_80", ("table", "scratch"), "not proved"),
-        ("divergent_by_variable.sm_80", ("left", "right"), "not proved"),
-        ("gemm_three_groups.sm_90a", ("A0", "C1"), "not proved"),  # in arms, so in any order
     ],
 )
 def test_what_is_not_proved_is_not_called_forbidden(

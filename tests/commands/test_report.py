@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scripts.make_pictures import browser as chromium
-from smemreuse.commands.report import view_of as viewed
+from smemreuse.commands.report import entry_of as entry_of_subject
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.report.page import report_page
 from smemreuse.report.page.figures import memory_map
@@ -27,46 +27,46 @@ BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 CARRIED = DUMPS / "scratch_before_carried.sm_80.tir"
 
 
-def view_of(path: Path) -> dict[str, Any]:
-    return viewed(read_subjects([str(path)])[0], "best", "bytes")
+def entry_of(path: Path) -> dict[str, Any]:
+    return entry_of_subject(read_subjects([str(path)])[0], "best", "bytes")
 
 
 def test_every_kernel_has_a_view_that_fits_together(sample_path: Path) -> None:
     for subject in read_subjects([str(sample_path)]):
-        view: dict[str, Any] = viewed(subject, "best", "bytes")
-        assert json.loads(json.dumps(view)) == view
-        names = {buffer["name"] for buffer in view["buffers"]}
-        for policy, plan in view["policies"].items():
+        entry: dict[str, Any] = entry_of_subject(subject, "best", "bytes")
+        assert json.loads(json.dumps(entry)) == entry
+        names = {buffer["name"] for buffer in entry["buffers"]}
+        for policy, plan in entry["policies"].items():
             assert plan["peak"]["bytes"] <= plan["lower_bound_bytes"]
             if policy != "dataflow":  # in which concurrent arms add to what is live at once
                 assert plan["peak"]["bytes"] == plan["lower_bound_bytes"]
             for one in plan["rectangles"]:
-                assert 0 <= one["begin"] < one["end"] <= len(view["steps"])
+                assert 0 <= one["begin"] < one["end"] <= len(entry["steps"])
                 assert one["offset"] + one["bytes"] <= plan["arena_bytes"]
-            bars = memory_map(view, policy)["data"]
+            bars = memory_map(entry, policy)["data"]
             drawn = [bar["customdata"][0] for bar in bars if bar.get("customdata") is not None]
             assert drawn == [one["name"] for one in plan["rectangles"]]
             assert set(drawn) <= names
 
 
 def test_what_is_live_at_the_peak() -> None:
-    peak = view_of(BATCHED)["policies"]["dataflow"]["peak"]
+    peak = entry_of(BATCHED)["policies"]["dataflow"]["peak"]
     assert peak == {"position": 7, "bytes": 32768, "buffers": ["As", "Bs"]}
 
 
 def test_peak_live_may_be_less_than_the_lower_bound() -> None:
     """Two arms that run concurrently: in program order one buffer lives after the other."""
-    view = view_of(DUMPS / "divergent_arms.sm_80.tir")
-    figure = memory_map(view, "dataflow")
+    entry = entry_of(DUMPS / "divergent_arms.sm_80.tir")
+    figure = memory_map(entry, "dataflow")
     texts = [one["text"] for one in figure["layout"]["annotations"]]
-    assert view["policies"]["dataflow"]["lower_bound_bytes"] == 8192
+    assert entry["policies"]["dataflow"]["lower_bound_bytes"] == 8192
     assert texts == ["arena 8,192", "peak live 4,096"]
 
 
 def test_occupancy_before_and_after() -> None:
-    view = view_of(BATCHED)
-    assert view["side_by_side"] == {"bytes": 65536, "blocks": 2, "fits": True}
-    assert [view["policies"][name]["blocks"] for name in ("outer", "dataflow")] == [2, 4]
+    entry = entry_of(BATCHED)
+    assert entry["side_by_side"] == {"bytes": 65536, "blocks": 2, "fits": True}
+    assert [entry["policies"][name]["blocks"] for name in ("outer", "dataflow")] == [2, 4]
 
 
 def test_the_page_is_written_once(tmp_path: Path) -> None:
@@ -89,10 +89,10 @@ Y[tx] = X[tx]
 
 
 def symbolic(folder: Path, **given: str) -> dict[str, Any]:
-    """The view of a kernel that names no GPU."""
+    """The entry of a kernel that names no GPU."""
     path = folder / "kernel.tir"
     path.write_text(dump(SYMBOLIC.format(**given)))
-    return view_of(path)
+    return entry_of(path)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def browser() -> Iterator[Chrome]:
 def page(browser: Chrome, tmp_path: Path) -> Iterator[Chrome]:
     """The report of two kernels, opened; nothing may be logged, no error and no blocked request."""
     path = tmp_path / "report.html"
-    path.write_text(report_page([view_of(BATCHED), view_of(CARRIED)]), encoding="utf-8")
+    path.write_text(report_page([entry_of(BATCHED), entry_of(CARRIED)]), encoding="utf-8")
     browser.get(path.as_uri())
     until(browser, "return document.querySelectorAll('#kernel-0 .bars .point').length > 3")
     yield browser
@@ -224,9 +224,9 @@ def test_dark_and_light(page: Chrome, scheme: str, is_dark: bool) -> None:
 
 @needs_chromium
 def test_the_page_says_what_is_not_known(browser: Chrome, tmp_path: Path) -> None:
-    view = symbolic(tmp_path, threads="n", size="n")
+    entry = symbolic(tmp_path, threads="n", size="n")
     path = tmp_path / "report.html"
-    path.write_text(report_page([view]), encoding="utf-8")
+    path.write_text(report_page([entry]), encoding="utf-8")
     browser.get(path.as_uri())
     until(browser, "return document.querySelectorAll('#kernel-0 .summary tr').length > 3")
     _, *rows = part(browser, ".summary").text.splitlines()

@@ -95,8 +95,8 @@ def test_the_objective_is_not_blamed_for_other_choices(options: dict[str, str], 
     kernel = of_dump("batched_gemm.sm_90a")
     (applied,) = kernel.plans
     offsets = {one: number * 2**20 for number, one in enumerate(applied.plan.offsets)}
-    made: Any = {"objective": "occupancy", **options, "offsets": offsets}
-    apart = replace(applied.plan, **made)
+    made: Any = {"objective": "occupancy", **options}
+    apart = replace(applied.plan.with_provenance(**made), offsets=offsets)
     each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, plan=apart),))
     assert {*whys(each).values()} == {cause}
 

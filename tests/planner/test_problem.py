@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smemreuse.errors import PlanError
 from smemreuse.planner import Placement, Problem, validate, without_reuse
 from smemreuse.planner.problem import align_up
-from tests.strategies import problems
+from tests.planner.problems import problems
 
 
 @given(problem=problems())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from smemreuse.errors import PlanError
 from smemreuse.planner import PACKERS, Event, Placement, Problem, validate, without_reuse
-from tests.strategies import problems
+from tests.planner.problems import problems
 
 TVM = PACKERS["tvm"]
 

@@ -23,11 +23,12 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from smemreuse.compilers.dialects import TILELANG
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Allocate, Buffer, Evaluate, For, Kernel, Stmt, Store
 from smemreuse.report.data import Subject
-from smemreuse.report.view import kernel_view
+from smemreuse.report.overview import overview_entry
 from smemreuse.results.explanation import Cause, Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -68,7 +69,7 @@ FILL_C, WRITE = store(C, load(ACC), 17), store(OUT, load(C), 18)
 OUTER = For(
     Var("b"), ZERO, Const(4), ONE, "serial", (FILL_A, FILL_B, INNER, SYNC, FILL_C, WRITE), line=11
 )
-KERNEL = Kernel("gemm_kernel", (*map(Allocate, (A, B, C)), OUTER), {"target": "sm_80"})
+KERNEL = Kernel("gemm_kernel", (*map(Allocate, (A, B, C)), OUTER), {"target": "sm_80"}, TILELANG)
 SUBJECT = Subject("made.tir", KERNEL, SCOPE)
 NAMES = {A: "As", B: "Bs", C: "Cs"}
 
@@ -113,7 +114,7 @@ TIMELINE = Timeline(
     ),
     bands=(Band("loop", 0, 9, 0, OUTER), Band("loop", 3, 6, 1, INNER)),
     marks=(Mark("barrier", 6, SYNC),),
-    moments={
+    points={
         OUTER: (0, 9),
         FILL_A: (1, 2),
         FILL_B: (2, 3),
@@ -182,9 +183,9 @@ PAIRS = (explanation(A, B, TOGETHER), explanation(A, C), explanation(B, C))
 OVERVIEW = Overview(PLANS, APART, TIMELINE, PAIRS)
 
 
-def view(**more: Any) -> dict[str, Any]:
+def entry(**more: Any) -> dict[str, Any]:
     """What the page shows of the kernel."""
-    return {**kernel_view(SUBJECT, OVERVIEW), **more}
+    return {**overview_entry(SUBJECT, OVERVIEW), **more}
 
 
 def out(width: int = 200, **more: Any) -> Console:

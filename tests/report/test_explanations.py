@@ -9,8 +9,8 @@ from smemreuse.report.data import Subject
 from smemreuse.report.explanations import (
     explain_entry,
     explain_lines,
+    explain_summary,
     explain_table,
-    pairs_overview,
 )
 from smemreuse.results.explanation import Cause
 from smemreuse.results.plan import Plan
@@ -74,16 +74,16 @@ def test_a_row_for_each_pair() -> None:
     ]
 
 
-def overview(subject: Subject, apart: Plan, *wanted: str, pairs: bool = True) -> list[str]:
+def summary(subject: Subject, apart: Plan, *wanted: str, pairs: bool = True) -> list[str]:
     judged = [PLANS["outer"], (SHARED, Verdict(SOUND))]
     console = out()
-    for line in pairs_overview(console, subject, judged, apart, PAIRS if pairs else (), wanted):
+    for line in explain_summary(console, subject, judged, apart, PAIRS if pairs else (), wanted):
         console.print(line)
     return printed(console).splitlines()
 
 
 def test_what_each_plan_makes_of_a_kernel() -> None:
-    first, second, *table = overview(SUBJECT, APART)
+    first, second, *table = summary(SUBJECT, APART)
     assert first == (
         "gemm_kernel (shared.dyn), policy outer: 65,536 of 65,536 bytes; nothing is reused; "
         "verdict: sound"
@@ -98,7 +98,7 @@ def test_what_each_plan_makes_of_a_kernel() -> None:
 def test_without_pairs_it_says_why() -> None:
     unused = buffer("Us", 4)
     apart = plan("outer", {A: 0}, {A: (0, 1)}, buffers=(A, unused))
-    assert overview(SUBJECT, apart, "Us", pairs=False)[-1] == "Us is not used"
-    assert overview(SUBJECT, apart, pairs=False)[-1] == "fewer than two buffers are used"
+    assert summary(SUBJECT, apart, "Us", pairs=False)[-1] == "Us is not used"
+    assert summary(SUBJECT, apart, pairs=False)[-1] == "fewer than two buffers are used"
     nothing = Subject("k.tir", Kernel("k", ()), SCOPE)
-    assert overview(nothing, apart) == ["k.tir: k has no shared buffers"]
+    assert summary(nothing, apart) == ["k.tir: k has no shared buffers"]

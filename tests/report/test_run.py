@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from smemreuse.report.run import MAX_REFUSED, run_entry, run_lines, run_table, run_view
+from smemreuse.report.run import MAX_REFUSED, run_entry, run_lines, run_overview_entry, run_table
 from smemreuse.report.titles import numbered
 from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
 from smemreuse.results.footprint import KernelFootprint
@@ -164,6 +164,6 @@ def test_kernels_of_one_name_are_told_apart_for_people_alone() -> None:
     _, *rows = cells(run_table(out(), kernels, "bytes"))
     assert [row[0] for row in rows] == names
     assert all(line.plain.startswith("gemm_kernel #2") for line in run_lines(kernels[2]))
-    assert run_view("s.py", kernels[2], SCOPE, OVERVIEW)["name"] == "gemm_kernel #2"
+    assert run_overview_entry("s.py", kernels[2], SCOPE, OVERVIEW)["name"] == "gemm_kernel #2"
     entry: Any = run_entry("s.py", kernels[2])
     assert (entry["name"], entry["plans"][0]["name"]) == ("gemm_kernel", "gemm_kernel")

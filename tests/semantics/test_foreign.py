@@ -37,14 +37,8 @@ def inlined(text: str, *args: Expr, name: str = "scale", dtype: str = "") -> Cal
     ("call", "over"),
     [
         (typed("scale"), False),  # who knows
-        (typed("__expf"), True),
-        (typed("tl::something"), True),
-        (typed("tl::gemm_ss<64, 64, 16, 4, 1>"), True),
-        (typed("tl::gemm_ss<64, 64, 16, 4, 1, -1>"), False),  # its wgmma is left to be waited for
-        (typed("tl::tma_something"), False),
-        (typed("tl::wgmma_something"), False),
-        (typed("__pipeline_something"), False),
-        (typed("tl::mbarrier_something"), False),
+        (typed("__of_cuda_without_a_row"), False),
+        (typed("tl::something_of_tomorrow"), False),
         (inlined(TEXT), True),
         (inlined(BY_REFERENCE), True),
         (inlined(ASSEMBLY), False),
@@ -65,11 +59,7 @@ def test_a_function_is_over_when_it_returns_if_that_can_be_read(call: Call, over
     ("call", "values"),
     [
         (typed("scale", ELEMENT), False),
-        (typed("__expf", ELEMENT), True),
-        (typed("min", ELEMENT), True),
-        (typed("minimum", ELEMENT), False),
-        (typed("__atomic_something", ELEMENT), False),
-        (typed("tl::something", ELEMENT), False),
+        (typed("scale_by", ELEMENT), False),
         (inlined(TEXT, ELEMENT), True),
         (inlined(BY_REFERENCE, ELEMENT), False),
         (inlined(TEXT, ELEMENT, Const("&& more text")), False),
@@ -87,8 +77,6 @@ def test_an_element_may_be_handed_over_by_reference(call: Call, values: bool) ->
     [
         *((typed("scale", dtype=dtype), True) for dtype in ("handle", "int64", "uint64", "uint32")),
         *((typed("scale", dtype=dtype), False) for dtype in ("int32", "float32", "bool", "uint8")),
-        (typed("__ldg", dtype="uint64"), False),  # what was there, not where
-        (typed("tl::atomic_something", dtype="uint64"), False),
         (inlined(TEXT, dtype="uint64"), True),
         (inlined(TEXT, dtype="float32"), False),
         (Call("call_global", (Const("f"), Pointer(S))), True),  # of no type at all

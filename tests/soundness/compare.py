@@ -14,6 +14,8 @@ from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
+from tests.random_kernels.choices import Pick
+from tests.random_kernels.defined import grow_kernel
 from tests.soundness.interpreter import (
     BASE_MODES,
     FREE_MODES,
@@ -22,7 +24,7 @@ from tests.soundness.interpreter import (
     run_kernel,
     side_by_side,
 )
-from tests.soundness.kernels import SCOPE, Pick, format_kernel
+from tests.soundness.kernels import SCOPE, format_kernel
 
 MAX_JUDGED = 4
 """Arbitrary plans whose verdicts are asked for; a plan that differs always comes first."""
@@ -34,6 +36,20 @@ class Unsound(AssertionError):
 
 def inputs_from(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 1 << 16, 4096)
+
+
+def compare(pick: Pick, seed: int, stats: Counter[str], arbitrary: int = 8) -> None:
+    """Grows a kernel, runs it under the policies' plans and `arbitrary` others, and counts.
+
+    Raises `Unsound` where the analysis or the checker was wrong. A kernel without a defined result
+    is only counted.
+    """
+    try:
+        found = Comparison(grow_kernel(pick), inputs_from(seed), pick, arbitrary)
+    except IllDefined as reason:
+        stats[f"discarded: {reason}"] += 1
+    else:
+        found.check(stats)
 
 
 def differing(

@@ -51,7 +51,7 @@ from tests.soundness.kernels import kernel as build
 
 A, B = shared("A", 32), shared("B", 32)
 C = scalar("c")
-K, V = Var("k"), Var("v")
+J, K, V = Var("j"), Var("k"), Var("v")
 
 SCRATCH = (store(B, call("sub", 31, TX), 99), output(load(B, TX)))
 FILL = store(A, TX, load(INPUT, TX))
@@ -90,6 +90,22 @@ CARRIED = {
             output(load(A, call("bitwise_xor", TX, 16))),
             store(B, call("sub", 31, TX), 99),
             output(load(B, call("sub", 31, TX))),
+        ),
+    ),
+    "nor do threads that broke off": _kernel(
+        FILL,
+        loop(
+            K,
+            1,
+            If(call("ge", TX, 16), (evaluate("loop_break"),)),
+            loop(
+                J,
+                4,
+                store(A, TX, J),
+                output(load(A, call("bitwise_xor", TX, 16))),
+                store(B, call("sub", 31, TX), 99),
+                output(load(B, call("sub", 31, TX))),
+            ),
         ),
     ),
     "an iteration cut short by a break does not refill": _kernel(
@@ -224,6 +240,18 @@ IN_FLIGHT = {
             If(call("ge", load(INPUT, call("mul", K, 2)), 0), (evaluate("continue_loop"),)),
             WAIT,
         ),
+        *SCRATCH,
+    ),
+    "a continue before the commit": _kernel(
+        loop(
+            K,
+            4,
+            copy_async(A, TX, TX),
+            If(call("gt", load(INPUT, TX), 0), (evaluate("continue_loop"),)),
+            COMMIT,
+            WAIT,
+        ),
+        WAIT,
         *SCRATCH,
     ),
     "threads that return do not wait": _kernel(
@@ -521,7 +549,7 @@ _BULK = """__device__ int f(void* at) {
         (_function("g", Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("f"), Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("atomicAdd"), Pointer(A), 1), True),
-        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, 64>"), Pointer(A)), True),
+        (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, 64>"), Pointer(A)), False),
         (call("call_extern", Const("int32"), Const("tl::gemm_ss<64, -1>"), Pointer(A)), False),
     ],
 )

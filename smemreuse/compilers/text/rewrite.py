@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smemreuse.compilers.text.buffers import arguments_of
-from smemreuse.compilers.text.places import Places
+from smemreuse.compilers.text.insertion import InsertionPoints
 from smemreuse.compilers.text.reader import Dump, DumpFunction
 from smemreuse.compilers.text.script import write_script
 from smemreuse.compilers.text.statements import FunctionText
@@ -172,7 +172,7 @@ class _Editor:
 
     def _arena_place(self, text: FunctionText, kernel: Kernel, plan: Plan) -> tuple[int, str]:
         """The line before which the arena goes, with its indentation."""
-        places = Places(text)
+        places = InsertionPoints(text)
         allocations = [text.spans[buffer] for buffer in plan.buffers]
         for place in places.candidates(_launch(text, kernel), allocations):
             indent = self._indent(place.node)

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from smemreuse.ir.labels import shortened
 from smemreuse.report.palette import tint
 
-View = Mapping[str, Any]
+Entry = Mapping[str, Any]
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 """A second cue beside the colour."""
@@ -25,15 +25,15 @@ _WIDTH, _CHARACTER, _LEGIBLE = 1000, 6.5, 8
 """Pixels of the map and of a character in it, about; fewer characters than that say nothing."""
 
 
-def memory_map(view: View, policy: str) -> Any:
+def memory_map(kernel: Entry, policy: str) -> Any:
     """The figure of one policy as JSON-ready data with `data` and `layout`.
 
     One bar for each buffer, its name in `customdata`. Arena and lower bound are lines across,
     barriers and waits lines upwards, and below lie the loops and branches as nested bands. The
     vertical axis is the same for every policy of a kernel.
     """
-    plan = view["policies"][policy]
-    depth = 1 + max((band["depth"] for band in view["bands"]), default=-1)
+    plan = kernel["policies"][policy]
+    depth = 1 + max((band["depth"] for band in kernel["bands"]), default=-1)
     height = _HEIGHT + depth * _BAND_HEIGHT
     figure = make_subplots(
         rows=2,
@@ -42,12 +42,12 @@ def memory_map(view: View, policy: str) -> Any:
         vertical_spacing=0.02,
         row_heights=[_HEIGHT, max(1, depth * _BAND_HEIGHT)],
     )
-    _buffers(figure, view, plan)
-    _bands(figure, view)
-    top = max(view["side_by_side"]["bytes"], plan["arena_bytes"], 1)
-    _levels(figure, view, plan, top)
+    _buffers(figure, kernel, plan)
+    _bands(figure, kernel)
+    top = max(kernel["side_by_side"]["bytes"], plan["arena_bytes"], 1)
+    _levels(figure, kernel, plan, top)
     _peak(figure, plan)
-    for mark in view["marks"]:
+    for mark in kernel["marks"]:
         dash = "solid" if mark["kind"] == "barrier" else "dot"
         figure.add_vline(
             mark["position"], row=1, col=1, line={"color": _LINE, "width": 1.5, "dash": dash}
@@ -66,13 +66,13 @@ def memory_map(view: View, policy: str) -> Any:
     ticks = {"tickformat": ",d", "dtick": _tick(top)}
     figure.update_yaxes(range=[0, 1.12 * top], title="bytes", row=1, col=1, **ticks)
     figure.update_yaxes(visible=False, range=[-max(depth, 1), 0], fixedrange=True, row=2, col=1)
-    figure.update_xaxes(range=[0, max(1, len(view["steps"]))], zeroline=False)
+    figure.update_xaxes(range=[0, max(1, len(kernel["steps"]))], zeroline=False)
     figure.update_xaxes(title="position in program order", row=2, col=1)
     return figure.to_plotly_json()
 
 
-def _buffers(figure: Any, view: View, plan: View) -> None:
-    number = {buffer["name"]: index for index, buffer in enumerate(view["buffers"])}
+def _buffers(figure: Any, kernel: Entry, plan: Entry) -> None:
+    number = {buffer["name"]: index for index, buffer in enumerate(kernel["buffers"])}
     for one in plan["rectangles"]:
         index = number[one["name"]]
         pattern = {
@@ -98,40 +98,41 @@ def _buffers(figure: Any, view: View, plan: View) -> None:
                 "line": {"color": _INK, "width": 1},
                 "pattern": pattern,
             },
-            hovertemplate=_template(_hover(view, one)),
+            hovertemplate=_template(_hover(kernel, one)),
             row=1,
             col=1,
         )
 
 
-def _hover(view: View, one: View) -> str:
+def _hover(kernel: Entry, one: Entry) -> str:
     """What the pointer shows on a buffer."""
     begin, end = one["begin"], one["end"]
     lines = (
         f"<b>{escape(one['name'])}</b>: {one['bytes']:,} bytes",
         f"offset {one['offset']:,} to {one['offset'] + one['bytes']:,}",
         f"live at positions {begin} to {end - 1}",
-        f"gen: {_statement(view['steps'], begin)}",
-        f"kill: {_statement(view['steps'], end - 1)}",
+        f"gen: {_statement(kernel['steps'], begin)}",
+        f"kill: {_statement(kernel['steps'], end - 1)}",
     )
     return "<br>".join(lines)
 
 
-def _statement(steps: Sequence[View], position: int) -> str:
+def _statement(steps: Sequence[Entry], position: int) -> str:
     step = steps[position]
     line = f" (line {step['line']})" if step["line"] else ""
     return escape(shortened(step["text"], 60, step["touches"])) + line
 
 
-def _levels(figure: Any, view: View, plan: View, top: int) -> None:
+def _levels(figure: Any, kernel: Entry, plan: Entry, top: int) -> None:
     """The arena, the lower bound where it is less, and the limit of a block where it is near."""
-    arena, bound, limit = plan["arena_bytes"], plan["lower_bound_bytes"], view["arch"]["per_block"]
+    arena, bound = plan["arena_bytes"], plan["lower_bound_bytes"]
+    limit = kernel["arch"]["per_block"]
     levels = [(arena, "solid", f"arena {arena:,}")]
     if bound < arena:
         levels.append((bound, "dash", f"lower bound {bound:,}"))
     if limit <= 1.1 * top:
         levels.append(
-            (limit, "longdashdot", f"limit of a block on {view['arch']['name']} {limit:,}")
+            (limit, "longdashdot", f"limit of a block on {kernel['arch']['name']} {limit:,}")
         )
     for value, dash, text in levels:
         figure.add_hline(
@@ -144,7 +145,7 @@ def _levels(figure: Any, view: View, plan: View, top: int) -> None:
         )
 
 
-def _peak(figure: Any, plan: View) -> None:
+def _peak(figure: Any, plan: Entry) -> None:
     """An arrow at the first position where the most bytes are live."""
     peak = plan["peak"]
     live = [one for one in plan["rectangles"] if one["name"] in peak["buffers"]]
@@ -165,12 +166,12 @@ def _tick(top: int) -> int:
     return 1 << max(0, top.bit_length() - 3)
 
 
-def _bands(figure: Any, view: View) -> None:
-    for band in view["bands"]:
+def _bands(figure: Any, kernel: Entry) -> None:
+    for band in kernel["bands"]:
         line = f" (line {band['line']})" if band["line"] else ""
         text = shorten(band["text"], 60, placeholder=" ...") + line
         width = band["end"] - band["begin"]
-        room = _WIDTH * width / max(1, len(view["steps"])) / _CHARACTER
+        room = _WIDTH * width / max(1, len(kernel["steps"])) / _CHARACTER
         shown = text if len(text) <= room else ""
         if not shown and room >= _LEGIBLE:
             shown = shorten(text, int(room), placeholder="...")

@@ -12,20 +12,20 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from smemreuse import __version__
-from smemreuse.report.page.figures import View, memory_map
+from smemreuse.report.page.figures import Entry, memory_map
 from smemreuse.report.titles import titles
 
 
-def report_page(views: Sequence[View], title: str = "Shared memory, kernel by kernel") -> str:
-    """The page for kernels as `kernel_view` describes them; it loads nothing from anywhere."""
-    named = titles([(view["file"], view["name"], view["scope"]) for view in views])
+def report_page(entries: Sequence[Entry], title: str = "Shared memory, kernel by kernel") -> str:
+    """The page for kernels as `overview_entry` describes them; it loads nothing from anywhere."""
+    named = titles([(entry["file"], entry["name"], entry["scope"]) for entry in entries])
     kernels = [
         {
-            **view,
+            **entry,
             "title": name,
-            "figures": {policy: memory_map(view, policy) for policy in view["policies"]},
+            "figures": {policy: memory_map(entry, policy) for policy in entry["policies"]},
         }
-        for view, name in zip(views, named, strict=True)
+        for entry, name in zip(entries, named, strict=True)
     ]
     data = {"version": __version__, "kernels": kernels}
     here = files(__package__ or "smemreuse.report.page")

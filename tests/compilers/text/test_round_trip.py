@@ -15,7 +15,8 @@ from smemreuse.ir.kernel import Attr, Block, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.results.plan import Plan
-from tests.strategies import Printer, kernels
+from tests.random_kernels.printing import Printer
+from tests.random_kernels.trees import trees
 
 
 def outer(kernel: Kernel, scope: str) -> Plan:
@@ -39,7 +40,7 @@ def listing(kernel: Kernel, scope: str, policy: str) -> list[object]:
     return [*rows, {names[buffer]: level for buffer, level in sequence.alloc_level.items()}]
 
 
-@given(kernel=kernels(launched=True), choices=st.randoms(use_true_random=False))
+@given(kernel=trees(launched=True), choices=st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_reading_a_printed_tree_gives_the_same_sequence(
     kernel: Kernel, choices: random.Random
@@ -63,7 +64,7 @@ def shared_touches(kernel: Kernel, scope: str) -> list[list[tuple[str, str]]]:
     ]
 
 
-@given(kernel=kernels(launched=True), choices=st.randoms(use_true_random=False))
+@given(kernel=trees(launched=True), choices=st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_the_merged_text_reads_back_as_one_arena_with_every_access(
     kernel: Kernel, choices: random.Random
@@ -94,7 +95,7 @@ _ALLOCATION = re.compile(r'\s*\w+ = T\.alloc_buffer\(.*scope="shared(\.dyn)?"\)$
 _VIEW = re.compile(r"\s*(\w+_ptr\w*: T\.handle\(.* = T\.handle_add_byte_offset|.*data=\w+_ptr)")
 
 
-@given(kernel=kernels(launched=True))
+@given(kernel=trees(launched=True))
 @settings(max_examples=40, deadline=None)
 def test_merging_changes_only_the_lines_that_allocate(kernel: Kernel) -> None:
     text = Printer().module(Kernel(kernel.name, _allocations_inside(kernel)))

@@ -52,9 +52,16 @@ def lower(
 
 
 @cache
-def stock(case: Case, *, aggressive: bool = False) -> Lowered:
-    """A fixture lowered by TileLang alone, with its default or its aggressive merge."""
-    return lower(case.func, case.arch, case.pass_configs, enable_aggressive_merge=aggressive)
+def before_merge(case: Case) -> Any:
+    """The module of a fixture that the merge is given, lowered once in a process."""
+    return lower(case.func, case.arch, case.pass_configs).before
+
+
+def stock_merge(case: Case, *, aggressive: bool = False) -> Any:
+    """What TileLang's own merge makes of it, by default or with its aggressive option."""
+    merge = tilelang.transform.MergeSharedMemoryAllocations(enable_aggressive_merge=aggressive)
+    with tvm.transform.PassContext(opt_level=3, config=dict(case.pass_configs)):
+        return merge(before_merge(case))
 
 
 def arena_of(mod: Any, scope: str = "shared.dyn") -> dict[str, tuple[int, dict[str, int]]]:

@@ -14,9 +14,9 @@ from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry, subjects
 from smemreuse.tilelang import read_module
 from tests.compilers.tilelang.conftest import Case
-from tests.compilers.tilelang.lowering import stock
+from tests.compilers.tilelang.lowering import before_merge, stock_merge
 
-pytestmark = pytest.mark.tilelang
+pytestmark = [pytest.mark.tilelang, pytest.mark.xdist_group("lowered once")]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def sequences(kernels: list[Kernel]) -> list[tuple[str, ...]]:
 
 
 def test_frontends_agree_on_every_sequence(case: Case) -> None:
-    mod = stock(case).before
+    mod = before_merge(case)
     live, text = read_module(mod), list(parse_dump(mod.script()).kernels)
     assert [kernel.name for kernel in live] == [kernel.name for kernel in text]
     assert len(sequences(live)) > 20
@@ -53,7 +53,7 @@ def test_frontends_agree_on_every_sequence(case: Case) -> None:
 
 
 def test_frontends_agree_on_every_expression(case: Case) -> None:
-    mod = stock(case).before
+    mod = before_merge(case)
 
     def lines(kernel: Kernel) -> list[str]:
         return [
@@ -67,7 +67,7 @@ def test_frontends_agree_on_every_expression(case: Case) -> None:
 
 def test_frontends_agree_behind_the_merge(case: Case) -> None:
     """The merged module too: handles bound into the arena are touches of the arena."""
-    mod = stock(case).after
+    mod = stock_merge(case)
     live, text = read_module(mod), list(parse_dump(mod.script()).kernels)
     (arena,) = live[0].allocations("shared.dyn")
     assert arena.name == "buf_dyn_shmem"

@@ -9,8 +9,9 @@ from typing import Any
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import THREAD_EXTENT, Allocate, Attr, Kernel
 from smemreuse.report.data import Subject
-from smemreuse.report.view import kernel_view
+from smemreuse.report.overview import overview_entry
 from smemreuse.results.explanation import Explanation
+from smemreuse.results.provenance import Origin
 from smemreuse.results.timeline import peak_of
 from smemreuse.results.verdict import SOUND, Verdict
 from smemreuse.targets.architectures import ARCHITECTURES
@@ -19,6 +20,7 @@ from tests.report.made import (
     KERNEL,
     OVERVIEW,
     OVERWRITTEN,
+    PLANS,
     SCOPE,
     SHARED,
     SUBJECT,
@@ -26,9 +28,9 @@ from tests.report.made import (
     B,
     C,
     buffer,
+    entry,
     explanation,
     plan,
-    view,
 )
 
 
@@ -42,7 +44,7 @@ def launched(threads: int | Var, *allocations: Allocate) -> Subject:
 
 
 def test_it_is_plain_data() -> None:
-    found = view()
+    found = entry()
     assert json.loads(json.dumps(found)) == found
     assert [step["position"] for step in map(dict, found["marks"])] == [6]
     assert found["marks"][0]["kind"] == "barrier"
@@ -59,7 +61,7 @@ def test_it_is_plain_data() -> None:
 
 
 def test_plans_of_other_sequences_are_on_the_same_axis() -> None:
-    policies = view()["policies"]
+    policies = entry()["policies"]
     spans = {
         name: {one["name"]: (one["begin"], one["end"]) for one in policies[name]["rectangles"]}
         for name in policies
@@ -69,7 +71,7 @@ def test_plans_of_other_sequences_are_on_the_same_axis() -> None:
 
 
 def test_what_is_live_at_the_peak() -> None:
-    assert view()["policies"]["dataflow"]["peak"] == {
+    assert entry()["policies"]["dataflow"]["peak"] == {
         "position": 2,
         "bytes": 32 * KB,
         "buffers": ["As", "Bs"],
@@ -79,7 +81,7 @@ def test_what_is_live_at_the_peak() -> None:
 
 
 def test_the_pairs_that_a_plan_shares() -> None:
-    policies = view()["policies"]
+    policies = entry()["policies"]
     shared = [({"buffers": [one, "Cs"], "bytes": 16 * KB}) for one in ("As", "Bs")]
     assert policies["dataflow"]["shared"] == shared
     assert policies["outer"]["shared"] == []
@@ -87,14 +89,14 @@ def test_the_pairs_that_a_plan_shares() -> None:
 
 def test_blocks_are_those_of_the_architecture() -> None:
     subject = launched(256)
-    found: Any = kernel_view(subject, OVERVIEW)
+    found: Any = overview_entry(subject, OVERVIEW)
     assert found["arch"]["name"] == "sm_80"
     assert found["side_by_side"] == {"bytes": 64 * KB, "blocks": 2, "fits": True}
     assert found["policies"]["dataflow"]["blocks"] == 4
-    old: Any = kernel_view(subject, OVERVIEW, ARCHITECTURES["sm_75"])
+    old: Any = overview_entry(subject, OVERVIEW, ARCHITECTURES["sm_75"])
     assert (old["arch"]["name"], old["side_by_side"]["blocks"]) == ("sm_75", 1)
     assert not found["arch"]["assumed"]
-    assert kernel_view(Subject("k", Kernel("k", ()), SCOPE), OVERVIEW)["arch"] == {
+    assert overview_entry(Subject("k", Kernel("k", ()), SCOPE), OVERVIEW)["arch"] == {
         "name": "sm_90",
         "assumed": True,
         "per_block": 232_448,
@@ -103,22 +105,22 @@ def test_blocks_are_those_of_the_architecture() -> None:
 
 
 def test_blocks_that_nobody_can_know_are_not_told() -> None:
-    found: Any = kernel_view(launched(Var("n")), OVERVIEW)
+    found: Any = overview_entry(launched(Var("n")), OVERVIEW)
     assert (found["threads"], found["side_by_side"]["blocks"]) == (None, None)
     assert found["side_by_side"]["fits"] is True
     unknown = plan(
         "outer", {A: 0}, {A: (0, 2)}, arena_expr=Var("n"), alignments=dict.fromkeys((A, B, C), 16)
     )
     overview = replace(OVERVIEW, plans={"outer": (unknown, Verdict(SOUND))})
-    only: Any = kernel_view(launched(32), overview)["policies"]
+    only: Any = overview_entry(launched(32), overview)["policies"]
     assert (only["outer"]["blocks"], only["outer"]["fits"]) == (None, None)
 
 
 def test_what_lies_beside_the_arena_is_padded() -> None:
     """Four mbarriers of 8 bytes each, before an array aligned to 1,024."""
     barriers = Allocate(buffer("mbar", 32, "shared.barrier"))
-    assert kernel_view(launched(32, barriers), OVERVIEW)["beside_the_arena"] == 1_024
-    assert kernel_view(SUBJECT, OVERVIEW)["beside_the_arena"] == 0
+    assert overview_entry(launched(32, barriers), OVERVIEW)["beside_the_arena"] == 1_024
+    assert overview_entry(SUBJECT, OVERVIEW)["beside_the_arena"] == 0
 
 
 def test_why_a_pair_does_not_share() -> None:
@@ -127,7 +129,7 @@ def test_why_a_pair_does_not_share() -> None:
         return shown
 
     def view_of_pairs(*pairs: Explanation) -> list[dict[str, Any]]:
-        shown: Any = kernel_view(SUBJECT, replace(OVERVIEW, pairs=pairs))["pairs"]
+        shown: Any = overview_entry(SUBJECT, replace(OVERVIEW, pairs=pairs))["pairs"]
         return list(shown)
 
     refused = pair(explanation(A, C, verdict=OVERWRITTEN))
@@ -148,5 +150,18 @@ def test_symbolic_offsets_are_listed() -> None:
         plans={"dataflow": (made, Verdict(SOUND))},
         timeline=replace(OVERVIEW.timeline, names={**OVERVIEW.timeline.names, symbolic: "Ss"}),
     )
-    found: Any = kernel_view(SUBJECT, overview)["policies"]
+    found: Any = overview_entry(SUBJECT, overview)["policies"]
     assert found["dataflow"]["symbolic"] == [{"name": "Ss", "offset": "32768"}]
+
+
+def test_a_remark_comes_before_where_a_plan_comes_from() -> None:
+    """First of all, and of that plan alone."""
+    applied = SHARED.with_provenance(origin=Origin.TRACED)
+    plans = {**PLANS, "went in": (applied, Verdict(SOUND))}
+    overview = replace(OVERVIEW, plans=plans, remarks={"went in": "applied for `occupancy`"})
+    found: Any = overview_entry(SUBJECT, overview)["policies"]
+    assert found["went in"]["notes"] == [
+        "applied for `occupancy`",
+        "arms are ordered by mbarriers (rule 4)",
+    ]
+    assert found["dataflow"]["notes"] == []

@@ -11,7 +11,7 @@ from smemreuse.ir.expr import Expr, Var, walk
 
 
 @dataclass(frozen=True)
-class Place:
+class InsertionPoint:
     """Before statement `index` of a block; the last element of a path leads there."""
 
     block: Sequence[ast.stmt]
@@ -22,32 +22,36 @@ class Place:
         return self.block[self.index]
 
 
-Path = tuple[Place, ...]
+Path = tuple[InsertionPoint, ...]
 """From the function's block inwards: the statements that enclose one, and last the one itself."""
 
 
-class Places:
+class InsertionPoints:
     """The blocks of one function."""
 
     def __init__(self, text: FunctionText):
         self._definitions = text.definitions
         self._paths = dict(_paths(text.nodes, ()))
 
-    def candidates(self, launch: ast.stmt | None, nodes: Iterable[ast.stmt]) -> Iterator[Place]:
-        """Places before all of `nodes`: the first behind the launch, then the last there is."""
+    def candidates(
+        self, launch: ast.stmt | None, nodes: Iterable[ast.stmt]
+    ) -> Iterator[InsertionPoint]:
+        """Points before all of `nodes`: the first behind the launch, then the last there is."""
         paths = [self._paths[node] for node in nodes]
         behind = self._behind(launch) if launch is not None else None
         if behind is not None and all(_precedes(behind, path) for path in paths):
             yield behind
         yield _last_before(paths)
 
-    def _behind(self, launch: ast.stmt) -> Place | None:
+    def _behind(self, launch: ast.stmt) -> InsertionPoint | None:
         if isinstance(launch, ast.With):
-            return Place(launch.body, 0)
+            return InsertionPoint(launch.body, 0)
         here = self._paths[launch][-1]
-        return Place(here.block, here.index + 1) if here.index + 1 < len(here.block) else None
+        return (
+            InsertionPoint(here.block, here.index + 1) if here.index + 1 < len(here.block) else None
+        )
 
-    def sees(self, place: Place, exprs: Iterable[Expr]) -> bool:
+    def sees(self, place: InsertionPoint, exprs: Iterable[Expr]) -> bool:
         """Whether every variable of `exprs` has its value at a place, and its name there too."""
         path = self._paths[place.node]
         meant: dict[str, object] = {}
@@ -73,7 +77,7 @@ class Places:
 
 def _paths(block: Sequence[ast.stmt], above: Path) -> Iterator[tuple[ast.stmt, Path]]:
     for index, node in enumerate(block):
-        path = (*above, Place(block, index))
+        path = (*above, InsertionPoint(block, index))
         yield node, path
         for inner in _blocks(node):
             yield from _paths(inner, path)
@@ -93,17 +97,17 @@ def _has_elif(node: ast.If) -> bool:
     return isinstance(rest, ast.If) and rest.col_offset == node.col_offset
 
 
-def _precedes(place: Place, path: Path) -> bool:
+def _precedes(place: InsertionPoint, path: Path) -> bool:
     return any(place.block is other.block and place.index <= other.index for other in path)
 
 
-def _last_before(paths: Sequence[Path]) -> Place:
+def _last_before(paths: Sequence[Path]) -> InsertionPoint:
     """The innermost place that comes before all paths."""
-    last = Place(paths[0][0].block, min(path[0].index for path in paths))
+    last = InsertionPoint(paths[0][0].block, min(path[0].index for path in paths))
     for level in zip(*paths, strict=False):
         if any(place.block is not level[0].block for place in level):
             break
-        last = Place(level[0].block, min(place.index for place in level))
+        last = InsertionPoint(level[0].block, min(place.index for place in level))
         if any(place.index != last.index for place in level):
             break
     return last

@@ -14,7 +14,7 @@ from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Allocate, If, Kernel, Stmt
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from tests.analysis.trees import launch, load, loop, shared, store
-from tests.strategies import kernels
+from tests.random_kernels.trees import trees
 
 A, B, C = shared("A"), shared("B"), shared("C")
 ALLOC = (Allocate(A), Allocate(B), Allocate(C))
@@ -60,7 +60,7 @@ def test_packer_tilelang_under_inner_is_the_aggressive_option() -> None:
     assert {b.name: r.end for b, r in inner.live.items()} == {"A": 4, "B": 4, "C": 7}
 
 
-@given(kernel=kernels())
+@given(kernel=trees())
 @settings(max_examples=100, deadline=None)
 def test_it_moves_kills_only_outwards_and_gens_never(kernel: Kernel) -> None:
     sequence = sequence_of(kernel, "shared.dyn", "inner")[0]

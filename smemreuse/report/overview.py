@@ -37,7 +37,7 @@ from smemreuse.targets.architectures import (
 from smemreuse.targets.blocks import block_memory
 
 
-def kernel_view(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
+def overview_entry(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
     """One kernel and scope: its program order, its buffers, plans by name, and every pair.
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets

@@ -1,0 +1,245 @@
+"""A forward dataflow solver over the access tree.
+
+What it finds is, for each statement, the join of the states of all paths that lead to it. A state
+is an element of a join semilattice, made by the analysis; `None` is the state of what cannot be
+reached, and below all others. A path goes through the tree by these clauses:
+
+- S1 *Sequence.* A statement is reached with what the one before it in its block ends with.
+- S2 *Statement.* `transfer` says what a statement makes of a state: a leaf for good; a scope by its
+  header, before what is in it. A `while` evaluates its header in every round, others once.
+- S3 *Opaque.* For a statement that an analysis treats as one step, `opaque` says what it ends with.
+- S4 *Branch.* `arms` says what each arm is reached with, and whether threads take both at the same
+  time. Behind it the arms are joined, or, if both are taken and nobody jumps, united.
+- S5 *Loop.* The body is reached with what the loop is entered with, joined with what the body ends
+  with, round and round until nothing is added. A loop may have no round, unless `surely_runs`.
+- S6 *Jump.* Behind a `break`, `continue` or `return` nothing is reached. What it is reached with
+  joins what the loop ends with, what its next round begins with, or what the whole ends with.
+- S7 *Exact rounds.* Where `rounds` lists the rounds of a loop, the body is solved once for each in
+  order, the next round beginning with what the last one ended with, and no fixpoint is sought.
+- S8 *Reconvergence.* Behind a scope, and between two rounds, `reconverge` is told what was there
+  before it, and whether some have jumped out of it.
+
+Convergence. What a loop's body is reached with only grows, by S5; so a loop is gone round at most
+as often as a chain of states is long, whatever `transfer` is, where the lattice is of finite
+height. A loop that is met again, within one around it, goes on from what its body was reached with
+last, and is not gone round where that adds nothing: so nested loops add up, and do not multiply,
+their rounds. If `transfer` is monotone, and so is what else an analysis says, a loop is met with
+more each time, and the result is the least solution; if they distribute over joins as well, that is
+the join over all paths.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import Assert, Attr, Block, For, If, Stmt, While
+from smemreuse.semantics.effects import Leaving
+from smemreuse.semantics.table import leaving
+
+S = TypeVar("S")
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[S]):
+    """What holds where a block ends, None if nobody gets there, and where threads jump out."""
+
+    end: S | None
+    jumps: Mapping[Leaving, S]
+
+
+@dataclass(frozen=True, slots=True)
+class Arms(Generic[S]):
+    """What the arms of a branch are reached with; `concurrent` if threads take both at once."""
+
+    then: S | None
+    orelse: S | None
+    concurrent: bool = False
+
+
+class Analysis(ABC, Generic[S]):
+    """A semilattice of states and what statements make of them.
+
+    States are compared with `==`; a `join` that adds nothing gives back its first operand.
+    """
+
+    @abstractmethod
+    def join(self, one: S, other: S) -> S:
+        """What holds where one path or the other was taken."""
+
+    @abstractmethod
+    def transfer(self, stmt: Stmt, state: S) -> S | None:
+        """What a leaf, or a scope's header, makes of a state."""
+
+    def opaque(self, stmt: Stmt, state: S) -> S | None:
+        """What a statement that is one step ends with; None to look into it."""
+        return None
+
+    def arms(self, stmt: If, state: S) -> Arms[S]:
+        """What each arm is reached with."""
+        return Arms(state, state)
+
+    def unite(self, one: S, other: S) -> S:
+        """What holds where some threads took one path, and the others the other."""
+        return self.join(one, other)
+
+    def rounds(self, loop: For | While, state: S) -> Iterable[Callable[[S], S]] | None:
+        """For each round of a loop, what it makes of a state when it begins; None: not listed."""
+        return None
+
+    def surely_runs(self, loop: For | While) -> bool:
+        """Whether a loop has a round whenever it is reached."""
+        return isinstance(loop, For) and (constant(loop.extent) or 0) > 0
+
+    def reconverge(self, before: S, after: S, complete: bool) -> S:
+        """What holds behind a scope, or a round, where its paths end with `after`."""
+        return after
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled(Generic[S]):
+    """The last round of a loop: what its body was reached with, and how it ended."""
+
+    head: S
+    back: S | None
+    jumps: Mapping[Leaving, S]
+
+
+class Solver(Generic[S]):
+    """Solves one analysis.
+
+    `before` has the state that each statement is reached with, `rounds` how the rounds of each loop
+    end, both joined over all visits; neither is kept without `keep`. `visits` counts the statements
+    looked at.
+    """
+
+    def __init__(self, analysis: Analysis[S], *, keep: bool = True):
+        self.before: dict[Stmt, S] = {}
+        self.rounds: dict[Stmt, Outcome[S]] = {}
+        self.visits = 0
+        self._analysis = analysis
+        self._keep = keep
+        self._settled: dict[Stmt, _Settled[S]] = {}
+
+    def solve(self, block: Block, state: S | None) -> Outcome[S]:
+        """How a block ends that is reached with `state` (S1)."""
+        jumps: dict[Leaving, S] = {}
+        for stmt in block:
+            if state is None:
+                break
+            found = self._statement(stmt, state)
+            state = found.end
+            self._add(jumps, found.jumps)
+        return Outcome(state, jumps)
+
+    def _statement(self, stmt: Stmt, state: S) -> Outcome[S]:
+        self.visits += 1
+        if self._keep:
+            self._add(self.before, {stmt: state})
+        way = leaving(stmt)
+        step = self._analysis.opaque(stmt, state) if way is None else None
+        if step is not None:
+            return Outcome(step, {})  # S3
+        if isinstance(stmt, While):
+            return self._loop(stmt, state, state)
+        inside = self._analysis.transfer(stmt, state)  # S2
+        if way is not None:
+            return Outcome(None, {} if inside is None else {way: inside})  # S6
+        if isinstance(stmt, If) and inside is not None:
+            return self._branch(stmt, inside)
+        if isinstance(stmt, For):
+            return self._loop(stmt, state, inside)
+        if isinstance(stmt, (Attr, Assert)):
+            found = self.solve(stmt.body, inside)
+            return self._behind(state, found.end, found.jumps)
+        return Outcome(inside, {})
+
+    def _branch(self, stmt: If, state: S) -> Outcome[S]:
+        """S4."""
+        arms = self._analysis.arms(stmt, state)
+        then, orelse = self.solve(stmt.then, arms.then), self.solve(stmt.orelse, arms.orelse)
+        jumps = self._add(dict(then.jumps), orelse.jumps)
+        meet = self._analysis.unite if arms.concurrent and not jumps else self._analysis.join
+        return self._behind(state, _either(then.end, orelse.end, meet), jumps)
+
+    def _loop(self, loop: For | While, before: S, entered: S | None) -> Outcome[S]:
+        if entered is None:
+            return Outcome(None, {})
+        rounds = self._analysis.rounds(loop, entered)
+        if rounds is None:
+            end, jumps = self._around(loop, entered)
+        else:
+            end, jumps = self._listed(loop, entered, rounds)
+        end = _either(end, jumps.get(Leaving.BREAK), self._analysis.join)  # S6
+        return self._behind(before, end, _only(jumps, Leaving.RETURN))
+
+    def _around(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
+        """S5."""
+        join, last = self._analysis.join, self._settled.get(loop)
+        head = entered if last is None else join(last.head, entered)
+        while last is None or last.head != head:
+            back, jumps = self._round(loop, self._tested(loop, head))
+            last = self._settled[loop] = _Settled(head, back, jumps)
+            head = head if back is None else join(head, back)
+        end = last.back if self._analysis.surely_runs(loop) else _either(entered, last.back, join)
+        return self._tested(loop, end), last.jumps
+
+    def _tested(self, loop: For | While, state: S | None) -> S | None:
+        """A `while` evaluates its condition before each round, and before it ends (S2)."""
+        if isinstance(loop, For) or state is None:
+            return state
+        return self._analysis.transfer(loop, state)
+
+    def _listed(
+        self, loop: For | While, state: S | None, rounds: Iterable[Callable[[S], S]]
+    ) -> tuple[S | None, Mapping[Leaving, S]]:
+        """S7."""
+        left: dict[Leaving, S] = {}
+        around = self._settled
+        for begin in rounds:
+            if state is None:
+                break
+            self._settled = {}  # another round may well begin with less
+            state, jumps = self._round(loop, begin(state))
+            self._add(left, jumps)
+        self._settled = around
+        return state, left
+
+    def _round(self, loop: For | While, state: S | None) -> tuple[S | None, Mapping[Leaving, S]]:
+        """What the next round begins with, and where threads jumped in this one."""
+        found = self.solve(loop.body, state)
+        if self._keep:
+            before = self.rounds.get(loop, Outcome(None, {}))
+            end = _either(before.end, found.end, self._analysis.join)
+            self.rounds[loop] = Outcome(end, self._add(dict(before.jumps), found.jumps))
+        back = _either(found.end, found.jumps.get(Leaving.CONTINUE), self._analysis.join)
+        if state is None:
+            return None, {}
+        left = _only(found.jumps, Leaving.BREAK, Leaving.RETURN)
+        return self._behind(state, back, left).end, found.jumps
+
+    def _behind(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Outcome[S]:
+        """How a scope, or a round, ends out of which these jumps lead (S8)."""
+        if after is not None:
+            after = self._analysis.reconverge(before, after, not jumps)
+        return Outcome(after, jumps)
+
+    def _add(self, known: dict[K, S], more: Mapping[K, S]) -> dict[K, S]:
+        """Joins more states to those that are known."""
+        for key, state in more.items():
+            known[key] = self._analysis.join(known[key], state) if key in known else state
+        return known
+
+
+def _either(one: S | None, other: S | None, join: Callable[[S, S], S]) -> S | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return join(one, other)
+
+
+def _only(jumps: Mapping[Leaving, S], *ways: Leaving) -> Mapping[Leaving, S]:
+    return {way: state for way, state in jumps.items() if way in ways}

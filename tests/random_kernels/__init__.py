@@ -1,0 +1,1 @@
+"""Random kernels, grown from choices: arbitrary trees, and kernels that the interpreter can run."""
