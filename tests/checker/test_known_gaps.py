@@ -374,7 +374,6 @@ def test_registers_of_a_warp_are_each_threads_own() -> None:
     assert not judge(f"w[0] = tx\nAs[tx] = 1\n{SYNC}{branch}", declared=declared).sound
 
 
-@gap("a function whose name begins with `__` counts as one that takes values")
 def test_a_function_of_any_name_may_take_a_reference() -> None:
     """From the element that it is handed it may write all of Bs."""
     body = f"As[tx] = 1\n{SYNC}T.call_extern('handle', '__scale_in_place', Bs[0])\n{SYNC}"
