@@ -14,8 +14,6 @@ CHECKER = "test_the_checker_does_not_prove"
     ("name", "test"),
     [
         ("privatization: everything is private", f"{DATAFLOW}[a buffer filled before the loop]"),
-        ("dataflow: in-flight copies are ignored", f"{DATAFLOW}[a wait that keeps the last group]"),
-        ("checker: reads are not checked", f"{CHECKER}[the body of an assertion]"),
         ("checker: order is not required", f"{CHECKER}[arms of whole warps]"),
     ],
 )
