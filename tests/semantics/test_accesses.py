@@ -87,6 +87,12 @@ def test_an_operation_in_an_unknown_form_is_in_flight_and_not_covered(op: str) -
     assert f"`{op}`" in copy.uncovered
 
 
+@pytest.mark.parametrize(("matrices", "certain"), [(4, True), (2, False), (1, False)])
+def test_only_with_four_matrices_does_every_threads_row_count(matrices: int, certain: bool) -> None:
+    pointer = POINTER.format("As.data", 2)
+    assert of_as(f"T.ptx_stmatrix(0, {matrices}, {pointer}, 1, 2, 3, 4)\n").certain is certain
+
+
 def test_an_address_computed_inside_an_access_pointer() -> None:
     inner = "T.address_of(As[Bs[0]])"
     call = f'T.call_extern("int32", "f", {POINTER.format(inner, 1)})\n'
