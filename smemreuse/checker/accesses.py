@@ -114,7 +114,7 @@ class Accesses:
         self._state.history.note_load(traced, bit)
         slot = self._values.slot(barrier, threads)
         if slot is not None:
-            self._state.barriers[slot].loads |= bit
+            self._state.barriers[slot].copies |= bit
 
     # Order --------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Accesses:
                 if other is not None:
                     self._findings.race(Rule.BARRIER, traced, partner, other, traced.certain)
         loads = history.loads.get((partner, traced.buffer), 0)
-        if loads & ~order.known_to_all(traced.warps):
+        if loads & ~order.known_to_all(traced.warps).copies:
             self._findings.race(Rule.IN_FLIGHT, traced, partner, None, traced.certain)
         for pending in self._state.engines.pending:
             flying = pending.traced

@@ -1,75 +1,148 @@
-"""The mbarriers: arrivals, announced bytes, phases, and what a completed phase hands over."""
+"""The barriers that have a state: mbarriers, with their phases, and named barriers.
+
+An arrival counts for the phase that is open when it comes, and what it hands over is known to those
+who have waited for that phase. One schedule shows which phase that was; that it is the same one in
+every schedule follows where whoever arrives knows the phases before it to be complete, and no more
+arrive than the phase expects. What is not so is not covered.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.order import Handed, Known
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
 Slot = tuple[Buffer | Var, int]
 """One mbarrier: an element of a barrier buffer."""
 
+Incarnation = tuple[Slot, int]
+"""One mbarrier since it was initialized for the so-manieth time."""
+
 
 @dataclass
 class Barrier:
-    """An mbarrier: phases complete when all arrivals and all announced bytes have come in."""
+    """An mbarrier: phases complete when all arrivals and all announced bytes have come in.
+
+    `copies` are those whose bytes, or whose ends, the open phase waits for; `handed` is what its
+    arrivals hand over, `completed` what each phase that is complete did, with those before it.
+    """
 
     expected: int | None = None
+    initialized: int = 0
     arrived: int = 0
-    phase: int = 0
     bytes_due: int = 0
-    loads: int = 0
-    handed: np.ndarray | None = None
-    known: int = 0
-    completed: tuple[np.ndarray, int] | None = None
+    copies: int = 0
+    handed: Handed | None = None
+    completed: tuple[Handed, ...] = ()
+
+    @property
+    def phase(self) -> int:
+        """The number of the open phase: how many are complete."""
+        return len(self.completed)
 
     def copy(self) -> Barrier:
-        return Barrier(**vars(self))
+        return replace(self)
 
-    def agrees_with(self, other: Barrier) -> bool:
-        """Whether two branches have used it alike."""
-        return (self.expected, self.arrived, self.phase, self.bytes_due, self.loads) == (
-            (other.expected, other.arrived, other.phase, other.bytes_due, other.loads)
-        )
+    def initialize(self, expected: int) -> Barrier:
+        """It is in phase 0, whatever it was before."""
+        return Barrier(expected, self.initialized + 1)
 
-    def arrive(self, threads: int, handed: np.ndarray, known: int) -> None:
-        """Threads arrive, and hand over what they know."""
+    def arrive(self, threads: int, handed: Handed) -> None:
+        """Threads arrive, and hand over what they know. Raises `Uncovered` if not all of them can
+        count for one phase."""
         self.arrived += threads
-        self.handed = handed if self.handed is None else np.maximum(self.handed, handed)
-        self.known |= known
+        if self.expected is not None and self.arrived > self.expected:
+            raise Uncovered("more threads arrive at an mbarrier than its phase expects")
+        self.handed = handed if self.handed is None else self.handed | handed
 
     def settle(self, warps: int) -> None:
         """Completes the phase if nothing is missing."""
-        if self.expected is None or self.arrived < self.expected or self.bytes_due != 0:
+        if self.expected is None or self.arrived < self.expected or self.bytes_due > 0:
             return
-        handed = self.handed if self.handed is not None else np.zeros(warps, np.int64)
-        known = self.known | self.loads
-        if self.completed is not None:
-            handed, known = np.maximum(handed, self.completed[0]), known | self.completed[1]
-        self.completed = (handed, known)
-        self.phase += 1
-        self.arrived, self.loads, self.handed, self.known = 0, 0, None, 0
+        if self.bytes_due < 0:
+            # Before they have landed the phase is complete without them.
+            raise Uncovered("bytes come in at an mbarrier that its phase was not told of")
+        handed = Handed(np.zeros(warps, np.int64), Known(self.copies))
+        if self.handed is not None:
+            handed |= self.handed
+        if self.completed:
+            handed |= self.completed[-1]
+        self.completed = (*self.completed, handed)
+        self.arrived, self.copies, self.handed = 0, 0, None
+
+    def earliest(self, parity: int, known: int) -> int:
+        """How many phases are complete at least when a wait for one of this parity is over, for
+        who knows that `known` of them are: the next that is complete may be the one."""
+        return known if known % 2 != parity % 2 else known + 1
+
+    def joined(self, other: Barrier) -> Barrier:
+        """Either may be the case: what is handed over is what both would."""
+        used = (self.expected, self.initialized, self.arrived, self.bytes_due, self.phase)
+        if used != (other.expected, other.initialized, other.arrived, other.bytes_due, other.phase):
+            raise Uncovered("a branch on data decides how often an mbarrier is used")
+        handed = None
+        if self.handed is not None and other.handed is not None:
+            handed = self.handed & other.handed
+        both = zip(self.completed, other.completed, strict=True)
+        return replace(
+            self,
+            copies=self.copies & other.copies,
+            handed=handed,
+            completed=tuple(mine & theirs for mine, theirs in both),
+        )
+
+
+@dataclass(frozen=True)
+class LastMeeting:
+    """How often a named barrier has been used, and by which threads at last; None if unknown."""
+
+    number: int = 0
+    group: bytes | None = None
+
+    def joined(self, other: LastMeeting) -> LastMeeting:
+        """Either may be the case."""
+        group = self.group if self.group == other.group else None
+        return LastMeeting(max(self.number, other.number), group)
 
 
 @dataclass
 class Barriers:
-    """All mbarriers of a kernel that have been used so far."""
+    """All mbarriers and named barriers of a kernel that have been used so far."""
 
     slots: dict[Slot, Barrier] = field(default_factory=dict)
+    meetings: dict[int, LastMeeting] = field(default_factory=dict)
 
     def __getitem__(self, slot: Slot) -> Barrier:
         return self.slots.setdefault(slot, Barrier())
 
+    def initialize(self, slot: Slot, expected: int) -> None:
+        self.slots[slot] = self[slot].initialize(expected)
+
+    def incarnation(self, slot: Slot) -> Incarnation:
+        """What is known of an mbarrier's phases is known of them since it was initialized."""
+        return (slot, self[slot].initialized)
+
+    def last_meeting(self, name: int) -> LastMeeting:
+        return self.meetings.get(name, LastMeeting())
+
     def copy(self) -> Barriers:
-        return Barriers({slot: barrier.copy() for slot, barrier in self.slots.items()})
+        slots = {slot: barrier.copy() for slot, barrier in self.slots.items()}
+        return Barriers(slots, dict(self.meetings))
 
     def joined(self, other: Barriers) -> Barriers:
-        for slot in self.slots.keys() | other.slots.keys():
-            mine, theirs = self.slots.get(slot), other.slots.get(slot)
-            if mine is None or theirs is None or not mine.agrees_with(theirs):
-                raise Uncovered("a branch on data decides how often an mbarrier is used")
-        return self.copy()
+        """Either may be the case."""
+        nothing = Barrier()
+        slots = {
+            slot: self.slots.get(slot, nothing).joined(other.slots.get(slot, nothing))
+            for slot in {**self.slots, **other.slots}
+        }
+        names = {**self.meetings, **other.meetings}
+        return Barriers(
+            slots,
+            {name: self.last_meeting(name).joined(other.last_meeting(name)) for name in names},
+        )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.mbarriers import LastMeeting
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted
 
 _ALL_LANES = 2**32 - 1
@@ -41,9 +42,35 @@ class Meetings:
                     self._state.order.barrier(warps[index : index + 1])
             return
         count = counted(call, meeting) if group is Group.NAMED else None
-        if count is not None and self._values(count, threads) != threads.count:
+        if count is None:
+            self.barrier(threads)
+        elif self._values(count, threads) == threads.count:
+            self._meet_by_name(self._name(call, meeting, threads), threads)
+        else:
             raise Uncovered("a named barrier is shared by several arms")
-        self.barrier(threads)
+
+    def _name(self, call: Call, meeting: Meeting, threads: Threads) -> Value:
+        """The number of a named barrier, if it is known; one that is not told is the block's."""
+        at = meeting.identity
+        if at is None or at >= len(call.args):
+            return 0
+        return self._vectors.uniform(self._values(call.args[at], threads))
+
+    def _meet_by_name(self, name: Value, threads: Threads) -> None:
+        """A barrier is complete when as many threads have come, whichever they are. They are these
+        where these were the last to use it, or know that the last use is over."""
+        if not isinstance(name, int):
+            raise Uncovered("the number of a named barrier is not known")
+        order, barriers = self._state.order, self._state.barriers
+        last = barriers.last_meeting(name)
+        known = order.known_to_all(self._vectors.warps(threads.ids)).phase(name)
+        group = threads.ids.tobytes()
+        if last.group != group and known < last.number:
+            raise Uncovered(f"several groups of threads may be at named barrier {name} at once")
+        barriers.meetings[name] = LastMeeting(last.number + 1, group)
+        full = self._vectors.full_warps(threads.ids)
+        order.barrier(full)
+        order.note_phase(full, name, last.number + 1)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
         """Whether a barrier of a warp is for all of its lanes."""

@@ -1,76 +1,139 @@
 """What is ordered by what: a vector clock for each warp over all warps, counted in barriers.
 
 An event of warp `w` in its epoch `n` happens before an event of warp `v` if `clock[v][w] > n`.
-Program order alone orders nothing across threads. TMA loads are known complete by a bit for each,
-passed on like clocks.
+Program order alone orders nothing across threads. What else a warp knows to be over, copies and
+phases of barriers, is passed on like clocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
 import numpy as np
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known to be over: copies, a bit for each, and phases, so many of each barrier."""
+
+    copies: int = 0
+    phases: Mapping[Hashable, int] = field(default_factory=dict)
+
+    def __or__(self, other: Known) -> Known:
+        """What one of the two knows."""
+        if other is self or other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
+        mine, theirs = self.phases, other.phases
+        most = {key: max(mine.get(key, 0), theirs.get(key, 0)) for key in {**mine, **theirs}}
+        return Known(self.copies | other.copies, most)
+
+    def __and__(self, other: Known) -> Known:
+        """What both know."""
+        if other is self:
+            return self
+        mine, theirs = self.phases, other.phases
+        least = {key: min(count, theirs[key]) for key, count in mine.items() if key in theirs}
+        return Known(self.copies & other.copies, least)
+
+    def phase(self, barrier: Hashable) -> int:
+        """How many phases of a barrier are known to be complete."""
+        return self.phases.get(barrier, 0)
+
+
+NOTHING = Known()
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What arriving threads hand over to those who wait for them."""
+
+    clock: np.ndarray
+    known: Known
+
+    def __or__(self, other: Handed) -> Handed:
+        """What two arrivals hand over together."""
+        return Handed(np.maximum(self.clock, other.clock), self.known | other.known)
+
+    def __and__(self, other: Handed) -> Handed:
+        """What is handed over whichever of the two it was."""
+        return Handed(np.minimum(self.clock, other.clock), self.known & other.known)
+
+
 class Order:
-    """Vector clocks over warps, and which TMA loads each warp knows to be complete."""
+    """Vector clocks over warps, and what each warp knows to be over."""
 
     def __init__(self, warps: int):
         self.clock = np.zeros((warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
-        self.known = [0] * warps
+        self.known = [NOTHING] * warps
 
     def copy(self) -> Order:
-        twin = Order(len(self.known))
+        twin = Order(0)
         twin.clock, twin.epochs = self.clock.copy(), self.epochs.copy()
         twin.known = list(self.known)
         return twin
 
-    def known_to_some(self, warps: np.ndarray) -> int:
-        known = 0
-        for warp in warps:
-            known |= self.known[warp]
-        return known
+    def known_to_some(self, warps: Iterable[int]) -> Known:
+        """What any of these warps knows, which have met."""
+        return reduce(Known.__or__, self._distinct(warps), NOTHING)
 
-    def known_to_all(self, warps: np.ndarray) -> int:
-        known = -1
-        for warp in warps:
-            known &= self.known[warp]
-        return known
+    def known_to_all(self, warps: Iterable[int]) -> Known:
+        """What each of these warps knows."""
+        found = self._distinct(warps)
+        return reduce(Known.__and__, found) if found else NOTHING
+
+    def _distinct(self, warps: Iterable[int]) -> list[Known]:
+        """Each object once: warps that have met share theirs."""
+        return list({id(known): known for known in (self.known[warp] for warp in warps)}.values())
 
     def barrier(self, warps: np.ndarray) -> None:
         """All threads of `warps` meet: what any of them knew all know, and a new epoch begins."""
         if not len(warps):
             return
         known = self.known_to_some(warps)
-        if len(warps) == len(self.known):
-            self.epochs += 1
-            self.clock[:] = self.epochs
-            self.known = [known] * len(warps)
-            return
         self.epochs[warps] += 1
-        merged = self.clock[warps].max(axis=0)
-        merged[warps] = self.epochs[warps]
-        self.clock[warps] = merged
+        if len(warps) == len(self.known):
+            self.clock[:] = self.epochs
+        else:
+            merged = self.clock[warps].max(axis=0)
+            merged[warps] = self.epochs[warps]
+            self.clock[warps] = merged
+        self._learn(warps, known)
+
+    def release(self, warps: np.ndarray) -> Handed:
+        """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
+        clock = self.clock[warps].max(axis=0)
+        self.epochs[warps] += 1
+        clock[warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
+        return Handed(clock, self.known_to_some(warps))
+
+    def release_in_part(self, warps: np.ndarray) -> Handed:
+        """What threads of `warps`, of none of them all, hand over: not their own accesses."""
+        return Handed(self.clock[warps].min(axis=0), self.known_to_some(warps))
+
+    def acquire(self, warps: np.ndarray, handed: Handed) -> None:
+        """`warps` have waited for what was handed over."""
+        self.clock[warps] = np.maximum(self.clock[warps], handed.clock)
+        merged = {id(self.known[warp]): self.known[warp] | handed.known for warp in warps}
+        for warp in warps:
+            self.known[warp] = merged[id(self.known[warp])]
+
+    def note_phase(self, warps: np.ndarray, barrier: Hashable, phases: int) -> None:
+        """These warps know that so many phases of a barrier are complete."""
+        self.acquire(warps, Handed(np.zeros_like(self.epochs), Known(0, {barrier: phases})))
+
+    def _learn(self, warps: np.ndarray, known: Known) -> None:
         for warp in warps:
             self.known[warp] = known
 
-    def release(self, warps: np.ndarray) -> tuple[np.ndarray, int]:
-        """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
-        handed = self.clock[warps].max(axis=0)
-        self.epochs[warps] += 1
-        handed[warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
-        return handed, self.known_to_some(warps)
-
-    def release_in_part(self, warps: np.ndarray) -> tuple[np.ndarray, int]:
-        """What threads of `warps`, of none of them all, hand over: not their own accesses."""
-        return self.clock[warps].min(axis=0), self.known_to_some(warps)
-
-    def acquire(self, warps: np.ndarray, handed: np.ndarray, known: int) -> None:
-        self.clock[warps] = np.maximum(self.clock[warps], handed)
-        for warp in warps:
-            self.known[warp] |= known
-
-    def weakest(self, other: Order) -> None:
-        """Keeps only what holds in both orders, after a branch that may have gone either way."""
-        self.clock = np.minimum(self.clock, other.clock)
-        self.epochs = np.maximum(self.epochs, other.epochs)
-        self.known = [a & b for a, b in zip(self.known, other.known, strict=True)]
+    def joined(self, other: Order) -> Order:
+        """What holds in both orders, behind a branch that may have gone either way."""
+        twin = Order(0)
+        twin.clock = np.minimum(self.clock, other.clock)
+        twin.epochs = np.maximum(self.epochs, other.epochs)
+        twin.known = [one & two for one, two in zip(self.known, other.known, strict=True)]
+        return twin

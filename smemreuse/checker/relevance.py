@@ -24,7 +24,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.pointers import escaping
-from smemreuse.semantics.table import calls_of, deciding_operands, effect_of
+from smemreuse.semantics.table import calls_of, deciding_operands, effect_of, may_signal
 
 
 class Relevance:
@@ -106,7 +106,9 @@ class Relevance:
         if known is None:
             found = ((call, effect_of(call)) for call in calls_of(stmt))
             known = self._effects[stmt] = tuple(
-                (call, effect) for call, effect in found if effect.synchronizes
+                (call, effect)
+                for call, effect in found
+                if effect.synchronizes or may_signal(call, effect)
             )
         return known
 

@@ -2,47 +2,116 @@
 
 from __future__ import annotations
 
-from smemreuse.checker.agent import BLOCKED, Steps
+import numpy as np
+
+from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.mbarriers import Barrier
+from smemreuse.checker.findings import Findings
+from smemreuse.checker.mbarriers import Slot
+from smemreuse.checker.order import Handed
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.ir.expr import Call, Expr
+from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
-from smemreuse.semantics.effects import Effect, Signal
+from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import mbarrier_operand
+
+_ARRIVALS = {
+    Signal.ARRIVE: Engine.THREAD,
+    Signal.ARRIVE_AND_EXPECT: Engine.THREAD,
+    Signal.ARRIVE_WITH_COPIES: Engine.CP_ASYNC,
+    Signal.ARRIVE_WITH_MATRICES: Engine.TCGEN05,
+}
+"""Who arrives, when what has been asked of it so far is done."""
 
 
 class Signals:
     """What is done to mbarriers."""
 
-    def __init__(self, relevance: Relevance, vectors: Vectors, state: State, values: Values):
+    def __init__(
+        self,
+        relevance: Relevance,
+        vectors: Vectors,
+        state: State,
+        values: Values,
+        findings: Findings,
+    ):
         self._relevance = relevance
         self._vectors = vectors
         self._state = state
         self._values = values
+        self._findings = findings
         self._warps = len(vectors.warps(vectors.everyone))
 
-    def wait_for_phase(self, call: Call, effect: Effect, threads: Threads) -> Steps:
-        """Waits for an mbarrier's phase to complete, and learns what that hands over."""
-        operand, parity = mbarrier_operand(call, effect), self._count(call, effect, threads)
-        barrier = self._barrier(operand, threads)
-        if barrier is None or parity is None:
-            raise Uncovered("an mbarrier's slot or parity is not known")
-        while barrier.phase % 2 == parity % 2:
-            yield BLOCKED
-            barrier = self._barrier(operand, threads)
-            assert barrier is not None
-        if barrier.completed is not None:
-            full = self._vectors.full_warps(threads.ids)
-            self._state.order.acquire(full, *barrier.completed)
+    def wait_for_phase(self, call: Call, effect: Effect, agent: Agent) -> Steps:
+        """Waits for an mbarrier's phase to complete, and learns what that hands over.
 
-    def _barrier(self, operand: Expr | None, threads: Threads) -> Barrier | None:
-        slot = self._values.slot(operand, threads)
-        return None if slot is None else self._state.barriers[slot]
+        The wait may be over as soon as the earliest phase of that parity is complete that is not
+        known to be, whichever were when the schedule that is tried came by.
+        """
+        threads = agent.threads
+        slot, parity = self._slot(call, effect, threads), self._count(call, effect, threads)
+        if slot is None or parity is None:
+            raise Uncovered("an mbarrier's slot or parity is not known")
+        barriers, order = self._state.barriers, self._state.order
+        while barriers[slot].phase % 2 == parity % 2:
+            yield BLOCKED
+            barriers, order = self._state.barriers, self._state.order
+        incarnation = barriers.incarnation(slot)
+        known = order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
+        complete = barriers[slot].earliest(parity, known)
+        if complete < barriers[slot].phase:
+            self._findings.forked = True  # another schedule than the one that is tried
+        if complete and not agent.partly:
+            full = self._vectors.full_warps(threads.ids)
+            order.acquire(full, barriers[slot].completed[complete - 1])
+            order.note_phase(full, incarnation, complete)
+
+    def signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
+        """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
+        threads, signal = agent.threads, effect.signals
+        if effect.remote:
+            raise Uncovered(f"`{call.op}` reaches another block of the cluster")
+        if signal is Signal.HOLD_FOR_COPIES:
+            return  # the phase is complete later, never sooner
+        slot = self._slot(call, effect, threads)
+        if slot is None:
+            raise Uncovered("an mbarrier's slot is not known")
+        if agent.partly:
+            raise Uncovered("it is not known which threads signal to an mbarrier")
+        if signal is Signal.INITIALIZE:
+            expected = self._count(call, effect, threads)
+            if expected is None:
+                raise Uncovered("an mbarrier's arrival count is not known")
+            self._state.barriers.initialize(slot, expected)
+            return
+        self._require_phase(slot, threads)
+        barrier = self._state.barriers[slot]
+        if signal is Signal.COMPLETE_WITH_BYTES:
+            barrier.bytes_due -= self._load_bytes(stmt) * threads.count
+        if signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
+            due = self._count(call, effect, threads)
+            if due is None:
+                raise Uncovered("the bytes that an mbarrier expects are not known")
+            barrier.bytes_due += due * threads.count
+        if signal in _ARRIVALS:
+            times = self._times(call, effect, threads)
+            barrier.arrive(times, self._handed(_ARRIVALS[signal], effect, threads))
+        barrier.settle(self._warps)
+
+    def _require_phase(self, slot: Slot, threads: Threads) -> None:
+        """Whoever signals knows that the phases before the open one are complete: in no schedule
+        does the signal count for one of those."""
+        barriers = self._state.barriers
+        known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
+        if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
+            raise Uncovered("a signal to an mbarrier may come in an earlier phase")
+
+    def _slot(self, call: Call, effect: Effect, threads: Threads) -> Slot | None:
+        return self._values.slot(mbarrier_operand(call, effect), threads)
 
     def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
         """The number that a signal to an mbarrier speaks of, if it is known."""
@@ -50,43 +119,27 @@ class Signals:
         value = self._values(operands[at], threads) if at is not None else None
         return value if isinstance(value, int) else None
 
-    def signal(self, call: Call, effect: Effect, stmt: Stmt, threads: Threads) -> None:
-        """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
-        signal = effect.signals
-        if signal in (Signal.ARRIVE_WITH_COPIES, Signal.HOLD_FOR_COPIES):
-            return  # it counts as one that never arrives
-        barrier = self._barrier(mbarrier_operand(call, effect), threads)
-        if barrier is None:
-            raise Uncovered("an mbarrier's slot is not known")
-        if signal is Signal.INITIALIZE:
-            barrier.expected = self._count(call, effect, threads)
-            if barrier.expected is None:
-                raise Uncovered("an mbarrier's arrival count is not known")
-            return
-        if signal is Signal.COMPLETE_WITH_BYTES:
-            self._take_off(barrier, stmt, threads)
-        if signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
-            due = self._count(call, effect, threads)
-            if due is None:
-                raise Uncovered("the bytes that an mbarrier expects are not known")
-            barrier.bytes_due += due * threads.count
-        if signal in (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT):
-            self._arrive(barrier, threads)
-        barrier.settle(self._warps)
+    def _times(self, call: Call, effect: Effect, threads: Threads) -> int:
+        """How often these threads arrive together."""
+        if effect.signals is not Signal.ARRIVE or not effect.mbarrier or not effect.mbarrier.count:
+            return threads.count
+        each = self._count(call, effect, threads)
+        if each is None:
+            raise Uncovered("how often an mbarrier is arrived at is not known")
+        return each * threads.count
 
-    def _take_off(self, barrier: Barrier, stmt: Stmt, threads: Threads) -> None:
-        """The bytes of a TMA load come off what its mbarrier still expects."""
+    def _load_bytes(self, stmt: Stmt) -> int:
+        """The bytes of a TMA load, which come off what its mbarrier still expects."""
         size = self._relevance.load_bytes.get(stmt)
         if size is None:
             raise Uncovered("the size of a TMA load is not known")
-        barrier.bytes_due -= size * threads.count
+        return size
 
-    def _arrive(self, barrier: Barrier, threads: Threads) -> None:
-        """Threads hand over what they know; their own accesses only if their whole warp arrives."""
+    def _handed(self, engine: Engine, effect: Effect, threads: Threads) -> Handed:
+        """What an arrival hands over: of threads what they know, and their own accesses only if
+        their whole warp arrives. Without a release it is only what has come to its end by then."""
+        order, warps = self._state.order, self._vectors.warps(threads.ids)
+        if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
+            return Handed(np.zeros(self._warps, np.int64), order.known_to_some(warps))
         full = self._vectors.full_warps(threads.ids)
-        order = self._state.order
-        if len(full):
-            handed, known = order.release(full)
-        else:
-            handed, known = order.release_in_part(self._vectors.warps(threads.ids))
-        barrier.arrive(threads.count, handed, known)
+        return order.release(full) if len(full) else order.release_in_part(warps)

@@ -66,15 +66,13 @@ class State:
 
     def joined(self, other: State) -> State:
         """What holds whichever of the two states the machine is in."""
-        order = self.order.copy()
-        order.weakest(other.order)
         descriptors = {key: dict(value) for key, value in self.descriptors.items()}
         for descriptor, where in other.descriptors.items():
             descriptors.setdefault(descriptor, {}).update(where)
         return State(
             self.memory.joined(other.memory),
             self.history.joined(other.history),
-            order,
+            self.order.joined(other.order),
             self.engines.joined(other.engines),
             self.barriers.joined(other.barriers),
             self.counters.joined(other.counters),

@@ -15,7 +15,7 @@ from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
-from smemreuse.semantics.table import effect_of, is_mbarrier
+from smemreuse.semantics.table import effect_of, may_signal
 
 
 class Synchronization:
@@ -32,15 +32,16 @@ class Synchronization:
     ):
         self._meetings = Meetings(vectors, state, values)
         self._groups = Groups(vectors, state, values, accesses, findings)
-        self._signals = Signals(relevance, vectors, state, values)
+        self._signals = Signals(relevance, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
         self.wait_for_phase = self._signals.wait_for_phase
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """What an operation does to the order of accesses, except to wait for a phase."""
         effect = effect_of(call)
-        if effect.unknown and any(map(is_mbarrier, call.args)):
-            raise Uncovered(effect.unknown)
+        if may_signal(call, effect):
+            why = f"`{call.op}` is handed an mbarrier, and may signal to it"
+            raise Uncovered(effect.unknown or why)
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:
@@ -52,4 +53,4 @@ class Synchronization:
         if effect.reads_described:
             self._groups.read_described(call, stmt, agent)
         if effect.mbarrier is not None:
-            self._signals.signal(call, effect, stmt, agent.threads)
+            self._signals.signal(call, effect, stmt, agent)

@@ -178,7 +178,7 @@ class Trace:
         call = evaluated_call(stmt)
         effect = effect_of(call) if call is not None else None
         if call is not None and effect is not None and effect.signals is Signal.WAIT:
-            yield from self._synchronization.wait_for_phase(call, effect, threads)
+            yield from self._synchronization.wait_for_phase(call, effect, agent)
         elif call is not None:
             self._synchronization.perform(call, stmt, agent)
 

@@ -13,6 +13,7 @@ from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Bind, Buffer, Store
 from smemreuse.semantics.evaluate import Threads, Value, holds
+from smemreuse.semantics.pointers import flat_index
 from smemreuse.semantics.table import varies_by_thread
 
 Decision = tuple[Expr, Threads, Value]
@@ -62,7 +63,7 @@ class Values:
         """The mbarrier that an operand names, if it is the same for all threads."""
         if not isinstance(load, Load):
             return None
-        index = self(load.indices[0], threads) if load.indices else 0
+        index = self(flat_index(load.buffer, load.indices), threads)
         if isinstance(index, np.ndarray) and len(index):
             index = self._vectors.uniform(index)
         return (load.buffer.storage, index) if isinstance(index, int) else None

@@ -122,7 +122,7 @@ class Signal(Enum):
     """What an operation does to the mbarrier that it is handed."""
 
     INITIALIZE = "sets how many arrivals complete a phase: operand `count`"
-    ARRIVE = "arrives"
+    ARRIVE = "arrives, as often as operand `count` says, or once"
     EXPECT = "announces bytes: operand `count`"
     ARRIVE_AND_EXPECT = "announces bytes, then arrives"
     ARRIVE_WITH_COPIES = "arrives when the thread's cp.async copies so far have landed"
@@ -134,11 +134,15 @@ class Signal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mbarrier:
-    """What is done to which mbarrier; `count` is the operand that the signal speaks of."""
+    """What is done to which mbarrier; `count` is the operand that the signal speaks of.
+
+    `hands_over` is False for an arrival that counts, and orders nothing of what came before it.
+    """
 
     signal: Signal
     at: Position = 0
     count: int | None = None
+    hands_over: bool = True
 
 
 class Group(Enum):

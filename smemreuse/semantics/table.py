@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, walk
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
 from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Leaving, Meeting, Signal
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
@@ -170,6 +170,17 @@ def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
     if isinstance(at, int):
         return operands[at] if -len(operands) <= at < len(operands) else None
     return next(filter(is_mbarrier, operands), None)
+
+
+def may_signal(call: Call, effect: Effect) -> bool:
+    """Whether an operation that is handed an mbarrier may do to it what its row does not say."""
+    if not effect.hands_on or (effect.mbarrier is not None and not effect.unknown):
+        return False
+    return any(
+        isinstance(node, (Load, Pointer)) and "barrier" in node.buffer.scope
+        for operand in call.args
+        for node in walk(operand)
+    )
 
 
 def is_mbarrier(expr: Expr) -> bool:

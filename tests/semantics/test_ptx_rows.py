@@ -220,12 +220,13 @@ def test_only_a_fence_of_the_async_proxy_in_shared_memory_is_one() -> None:
     [
         (2, "init shared b64", Mbarrier(Signal.INITIALIZE, 0, count=1)),
         (1, "arrive shared b64", Mbarrier(Signal.ARRIVE, 0)),
-        (3, "arrive shared b64", Mbarrier(Signal.ARRIVE, 1)),
+        (2, "arrive noComplete shared b64", Mbarrier(Signal.ARRIVE, 0, count=1)),
+        (3, "arrive shared b64", Mbarrier(Signal.ARRIVE, 1, count=2)),
         (2, "arrive expect_tx shared b64", Mbarrier(Signal.ARRIVE_AND_EXPECT, 0, count=1)),
         (3, "arrive expect_tx shared b64", Mbarrier(Signal.ARRIVE_AND_EXPECT, 1, count=2)),
         (2, "expect_tx shared b64", Mbarrier(Signal.EXPECT, 0, count=1)),
         (2, "arrive shared b64", None),  # a state, or a count: nobody can tell
-        (1, "arrive relaxed shared b64", None),  # hands over nothing
+        (1, "arrive relaxed shared b64", Mbarrier(Signal.ARRIVE, 0, hands_over=False)),
         (3, "try_wait parity shared b64", None),  # only asks
     ],
 )

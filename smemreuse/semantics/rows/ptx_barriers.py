@@ -98,7 +98,7 @@ def _arrival(found: Instruction) -> Effect | None:
     """`arrive [state, ]address[, count]`, or with bytes that are announced.
 
     A state is never asked of an mbarrier in another block, and with two operands it may be either
-    of them that is left out. A relaxed arrival hands over nothing; one for several counts as one.
+    of them that is left out. A relaxed arrival hands over nothing.
     """
     expects = found.has("expect_tx")
     if _is_remote(found) or found.count == 1:
@@ -111,10 +111,9 @@ def _arrival(found: Instruction) -> Effect | None:
         at = 1
     if at not in (0, 1) or found.count < at + 1 + expects:
         return None
-    if found.has("relaxed"):
-        return _touched(found, at)
     signal = Signal.ARRIVE_AND_EXPECT if expects else Signal.ARRIVE
-    return _signalled(found, Mbarrier(signal, at, count=at + 1 if expects else None))
+    count = at + 1 if found.count > at + 1 else None
+    return _signalled(found, Mbarrier(signal, at, count, hands_over=not found.has("relaxed")))
 
 
 def _signalled(found: Instruction, mbarrier: Mbarrier) -> Effect:

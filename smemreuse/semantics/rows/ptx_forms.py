@@ -85,13 +85,14 @@ def instruction(find: Finder) -> Row:
         found = None if parsed is None else find(parsed)
         if parsed is None or found is None or not parsed.predicated:
             return found
+        meeting = found.meeting
         return replace(
             found,
             operands=tuple(map(_maybe, found.operands)),
             commits=None,
             waits=None,
             mbarrier=None,
-            meeting=None,
+            meeting=None if meeting is None else replace(meeting, waits=False),
             fence=False,
             handed_on=True,
             follows=True,
