@@ -106,7 +106,7 @@ class Separator:
             indices = tuple(map(rebuild, expr.indices))
             return Load(self._buffer(expr.buffer), indices, predicate)
         if isinstance(expr, Call):
-            return Call(expr.op, tuple(map(rebuild, expr.args)))
+            return replace(expr, args=tuple(map(rebuild, expr.args)))
         return expr
 
 

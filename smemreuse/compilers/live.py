@@ -103,8 +103,9 @@ class LiveVisitor:
         """The element type of an expression, as TVMScript writes it."""
         raise NotImplementedError
 
-    def call_extras(self, node: Any) -> list[Expr]:
-        """What a call carries beside its arguments, in the printer's order."""
+    def call_extras(self, node: Any) -> dict[str, Expr]:
+        """What a call carries beside its arguments, in the printer's order, by its name; what has
+        none goes by the empty one."""
         raise NotImplementedError
 
     def is_handle(self, var: Any) -> bool:
@@ -247,7 +248,8 @@ class LiveVisitor:
             args.insert(0, Const(self.dtype(node)))
         elif location == _DTYPE_LAST:
             args.append(Const(self.dtype(node)))
-        return Call(name, (*args, *self.call_extras(node)))
+        extras = self.call_extras(node)
+        return Call(name, (*args, *extras.values()), tuple(filter(None, extras)))
 
     def _op_name(self, op: Any) -> tuple[str, int]:
         """The name that TVMScript prints for an operator, and where it puts the result type."""

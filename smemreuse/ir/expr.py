@@ -52,10 +52,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """An operator or intrinsic applied to its arguments."""
+    """An operator or intrinsic applied to its arguments.
+
+    The values of what it is annotated with come last among these; `annotations` are the names.
+    """
 
     op: str
     args: tuple[Expr, ...]
+    annotations: tuple[str, ...] = ()
 
 
 _UNSIGNED = re.compile(r"uint(\d+)(x\d+)?$")

@@ -10,6 +10,7 @@ from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_stat
 from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Leaving, Meeting, Signal
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
+from smemreuse.semantics.rows.forms import TWO_BLOCKS
 
 BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 """The barrier that all threads of a block meet at, as TIR writes it."""
@@ -21,6 +22,8 @@ def effect_of(call: Call) -> Effect:
     row = lookup(call.op)
     effect = row(call) if callable(row) else row
     if effect is not None:
+        if TWO_BLOCKS in call.annotations:
+            effect = replace(effect, remote=True)
         return _in_this_form(call, effect)
     if call.op in FOREIGN:
         return foreign_effect(call)

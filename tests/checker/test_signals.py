@@ -223,3 +223,11 @@ def test_a_load_whose_phase_may_be_over_before_it_is_announced_is_not_waited_for
 def test_copies_are_not_over_with_the_arrival_of_threads() -> None:
     body = init_barrier(32) + arms(COPY_A + ARRIVE, WAIT + CONSUME)
     assert not judge(body).sound
+
+
+def test_a_load_for_two_blocks_reaches_the_other_one() -> None:
+    load = tma_load("As").replace(", 0)\n", ", 0, use_2cta=1)\n")
+    issue = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + load
+    body = init_barrier(1) + under("if tx == 0", issue) + WAIT + USE_B
+    assert judge(body.replace(", use_2cta=1", "")).sound
+    assert "another block of the cluster" in " ".join(judge(body).uncovered)

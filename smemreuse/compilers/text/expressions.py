@@ -252,7 +252,7 @@ class ExpressionReader:
         if len(arguments) != _ARITY.get(op, len(arguments)):
             fail(node, f"T.{name} needs {_ARITY[op]} arguments, found {len(arguments)}")
         try:
-            return modern(Call(op, arguments))
+            return modern(Call(op, arguments, _annotations(node)))
         except InputError as error:
             raise error.located(line=node.lineno) from None
 
@@ -314,6 +314,12 @@ class ExpressionReader:
         if isinstance(node, (ast.List, ast.Tuple)):
             return tuple(self.read(item) for item in node.elts)
         return (self.read(node),)
+
+
+def _annotations(node: ast.Call) -> tuple[str, ...]:
+    """The names of what a call is annotated with, which printers write as keywords."""
+    names = (keyword.arg for keyword in node.keywords)
+    return tuple(name for name in names if name and name != "dtype")
 
 
 def _one_for_each_dimension(

@@ -74,8 +74,8 @@ class TirVisitor(LiveVisitor):
     def dtype(self, node: Any) -> str:
         return str(node.dtype)
 
-    def call_extras(self, node: Any) -> list[Expr]:
-        return [
-            self.expr(value) if isinstance(value, ir.PrimExpr) else Const(str(value))
-            for value in node.annotations.values()
-        ]
+    def call_extras(self, node: Any) -> dict[str, Expr]:
+        return {
+            str(name): self.expr(value) if isinstance(value, ir.PrimExpr) else Const(str(value))
+            for name, value in node.annotations.items()
+        }

@@ -95,12 +95,12 @@ class TvmVisitor(LiveVisitor):
             return str(node.ty.dtype) or "void"
         return "handle" if isinstance(node.ty, ir.PointerType) else "void"
 
-    def call_extras(self, node: Any) -> list[Expr]:
+    def call_extras(self, node: Any) -> dict[str, Expr]:
         attrs = node.attrs
-        extras: list[Expr] = []
+        extras: dict[str, Expr] = {}
         if attrs is not None:
-            extras += [Const(str(value)) for value in attrs.values()]
+            extras |= {str(name): Const(str(value)) for name, value in attrs.items()}
         returns = self.dtype(node)
         if returns != "void" and getattr(node.op, "name", None) == _INLINED_CUDA:
-            extras.append(Const(returns))
+            extras[""] = Const(returns)
         return extras

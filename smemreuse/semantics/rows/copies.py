@@ -65,8 +65,7 @@ _CP_ASYNC: Rows = {
 
 # `tma_load(tensor map, mbarrier, target, coordinates..., policy)`, or without a map `(target,
 # source, mbarrier, bytes, policy)`. What lies out of bounds is filled with zeros: all of the box is
-# written. An annotation is printed as one operand more, which looks like a coordinate: with
-# `use_2cta`, the mbarrier of the first of two blocks gets the bytes of both.
+# written.
 TMA_LOAD = accessing(
     writes(SHARED, Extent.CLAIMED, swizzled=True),
     engine=Engine.TMA_LOAD,

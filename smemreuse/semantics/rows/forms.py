@@ -20,6 +20,9 @@ from smemreuse.semantics.effects import (
 
 AnyRow = TypeVar("AnyRow")
 
+TWO_BLOCKS = "use_2cta"
+"""What annotates an operation that two blocks of a cluster carry out together."""
+
 A_VALUE = "computes a value"
 IN_REGISTERS = "registers of a warp are exchanged: no memory, and no order between accesses"
 

@@ -152,3 +152,13 @@ def test_attributes(text: str, expected: object) -> None:
 def test_a_literal_is_not_a_type_of_that_name() -> None:
     assert read("T.int32(4)") == Const(4)
     assert format_expr(read("T.int32(bx)")) == "int32(bx)"
+
+
+def test_what_a_call_is_annotated_with_is_kept_by_name() -> None:
+    call = read("T.tma_load(bx, 1, use_2cta=1)")
+    assert isinstance(call, Call)
+    assert call.annotations == ("use_2cta",)
+    assert call.args[-1] == Const(1)
+    plain = read('T.tma_load(bx, 1, dtype="int32")')
+    assert isinstance(plain, Call)
+    assert plain.annotations == ()
