@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.order import Handed, Known
 from smemreuse.ir.expr import Var
@@ -67,7 +65,7 @@ class Barrier:
         if self.bytes_due < 0:
             # Before they have landed the phase is complete without them.
             raise Uncovered("bytes come in at an mbarrier that its phase was not told of")
-        handed = Handed(np.zeros(warps, np.int64), Known(self.copies))
+        handed = Handed.only(warps, Known(self.copies))
         if self.handed is not None:
             handed |= self.handed
         if self.completed:

@@ -28,6 +28,10 @@ class Meetings:
         """These threads meet; what a warp's other threads do is not ordered by that."""
         self._state.order.barrier(self._vectors.full_warps(threads.ids))
 
+    def assume_barrier(self, threads: Threads) -> None:
+        """A later pass puts a barrier of these threads somewhere before what they do now."""
+        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids))
+
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
         threads, group = agent.threads, meeting.group

@@ -49,33 +49,54 @@ NOTHING = Known()
 
 @dataclass(frozen=True)
 class Handed:
-    """What arriving threads hand over to those who wait for them."""
+    """What arriving threads hand over to those who wait: both clocks, and what is known."""
 
-    clock: np.ndarray
+    clocks: np.ndarray
     known: Known
+
+    @staticmethod
+    def only(warps: int, known: Known) -> Handed:
+        """What is known to be over, and no access of a thread ordered by it."""
+        return Handed(np.zeros((2, warps), np.int64), known)
 
     def __or__(self, other: Handed) -> Handed:
         """What two arrivals hand over together."""
-        return Handed(np.maximum(self.clock, other.clock), self.known | other.known)
+        return Handed(np.maximum(self.clocks, other.clocks), self.known | other.known)
 
     def __and__(self, other: Handed) -> Handed:
         """What is handed over whichever of the two it was."""
-        return Handed(np.minimum(self.clock, other.clock), self.known & other.known)
+        return Handed(np.minimum(self.clocks, other.clocks), self.known & other.known)
 
 
 class Order:
-    """Vector clocks over warps, and what each warp knows to be over."""
+    """Vector clocks over warps, and what each warp knows to be over.
+
+    `clock` counts with the barriers that a later pass is assumed to put in, `sure` with those alone
+    that are there or stand where no access could come before them: behind a wait, say.
+    """
 
     def __init__(self, warps: int):
-        self.clock = np.zeros((warps, warps), dtype=np.int64)
+        self._clocks = np.zeros((2, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
 
     def copy(self) -> Order:
         twin = Order(0)
-        twin.clock, twin.epochs = self.clock.copy(), self.epochs.copy()
+        twin._clocks, twin.epochs = self._clocks.copy(), self.epochs.copy()
         twin.known = list(self.known)
         return twin
+
+    @property
+    def clock(self) -> np.ndarray:
+        """For each warp, the epochs of each warp that are over before what it does now."""
+        clock: np.ndarray = self._clocks[0]
+        return clock
+
+    @property
+    def sure(self) -> np.ndarray:
+        """As `clock`, but counting on no barrier that is only assumed."""
+        clock: np.ndarray = self._clocks[1]
+        return clock
 
     def known_to_some(self, warps: Iterable[int]) -> Known:
         """What any of these warps knows, which have met."""
@@ -95,45 +116,51 @@ class Order:
         if not len(warps):
             return
         known = self.known_to_some(warps)
+        self._meet(warps, self._clocks)
+        for warp in warps:
+            self.known[warp] = known
+
+    def assume_barrier(self, warps: np.ndarray) -> None:
+        """As a barrier, for what threads themselves access: its place is not known exactly, so
+        that what they wait for in between may come behind it."""
+        if len(warps):
+            self._meet(warps, self._clocks[:1])
+
+    def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
         self.epochs[warps] += 1
         if len(warps) == len(self.known):
-            self.clock[:] = self.epochs
-        else:
-            merged = self.clock[warps].max(axis=0)
-            merged[warps] = self.epochs[warps]
-            self.clock[warps] = merged
-        self._learn(warps, known)
+            clocks[:] = self.epochs
+            return
+        merged = clocks[:, warps].max(axis=1)
+        merged[:, warps] = self.epochs[warps]
+        clocks[:, warps] = merged[:, None]
 
     def release(self, warps: np.ndarray) -> Handed:
         """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
-        clock = self.clock[warps].max(axis=0)
+        clocks = self._clocks[:, warps].max(axis=1)
         self.epochs[warps] += 1
-        clock[warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
-        return Handed(clock, self.known_to_some(warps))
+        clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
+        return Handed(clocks, self.known_to_some(warps))
 
     def release_in_part(self, warps: np.ndarray) -> Handed:
         """What threads of `warps`, of none of them all, hand over: not their own accesses."""
-        return Handed(self.clock[warps].min(axis=0), self.known_to_some(warps))
+        return Handed(self._clocks[:, warps].min(axis=1), self.known_to_some(warps))
 
     def acquire(self, warps: np.ndarray, handed: Handed) -> None:
         """`warps` have waited for what was handed over."""
-        self.clock[warps] = np.maximum(self.clock[warps], handed.clock)
+        self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
         merged = {id(self.known[warp]): self.known[warp] | handed.known for warp in warps}
         for warp in warps:
             self.known[warp] = merged[id(self.known[warp])]
 
     def note_phase(self, warps: np.ndarray, barrier: Hashable, phases: int) -> None:
         """These warps know that so many phases of a barrier are complete."""
-        self.acquire(warps, Handed(np.zeros_like(self.epochs), Known(0, {barrier: phases})))
-
-    def _learn(self, warps: np.ndarray, known: Known) -> None:
-        for warp in warps:
-            self.known[warp] = known
+        self.acquire(warps, Handed.only(len(self.epochs), Known(0, {barrier: phases})))
 
     def joined(self, other: Order) -> Order:
         """What holds in both orders, behind a branch that may have gone either way."""
         twin = Order(0)
-        twin.clock = np.minimum(self.clock, other.clock)
+        twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)
         twin.known = [one & two for one, two in zip(self.known, other.known, strict=True)]
         return twin

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
@@ -140,6 +138,6 @@ class Signals:
         their whole warp arrives. Without a release it is only what has come to its end by then."""
         order, warps = self._state.order, self._vectors.warps(threads.ids)
         if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
-            return Handed(np.zeros(self._warps, np.int64), order.known_to_some(warps))
+            return Handed.only(self._warps, order.known_to_some(warps))
         full = self._vectors.full_warps(threads.ids)
         return order.release(full) if len(full) else order.release_in_part(warps)

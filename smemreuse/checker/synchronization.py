@@ -34,6 +34,7 @@ class Synchronization:
         self._groups = Groups(vectors, state, values, accesses, findings)
         self._signals = Signals(relevance, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
+        self.assume_barrier = self._meetings.assume_barrier
         self.wait_for_phase = self._signals.wait_for_phase
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:

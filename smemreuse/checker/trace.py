@@ -37,7 +37,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.ir.launch import AXES
-from smemreuse.semantics.effects import Signal
+from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import effect_of, evaluated_call
 
@@ -179,8 +179,10 @@ class Trace:
         effect = effect_of(call) if call is not None else None
         if call is not None and effect is not None and effect.signals is Signal.WAIT:
             yield from self._synchronization.wait_for_phase(call, effect, agent)
-        elif call is not None:
+        elif call is not None and effect is not None:
             self._synchronization.perform(call, stmt, agent)
+            if effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC:
+                self._assume_barrier(agent, behind_wait=True)
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
@@ -250,13 +252,18 @@ class Trace:
                 yield BLOCKED
         self._assume_barrier(agent)
 
-    def _assume_barrier(self, agent: Agent) -> None:
+    def _assume_barrier(self, agent: Agent, behind_wait: bool = False) -> None:
         """A later pass inserts a barrier between statements that share bytes (rule 6).
 
         It can where all threads come by that are known to be here, not among an unknown few.
+        TileLang's `ThreadSync` puts one directly behind each wait for cp.async, too.
         """
-        if self._setting.assume_barriers and not agent.partly:
+        if not self._setting.assume_barriers or agent.partly:
+            return
+        if behind_wait:
             self._synchronization.barrier(agent.threads)
+        else:
+            self._synchronization.assume_barrier(agent.threads)
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""

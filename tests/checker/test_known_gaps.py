@@ -28,26 +28,6 @@ def gap(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
 
 
-WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
-
-# Barriers of threads ------------------------------------------------------------------------------
-
-
-@gap("a barrier is assumed before every statement; the pass sees none needed behind this wait")
-def test_a_barrier_before_a_wait_is_none_behind_it() -> None:
-    """TileLang's ThreadSync is content with the barrier that stands between the copy and the
-    write, though each thread waits for its own copies behind that barrier."""
-    body = f"{COPY_A}T.ptx_commit_group()\n{SYNC}T.ptx_wait_group(0)\n{USE_B}"
-    assert not judge(body, assume_barriers=True).sound
-
-
-@gap("an assumed barrier passes on what one warp alone has waited for")
-def test_a_load_that_one_warp_waited_for_is_not_waited_for_by_all() -> None:
-    load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("As")
-    body = init_barrier(1) + under("if tx == 0", load) + SYNC + under("if tx < 32", WAIT) + USE_B
-    assert not judge(body, assume_barriers=True).sound
-
-
 # Which accesses are remembered --------------------------------------------------------------------
 
 
@@ -147,7 +127,14 @@ def test_a_load_behind_plain_reads_needs_a_proxy_fence() -> None:
     """Rule 11: TMA may write what plain loads before the barrier have yet to read."""
     load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("Bs")
     read = f"O[tx] = Bs[tx]\n{SYNC}"
-    body = init_barrier(1) + USE_A + SYNC + under("if tx == 0", load) + WAIT + read
+    body = (
+        init_barrier(1)
+        + USE_A
+        + SYNC
+        + under("if tx == 0", load)
+        + "T.mbarrier_wait_parity(full[0], 0)\n"
+        + read
+    )
     assert not judge(body).sound
 
 

@@ -20,7 +20,7 @@ SLOT: Slot = (shared("full", 8), 0)
 
 
 def handing(*clock: int, copies: int = 0) -> Handed:
-    return Handed(np.array(clock or (0, 0)), Known(copies))
+    return Handed(np.array([clock or (0, 0)] * 2), Known(copies))
 
 
 def expecting(count: int) -> Barrier:
@@ -36,7 +36,7 @@ def arrive(barrier: Barrier, count: int, *knowing: int, copies: int = 0) -> Barr
 def told(barrier: Barrier, phase: int = -1) -> tuple[list[int], int]:
     """What those learn who have waited for a phase."""
     handed = barrier.completed[phase]
-    return handed.clock.tolist(), handed.known.copies
+    return handed.clocks[0].tolist(), handed.known.copies
 
 
 def test_a_phase_completes_when_all_have_arrived() -> None:
@@ -193,7 +193,7 @@ def claims(barrier: Barrier) -> set[tuple[int, str, int, int]]:
     """What waiters learn of the phase that is complete, and when the open one is."""
     found = set()
     for phase, handed in enumerate(arrive(barrier.copy(), 1).completed):
-        for warp, clock in enumerate(handed.clock):
+        for warp, clock in enumerate(handed.clocks[0]):
             found |= {(phase, "ordered", warp, epoch) for epoch in range(clock)}
         copies = handed.known.copies
         found |= {(phase, "landed", 0, bit) for bit in range(3) if copies >> bit & 1}

@@ -17,7 +17,7 @@ ALL = warps(0, 1, 2)
 
 def knowing(copies: int) -> Handed:
     """What is handed over by somebody who knows of copies alone."""
-    return Handed(np.zeros(WARPS, np.int64), Known(copies))
+    return Handed.only(WARPS, Known(copies))
 
 
 def ordered(order: Order, earlier: int, later: int, epoch: int = 1) -> bool:
@@ -102,7 +102,7 @@ def test_part_of_a_warp_hands_over_what_it_knows_but_not_what_it_did() -> None:
 def test_parts_of_warps_hand_over_what_each_of_them_knows() -> None:
     order = Order(WARPS)
     order.barrier(warps(0, 1))
-    assert not order.release_in_part(warps(1, 2)).clock.any()
+    assert not order.release_in_part(warps(1, 2)).clocks.any()
 
 
 def test_loads_are_passed_on_like_clocks() -> None:
@@ -127,6 +127,20 @@ def test_phases_are_passed_on_like_clocks() -> None:
     order.barrier(warps(0, 1))
     assert order.known_to_all(ALL).phase("full") == 3
     assert order.known_to_all(ALL).phase("empty") == 0
+
+
+def test_an_assumed_barrier_orders_accesses_of_threads_alone() -> None:
+    order = Order(WARPS)
+    order.acquire(warps(0), knowing(1))
+    order.assume_barrier(warps(0, 1))
+    assert ordered(order, 0, 1)
+    assert not order.sure.any()
+    assert not order.known_to_all(warps(0, 1)).copies
+    order.acquire(warps(2), order.release(warps(0, 1)))
+    assert ordered(order, 1, 2)
+    assert order.sure[2].tolist() == [3, 3, 0]
+    order.assume_barrier(warps())
+    assert ordered(order, 0, 2)
 
 
 def test_warps_that_know_different_things_learn_each_on_its_own() -> None:
@@ -164,7 +178,9 @@ def test_behind_a_join_accesses_of_either_side_are_not_ordered_yet() -> None:
 
 Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 some = st.sets(st.integers(0, WARPS - 1), min_size=1).map(lambda found: tuple(sorted(found)))
-step = st.tuples(st.sampled_from(["meet", "hand over", "in part", "learn", "wait"]), some, some)
+step = st.tuples(
+    st.sampled_from(["meet", "assume", "hand over", "in part", "learn", "wait"]), some, some
+)
 steps = st.lists(step, max_size=5)
 
 
@@ -175,6 +191,8 @@ def run(order: Order, taken: Sequence[Step]) -> Order:
             order.barrier(warps(*one))
         elif kind == "learn":
             order.acquire(warps(*one), knowing(1 << number))
+        elif kind == "assume":
+            order.assume_barrier(warps(*one))
         elif kind == "wait":
             order.note_phase(warps(*one), "full", number)
         else:
@@ -190,6 +208,12 @@ def claims(order: Order) -> set[tuple[str, int, int, int]]:
         for later in range(WARPS)
         for earlier in range(WARPS)
         for epoch in range(int(order.clock[later, earlier]))
+    }
+    found |= {
+        ("surely ordered", later, earlier, epoch)
+        for later in range(WARPS)
+        for earlier in range(WARPS)
+        for epoch in range(int(order.sure[later, earlier]))
     }
     for warp, known in enumerate(order.known):
         found |= {("loaded", warp, 0, bit) for bit in range(16) if known.copies >> bit & 1}
@@ -216,4 +240,5 @@ def test_nothing_is_ordered_before_it_is_done(
 ) -> None:
     start = run(Order(WARPS), before)
     order = run(start.joined(run(start, other)), after)
+    assert (order.sure <= order.clock).all()
     assert (order.clock <= order.epochs).all()

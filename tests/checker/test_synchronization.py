@@ -279,3 +279,22 @@ def test_a_load_into_bytes_that_are_still_read_is_not_ordered_behind() -> None:
     issue = loaded(EXPECT.format(256), tma_load("As")) + WAIT
     assert judge(init_barrier(1) + USE_B + SYNC + issue).sound
     assert judge(init_barrier(1) + USE_B + issue).verdict == UNSOUND
+
+
+# Barriers that are assumed ------------------------------------------------------------------------
+
+
+def test_a_pass_puts_a_barrier_behind_each_wait_for_copies() -> None:
+    """TileLang's does, whatever stands before the wait: each thread waits for its own copies."""
+    body = f"{COPY_A}T.ptx_commit_group()\n{SYNC}T.ptx_wait_group(0)\n{USE_B}"
+    assert judge(body, assume_barriers=True).sound
+    assert not judge(body).sound
+
+
+def test_a_load_that_one_warp_waited_for_is_not_waited_for_by_all() -> None:
+    """The barrier that the pass puts in may stand before the wait."""
+    issue = loaded(EXPECT.format(256), tma_load("As")) + SYNC
+    waited = init_barrier(1) + issue + under("if tx < 32", WAIT)
+    assert not judge(waited + USE_B, assume_barriers=True).sound
+    assert judge(waited + SYNC + USE_B, assume_barriers=True).sound
+    assert judge(init_barrier(1) + issue + WAIT + USE_B, assume_barriers=True).sound
