@@ -63,7 +63,7 @@ class Signals:
         complete = barriers[slot].earliest(parity, known)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
-        if complete and not agent.partly:
+        if complete:
             full = self._vectors.full_warps(threads.ids)
             order.acquire(full, barriers[slot].completed[complete - 1])
             order.note_phase(full, incarnation, complete)

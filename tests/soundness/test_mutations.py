@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.mutation_check import MUTATIONS, REGRESSIONS, noticed_by
+from scripts.mutants import MUTATIONS
+from scripts.mutation_check import SOUNDNESS, noticed_by
 
+REGRESSIONS = SOUNDNESS[0]
 DATAFLOW = "test_the_dataflow_plan_keeps_apart"
 CHECKER = "test_the_checker_does_not_prove"
 

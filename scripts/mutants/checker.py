@@ -1,0 +1,291 @@
+"""Mutants of the checker."""
+
+from __future__ import annotations
+
+from scripts.mutants.mutation import Mutation
+
+MBARRIERS = "checker/mbarriers.py"
+MEETINGS = "checker/meetings.py"
+ORDER = "checker/order.py"
+SIGNALS = "checker/signals.py"
+SYNCHRONIZATION = "checker/synchronization.py"
+TRACE = "checker/trace.py"
+ACCESSES = "checker/accesses.py"
+ENGINES = "checker/engines.py"
+MEMORY = "checker/memory.py"
+PERIODS = "checker/periods.py"
+
+TESTS = ("tests/checker",)
+
+MUTATIONS = (
+    Mutation(
+        "checker: reads are not checked",
+        ACCESSES,
+        "            lost = memory.lost(traced)\n",
+        "            lost = memory.lost(traced)[:0]\n",
+    ),
+    Mutation(
+        "checker: a join keeps what one side has",
+        MEMORY,
+        "            self.ok & other.ok,\n",
+        "            self.ok | other.ok,\n",
+    ),
+    Mutation(
+        "checker: a join forgets what one side defined",
+        MEMORY,
+        "            self.defined | other.defined,\n",
+        "            self.defined & other.defined,\n",
+    ),
+    Mutation(
+        "checker: order is not required",
+        ACCESSES,
+        "            if unordered.any():\n",
+        "            if False:\n",
+    ),
+    Mutation(
+        "checker: copies in flight are ignored",
+        ACCESSES,
+        "            if flying.buffer is partner and",
+        "            if False and flying.buffer is partner and",
+    ),
+    Mutation(
+        "checker: any wait retires everything",
+        ENGINES,
+        "        cut = max(len(self.groups) - keep, 0)\n",
+        "        cut = len(self.groups)\n",
+    ),
+    Mutation(
+        "checker: a join forgets what one side has in flight",
+        ENGINES,
+        "twin.pending.get(pending, frozenset()) | warps",
+        "twin.pending.get(pending, frozenset()) & warps",
+    ),
+    Mutation(
+        "checker: nothing is ever defined",
+        MEMORY,
+        "        shadow.defined[at] = True\n",
+        "        pass\n",
+    ),
+    Mutation(
+        "checker: uncertain writes are certain",
+        MEMORY,
+        "        if traced.certain:\n            shadow.ok[at] = True\n",
+        "        if True:\n            shadow.ok[at] = True\n",
+    ),
+    Mutation(
+        "checker: uncertain writes destroy nothing",
+        MEMORY,
+        "        shadow.ok[at] = False\n",
+        "        shadow.ok[at] &= not touch.certain\n",
+    ),
+    Mutation(
+        "checker: one period stands for all",
+        PERIODS,
+        "        return range(2 * period + count % period)\n",
+        "        return range(period)\n",
+    ),
+    Mutation(
+        "checker: a loop that may not run has run",
+        TRACE,
+        "            merged = before.joined(self.state)\n",
+        "            merged = self.state.copy()\n",
+    ),
+    Mutation(
+        "trace: an access that leaves its buffer is not noticed",
+        ACCESSES,
+        "if leaves and certain and access.access is not Access.READ:",
+        "if False:",
+    ),
+    Mutation(
+        "trace: a read that leaves its buffer reads nothing",
+        "checker/footprints.py",
+        "        return np.arange(size), by_anyone(size), True\n",
+        "        return units[:0], by_thread[:0], True\n",
+    ),
+    Mutation(
+        "trace: conditions read nothing",
+        TRACE,
+        "        if self._relevance.accesses.get(stmt) and agent.threads.count:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "trace: a loop's bounds are not read again",
+        TRACE,
+        "self._access(stmt, agent)  # asks again, where no barrier can come before",
+        "pass",
+    ),
+    Mutation(
+        "relevance: a bound variable has the loop's period",
+        PERIODS,
+        "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
+        "                    pass\n",
+    ),
+    Mutation(
+        "relevance: inner loops step equally often",
+        PERIODS,
+        "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
+        "            elif False:\n",
+    ),
+    Mutation(
+        "threads: calls answer all alike in the trace",
+        "checker/values.py",
+        "elif isinstance(expr, Call) and varies_by_thread(expr):",
+        "elif False:",
+    ),
+    Mutation(
+        "values: a vector store is the same for all",
+        "checker/values.py",
+        "            counters.forget(storage, ids)\n            self._varying.add(storage)\n",
+        "            counters.forget(storage, ids)\n",
+    ),
+    Mutation(
+        "mbarriers: arrivals beyond those expected are one phase's",
+        MBARRIERS,
+        "if self.expected is not None and self.arrived > self.expected:",
+        "if False:",
+    ),
+    Mutation(
+        "mbarriers: bytes that are not announced are waited for",
+        MBARRIERS,
+        "        if self.bytes_due < 0:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "mbarriers: an arm's copies are complete with the other's phase",
+        MBARRIERS,
+        "copies=self.copies & other.copies",
+        "copies=self.copies | other.copies",
+    ),
+    Mutation(
+        "mbarriers: an arm's arrivals hand over what the other's do",
+        MBARRIERS,
+        "            handed = self.handed & other.handed\n",
+        "            handed = self.handed | other.handed\n",
+    ),
+    Mutation(
+        "mbarriers: a phase hands over what both arms' would together",
+        MBARRIERS,
+        "tuple(mine & theirs for mine, theirs in both)",
+        "tuple(mine | theirs for mine, theirs in both)",
+    ),
+    Mutation(
+        "mbarriers: initialized again, it is the same",
+        MBARRIERS,
+        "        return Barrier(expected, self.initialized + 1)\n",
+        "        return replace(self, expected=expected)\n",
+    ),
+    Mutation(
+        "mbarriers: what is known of the old one is of the new",
+        MBARRIERS,
+        "        return (slot, self[slot].initialized)\n",
+        "        return (slot, 0)\n",
+    ),
+    Mutation(
+        "mbarriers: a wait is over with the phase of this schedule",
+        SIGNALS,
+        "        complete = barriers[slot].earliest(parity, known)\n",
+        "        complete = barriers[slot].phase\n",
+    ),
+    Mutation(
+        "mbarriers: parts of warps learn what they wait for",
+        SIGNALS,
+        "            full = self._vectors.full_warps(threads.ids)\n            order.acquire(",
+        "            full = self._vectors.warps(threads.ids)\n            order.acquire(",
+    ),
+    Mutation(
+        "mbarriers: an unknown few that arrive are all",
+        SIGNALS,
+        "        if agent.partly:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "mbarriers: a signal counts for the phase of this schedule",
+        SIGNALS,
+        "        if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "mbarriers: another block's are one's own",
+        SIGNALS,
+        "        if effect.remote:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "mbarriers: an arrival that releases nothing hands over all",
+        SIGNALS,
+        " or not effect.mbarrier.hands_over:",
+        ":",
+    ),
+    Mutation(
+        "mbarriers: copies that arrive hand over what their thread did",
+        SIGNALS,
+        "        if engine is not Engine.THREAD or not effect.mbarrier",
+        "        if not effect.mbarrier",
+    ),
+    Mutation(
+        "mbarriers: whoever arrives does so once",
+        SIGNALS,
+        "        return each * threads.count\n",
+        "        return threads.count\n",
+    ),
+    Mutation(
+        "mbarriers: who is handed one does nothing to it",
+        SYNCHRONIZATION,
+        "        if may_signal(call, effect):\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "named barriers: all have one number",
+        MEETINGS,
+        "        return self._vectors.uniform(self._values(call.args[at], threads))\n",
+        "        return 0\n",
+    ),
+    Mutation(
+        "named barriers: whoever comes is among one's own",
+        MEETINGS,
+        "        if last.group != group and known < last.number:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "named barriers: only those who met last may come again",
+        MEETINGS,
+        "        if last.group != group and known < last.number:\n",
+        "        if last.group != group:\n",
+    ),
+    Mutation(
+        "barriers of warps: any mask is for all lanes",
+        MEETINGS,
+        "        return isinstance(mask, int) and mask % 2**32 == _ALL_LANES\n",
+        "        return True\n",
+    ),
+    Mutation(
+        "order: what is assumed is sure",
+        ORDER,
+        "            self._meet(warps, self._clocks[:1])\n",
+        "            self.barrier(warps)\n",
+    ),
+    Mutation(
+        "order: parts of warps hand over what they did",
+        ORDER,
+        "        return Handed(self._clocks[:, warps].min(axis=1), self.known_to_some(warps))\n",
+        "        return self.release(warps)\n",
+    ),
+    Mutation(
+        "order: a join keeps what one side knows",
+        ORDER,
+        "[one & two for one, two in zip(self.known, other.known, strict=True)]",
+        "[one | two for one, two in zip(self.known, other.known, strict=True)]",
+    ),
+    Mutation(
+        "order: a join keeps what one side has ordered",
+        ORDER,
+        "np.minimum(self._clocks, other._clocks)",
+        "np.maximum(self._clocks, other._clocks)",
+    ),
+    Mutation(
+        "order: a join's epochs are those of one side",
+        ORDER,
+        "        twin.epochs = np.maximum(self.epochs, other.epochs)\n",
+        "        twin.epochs = self.epochs.copy()\n",
+    ),
+)

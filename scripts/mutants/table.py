@@ -1,0 +1,57 @@
+"""Mutants of the table of effects, and of what is derived from it."""
+
+from __future__ import annotations
+
+from scripts.mutants.mutation import Mutation
+
+TABLE = "semantics/table.py"
+SEMANTIC_ACCESSES = "semantics/accesses.py"
+FOREIGN = "semantics/foreign.py"
+EVALUATE = "semantics/evaluate.py"
+
+TESTS = ("tests/semantics", "tests/checker")
+
+MUTATIONS = (
+    Mutation(
+        "table: what has no row is over when the thread goes on",
+        TABLE,
+        "        engine=Engine.UNKNOWN_ASYNC,\n",
+        "",
+    ),
+    Mutation(
+        "table: what has no row is covered",
+        TABLE,
+        "        unknown=reason,\n    )\n",
+        "    )\n",
+    ),
+    Mutation(
+        "table: any number of operands is a form that is known",
+        TABLE,
+        "    if effect.arity is None or len(call.args) in effect.arity:\n",
+        "    if True:\n",
+    ),
+    Mutation(
+        "accesses: what an operation is handed is not gone to",
+        SEMANTIC_ACCESSES,
+        "        elif not effect.hands_on:\n",
+        "        elif True:\n",
+    ),
+    Mutation(
+        "accesses: conditions of certainty hold",
+        SEMANTIC_ACCESSES,
+        "    return at < len(operands) and constant(operands[at]) == operand.certain.value\n",
+        "    return True\n",
+    ),
+    Mutation(
+        "evaluate: unsigned differences do not wrap",
+        EVALUATE,
+        "    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits\n",
+        "    return _plain(_BINARY[op](a, b)), bits\n",
+    ),
+    Mutation(
+        "foreign: an element is handed over by value",
+        FOREIGN,
+        "        by_reference=not takes_values(call),\n",
+        "",
+    ),
+)
