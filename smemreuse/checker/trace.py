@@ -67,9 +67,7 @@ class Trace:
         self._relevance = setting.relevance
         self._vectors = setting.vectors
         shared = (self.state, self.values)
-        self._accesses = Accesses(
-            setting.layout, setting.vectors, setting.footprints, *shared, self.findings
-        )
+        self._accesses = Accesses(setting, *shared, self.findings)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
@@ -278,6 +276,7 @@ class Trace:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         arms = [
             {buffer for buffer, _ in self._relevance.kinds(block)}
+            | self._setting.holders.read_in(block)
             for block in (stmt.then, stmt.orelse)
         ]
         for one, partners in self._setting.layout.partners.items():
