@@ -16,7 +16,7 @@ import numpy as np
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
-from smemreuse.ir.kernel import Bind, Block, Buffer, Stmt, Store, walk_statements
+from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, Store, walk_statements
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.elements import addressed_element
@@ -104,6 +104,8 @@ def _moves(stmt: Stmt) -> Iterator[tuple[Holder, Expr]]:
         yield stmt.buffer.storage, stmt.value
         for local in _addressed(stmt.value):
             yield local, Load(stmt.buffer, ())
+    elif isinstance(stmt, For):
+        yield stmt.var, stmt.begin
     elif isinstance(stmt, Bind):
         yield stmt.var, stmt.value
         for local in _addressed(stmt.value):

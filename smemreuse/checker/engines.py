@@ -62,7 +62,17 @@ def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
     ids = np.array([one for one in map(int, traced.ids) if threads >> one & 1])
     mine = np.isin(traced.by_thread, ids) | (traced.by_thread == ANYONE)
     where, by_thread = traced.where[mine], traced.by_thread[mine]
-    return replace(traced, where=where, by_thread=by_thread, ids=ids, warps=np.unique(ids // 32))
+    known = not (by_thread == ANYONE).any()
+    return TracedAccess(
+        traced.buffer,
+        where,
+        by_thread,
+        traced.is_write,
+        traced.certain and known,
+        ids,
+        np.unique(ids // 32),
+        traced.event,
+    )
 
 
 Groups = dict[Pending, int]

@@ -7,7 +7,7 @@ is only what is ordered before whatever any warp does from now on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,25 +49,32 @@ class Recent:
         bits = self.bits | later.bits if self.bits and later.bits else 0
         return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits)
 
-    def conflicts(self, traced: TracedAccess, theirs: ByteIndices, order: Order) -> bool:
-        """Whether another thread did it to one of the bytes of an access, and not before that.
+    def conflict(
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+    ) -> TracedAccess | None:
+        """The access, if another thread made it to one of a later one's bytes, and not before that.
 
-        `theirs` are that access's bytes, as indices of this one's buffer.
+        `theirs` are the later one's bytes, as indices of this one's buffer. The conflict is only as
+        certain as it is known who touched the byte.
         """
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
-            return False
+            return None
         unordered = self.epochs >= order.clock[traced.warps]
         unordered &= self.epochs > 0
-        if not unordered.any():
-            return False
-        common = meeting(mine.where, theirs)
+        common = meeting(mine.where, theirs) if unordered.any() else None
         if common is None:
-            return False
+            return None
         earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
-        pairs = _by_warps(unordered, traced.warps)
         different = (earlier != later) | (earlier == ANYONE)
-        return bool((different & pairs[later // 32, earlier // 32]).any())
+
+        def holds(of_several: Callable[..., np.ndarray]) -> bool:
+            pairs = _by_warps(unordered, traced.warps, mine.warps, of_several)
+            return bool((different & pairs[later // 32, earlier // 32]).any())
+
+        if not holds(np.any):
+            return None
+        return mine if holds(np.all) else replace(mine, certain=False)
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""
@@ -80,16 +87,21 @@ class Recent:
         return self.is_over(order, everyone) or bool(earlier.all())
 
 
-def _by_warps(unordered: np.ndarray, warps: np.ndarray) -> np.ndarray:
+def _by_warps(
+    unordered: np.ndarray,
+    later: np.ndarray,
+    earlier: np.ndarray,
+    of_several: Callable[..., np.ndarray],
+) -> np.ndarray:
     """For each later and each earlier warp whether they are not ordered.
 
-    In the last row and column, where `ANYONE` is looked up, for any of the warps that take part.
+    In the last row and column, where `ANYONE` is looked up, for any or all of those that take part.
     """
     count = unordered.shape[1]
     pairs = np.zeros((count + 1, count + 1), dtype=bool)
-    pairs[warps, :count] = unordered
-    pairs[warps, count] = unordered.any(axis=1)
-    pairs[count] = pairs[warps].any(axis=0)
+    pairs[later, :count] = unordered
+    pairs[later, count] = of_several(pairs[np.ix_(later, earlier)], axis=1)
+    pairs[count] = of_several(pairs[later], axis=0)
     return pairs
 
 
@@ -150,8 +162,9 @@ class Seen:
         latest = self.against(traced.is_write)
         if ((latest >= order.clock[traced.warps]) & (latest > 0)).any():
             for entry in self._recent.values():
-                if entry.conflicts(traced, theirs, order):
-                    yield entry.traced
+                found = entry.conflict(traced, theirs, order)
+                if found is not None:
+                    yield found
 
     def _drop_past(self, order: Order) -> None:
         first, everyone = order.clock.min(axis=0), np.arange(len(order.known))

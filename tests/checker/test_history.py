@@ -129,6 +129,23 @@ def test_a_byte_of_many_threads_is_laid_to_all_their_warps() -> None:
     assert conflicts(history, order, 4) == []
 
 
+def test_a_conflict_is_certain_if_it_is_one_whichever_warp_touched_the_byte() -> None:
+    history, order = History(LAYOUT, WARPS), Order(WARPS)
+    history.note(access(A, (4, 5), is_write=True, by=(-1, 1), ids=(0, 1, 32)), order)
+
+    def is_certain(byte: int, *ids: int) -> bool:
+        by = (ids[0] if len(ids) == 1 else -1,)
+        made = access(B, (byte - 4,), is_write=True, ids=ids, by=by)
+        (found,) = history.conflicts(made, A, np.array([byte]), order)
+        return found.certain
+
+    assert [is_certain(4, 0), is_certain(5, 0), is_certain(4, 0, 32)] == [True] * 3
+    order.barrier(warps(1))
+    order.clock[0, 1] = order.epochs[1]  # the first warp knows what the second has done
+    assert [is_certain(4, 0), is_certain(5, 0), is_certain(5, 33)] == [False, True, True]
+    assert [is_certain(4, 0, 32), is_certain(5, 0, 32)] == [False, True]
+
+
 def test_who_knows_that_an_asynchronous_access_is_over_need_not_have_met_anybody() -> None:
     history, order = History(LAYOUT, WARPS), Order(WARPS)
     history.note(access(A, (4, 5), is_write=True, ids=(32,), event=7), order, bits=2)
