@@ -14,6 +14,8 @@ ACCESSES = "checker/accesses.py"
 ENGINES = "checker/engines.py"
 MEMORY = "checker/memory.py"
 PERIODS = "checker/periods.py"
+HISTORY = "checker/history.py"
+DESCRIPTORS = "checker/descriptors.py"
 
 TESTS = ("tests/checker",)
 
@@ -27,56 +29,44 @@ MUTATIONS = (
     Mutation(
         "checker: a join keeps what one side has",
         MEMORY,
-        "            self.ok & other.ok,\n",
-        "            self.ok | other.ok,\n",
-    ),
-    Mutation(
-        "checker: a join forgets what one side defined",
-        MEMORY,
-        "            self.defined | other.defined,\n",
-        "            self.defined & other.defined,\n",
+        "            self.held | other.held,\n",
+        "            self.held,\n",
     ),
     Mutation(
         "checker: order is not required",
-        ACCESSES,
-        "            if unordered.any():\n",
-        "            if False:\n",
+        HISTORY,
+        "        if ((latest >= order.clock[traced.warps]) & (latest > 0)).any():\n",
+        "        if False:\n",
     ),
     Mutation(
         "checker: copies in flight are ignored",
         ACCESSES,
-        "            if flying.buffer is partner and",
-        "            if False and flying.buffer is partner and",
+        "            if (mine.is_write or other.is_write) and meeting",
+        "            if False and meeting",
     ),
     Mutation(
         "checker: any wait retires everything",
         ENGINES,
-        "        cut = max(len(self.groups) - keep, 0)\n",
-        "        cut = len(self.groups)\n",
+        "if closed > keep]",
+        "if closed]",
     ),
     Mutation(
         "checker: a join forgets what one side has in flight",
         ENGINES,
-        "twin.pending.get(pending, frozenset()) | warps",
-        "twin.pending.get(pending, frozenset()) & warps",
-    ),
-    Mutation(
-        "checker: nothing is ever defined",
-        MEMORY,
-        "        shadow.defined[at] = True\n",
-        "        pass\n",
+        "mine[pending] = mine.get(pending, 0) | threads",
+        "mine[pending] = mine.get(pending, 0) & threads",
     ),
     Mutation(
         "checker: uncertain writes are certain",
         MEMORY,
-        "        if traced.certain:\n            shadow.ok[at] = True\n",
-        "        if True:\n            shadow.ok[at] = True\n",
+        "        self.held[at] = HELD if certain else held | HELD\n",
+        "        self.held[at] = HELD\n",
     ),
     Mutation(
         "checker: uncertain writes destroy nothing",
         MEMORY,
-        "        shadow.ok[at] = False\n",
-        "        shadow.ok[at] &= not touch.certain\n",
+        "        self.held[at] = gone & ~HELD if certain else gone\n",
+        "        self.held[at] = gone & ~HELD if certain else held\n",
     ),
     Mutation(
         "checker: one period stands for all",
@@ -287,5 +277,59 @@ MUTATIONS = (
         ORDER,
         "        twin.epochs = np.maximum(self.epochs, other.epochs)\n",
         "        twin.epochs = self.epochs.copy()\n",
+    ),
+    Mutation(
+        "checker: every warp is as far as the first",
+        HISTORY,
+        "        unordered = self.epochs >= order.clock[traced.warps]\n",
+        "        unordered = self.epochs >= order.clock[traced.warps[:1]]\n",
+    ),
+    Mutation(
+        "checker: older accesses are forgotten",
+        HISTORY,
+        "                self._recent = {key: _united(alike), **self._recent}\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "checker: a join forgets what one side accessed",
+        HISTORY,
+        "                twin._recent[key] = entry\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "checker: a wait retires what is not committed",
+        ENGINES,
+        "if closed > keep]",
+        "if closed >= keep]",
+    ),
+    Mutation(
+        "checker: a join counts the groups of the arm that has more",
+        ENGINES,
+        "groups[pending] = min(closed,",
+        "groups[pending] = max(closed,",
+    ),
+    Mutation(
+        "checker: a wait is one of all threads that issued the access",
+        ENGINES,
+        "            left = flying.pop(pending, 0) & ~threads\n",
+        "            left = flying.pop(pending, 0) & 0\n",
+    ),
+    Mutation(
+        "checker: a copy of a descriptor stands for nothing",
+        DESCRIPTORS,
+        "        yield stmt.buffer.storage, stmt.value\n",
+        "        pass\n",
+    ),
+    Mutation(
+        "checker: a join forgets what one side described",
+        DESCRIPTORS,
+        "                twin.describe(made, buffer, where)\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "checker: nothing is ever there",
+        MEMORY,
+        "        self.held[at] = HELD if certain else held | HELD\n",
+        "        pass\n",
     ),
 )

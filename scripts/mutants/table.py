@@ -8,6 +8,7 @@ TABLE = "semantics/table.py"
 SEMANTIC_ACCESSES = "semantics/accesses.py"
 FOREIGN = "semantics/foreign.py"
 EVALUATE = "semantics/evaluate.py"
+SEMANTIC_OPERANDS = "semantics/operands.py"
 
 TESTS = ("tests/semantics", "tests/checker")
 
@@ -38,7 +39,7 @@ MUTATIONS = (
     ),
     Mutation(
         "accesses: conditions of certainty hold",
-        SEMANTIC_ACCESSES,
+        SEMANTIC_OPERANDS,
         "    return at < len(operands) and constant(operands[at]) == operand.certain.value\n",
         "    return True\n",
     ),

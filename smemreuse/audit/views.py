@@ -23,7 +23,8 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
-from smemreuse.semantics.pointers import escaping, flat_index
+from smemreuse.semantics.elements import flat_index
+from smemreuse.semantics.pointers import escaping
 
 
 def arena_of_views(kernel: Kernel, scope: str) -> Buffer | None:

@@ -47,7 +47,7 @@ from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import StockFailure, StockFault
 from smemreuse.results.sequence import LiveRange, StmtEntry, Touch
-from smemreuse.semantics.pointers import addressed_element, is_typed
+from smemreuse.semantics.elements import addressed_element, is_typed
 
 _SMALL_BITS = 32
 

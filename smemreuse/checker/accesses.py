@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable, Iterator
 
+from smemreuse.checker.descriptors import Holder
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
-from smemreuse.checker.footprints import Footprints, Located
-from smemreuse.checker.history import RECENT, Seen
-from smemreuse.checker.layout import ByteIndices, Layout, meeting
+from smemreuse.checker.footprints import Located
+from smemreuse.checker.layout import ByteIndices, meeting
+from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
-from smemreuse.checker.traced import TracedAccess, by_anyone
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.values import Values
-from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Load
+from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
@@ -25,22 +25,16 @@ from smemreuse.semantics.evaluate import Threads
 class Accesses:
     """The accesses of a trace to the buffers of a layout."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        vectors: Vectors,
-        footprints: Footprints,
-        state: State,
-        values: Values,
-        findings: Findings,
-    ):
-        self._layout = layout
-        self._vectors = vectors
-        self._footprints = footprints
+    def __init__(self, setting: Setting, state: State, values: Values, findings: Findings):
+        self._layout = setting.layout
+        self._vectors = setting.vectors
+        self._footprints = setting.footprints
+        self._holders = setting.holders
         self._state = state
         self._values = values
         self._findings = findings
-        self._loads = 0
+        self._warps = self._vectors.warps(self._vectors.everyone)
+        self._bits = 0  # so many asynchronous accesses have one each
 
     def perform(self, access: MemoryAccess, threads: Threads, partly: bool, event: int) -> None:
         """All that an access of a statement does when threads, or only part of them, make it."""
@@ -48,12 +42,13 @@ class Accesses:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         located = self._located(access, threads)
         certain = access.certain and located is not None and not partly
-        where, by_thread, leaves = located if located is not None else self._whole(access.buffer)
+        anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
+        where, by_thread, leaves = anywhere if located is None else located
         if leaves and certain and access.access is not Access.READ:
             self._findings.leaves(access.buffer, event)
         certain = certain and not leaves
-        if access.engine is Engine.WGMMA and access.descriptor is not None:
-            self._state.descriptors.setdefault(access.descriptor, {})[access.buffer] = where
+        if access.descriptor is not None and access.engine is not Engine.UNKNOWN_ASYNC:
+            self._describe(access.descriptor, access.buffer, where)
             return
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
         for is_write in _directions(access.access):
@@ -61,19 +56,30 @@ class Accesses:
                 access.buffer, where, by_thread, is_write, certain, ids, warps, event
             )
             self._check(traced)
+            bit = self._remember(traced, access.engine)
             if access.engine is Engine.TMA_LOAD:
-                self._issue_load(traced, access.barrier, threads)
-            else:
-                self._remember(traced, access.engine)
+                self._report(bit, access.barrier, threads)
+
+    def _describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
+        """The bytes are read by whoever gets what stands for them from now on."""
+        unknown = self._holders.lost(made)
+        if unknown:
+            raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
+        self._state.descriptors.describe(made, buffer, where)
+
+    def described(self, call: Call) -> Iterator[tuple[Buffer, ByteIndices]]:
+        """The bytes that descriptors among an operation's operands stand for."""
+        return self._state.descriptors.behind(self._holders.in_expr(call))
 
     def read_in_flight(
-        self, buffer: Buffer, where: ByteIndices, threads: Threads, event: int
+        self, engine: Engine, buffer: Buffer, where: ByteIndices, threads: Threads, event: int
     ) -> None:
-        """The read behind a descriptor happens now, and lasts until `warpgroup_wait` (rule 5)."""
+        """The read behind a descriptor happens now, and lasts until it is waited for (rule 5)."""
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
-        traced = TracedAccess(buffer, where, by_anyone(len(where)), False, False, ids, warps, event)
+        _, by_thread, _ = self._footprints.whole(len(where))
+        traced = TracedAccess(buffer, where, by_thread, False, False, ids, warps, event)
         self._check(traced)
-        self._remember(traced, Engine.WGMMA)
+        self._remember(traced, engine)
 
     def _located(self, access: MemoryAccess, threads: Threads) -> Located | None:
         """The bytes accessed, and by which thread each; None if not known."""
@@ -83,10 +89,6 @@ class Accesses:
         if start is None:
             return None
         return self._footprints(access, start, threads.ids, self._layout.sizes[access.buffer])
-
-    def _whole(self, buffer: Buffer) -> Located:
-        size = self._layout.sizes[buffer]
-        return np.arange(size), by_anyone(size), False
 
     def _check(self, traced: TracedAccess) -> None:
         """What must have come before has, and what is read is there; a write changes that."""
@@ -100,18 +102,20 @@ class Accesses:
             if len(lost):
                 self._findings.lost(traced, lost, memory.shadows[traced.buffer])
 
-    def _remember(self, traced: TracedAccess, engine: Engine) -> None:
-        """For those that come after it: as done, or as in flight."""
+    def _remember(self, traced: TracedAccess, engine: Engine) -> int:
+        """For those that come after it: as done, or as in flight under a bit of its own."""
+        order = self._state.order
         if engine is Engine.THREAD:
-            self._state.history.note(traced, self._state.order.epochs[traced.warps])
-        else:
-            self._state.engines.issue(engine, traced)
+            self._state.history.note(traced, order)
+            return 0
+        bit = 1 << self._bits
+        self._bits += 1
+        known = order.known_to_all(self._warps).copies
+        self._state.engines.issue(engine, traced, bit, order.epochs, known)
+        return bit
 
-    def _issue_load(self, traced: TracedAccess, barrier: Load | None, threads: Threads) -> None:
+    def _report(self, bit: int, barrier: Load | None, threads: Threads) -> None:
         """A TMA load counts as complete for those who have waited for its mbarrier's phase."""
-        bit = 1 << self._loads
-        self._loads += 1
-        self._state.history.note_load(traced, bit)
         slot = self._values.slot(barrier, threads)
         if slot is not None:
             self._state.barriers[slot].copies |= bit
@@ -123,49 +127,30 @@ class Accesses:
         part = self._layout.part_in(traced.buffer, partner, traced.where)
         if part.start >= part.stop:
             return
+        mine = traced.part(part)
+        theirs = mine.where + self._layout.shift(traced.buffer, partner)
         history, order = self._state.history, self._state.order
-        theirs = traced.where[part] + self._layout.shift(traced.buffer, partner)
-        seen = history.seen[partner, traced.buffer]
-        if seen.recent:
-            latest = seen.against(traced.is_write)
-            unordered = (latest >= order.clock[traced.warps]) & (latest > 0)
-            if unordered.any():
-                other = self._racing(seen, traced, theirs, traced.by_thread[part])
-                if other is not None:
-                    self._findings.race(Rule.BARRIER, traced, partner, other, traced.certain)
-        loads = history.loads.get((partner, traced.buffer), 0)
-        if loads & ~order.known_to_all(traced.warps).copies:
-            self._findings.race(Rule.IN_FLIGHT, traced, partner, None, traced.certain)
-        for pending in self._state.engines.pending:
-            flying = pending.traced
-            if flying.buffer is partner and (traced.is_write or flying.is_write):
-                if meeting(flying.where, theirs) is not None:
-                    sure = traced.certain and flying.certain
-                    self._findings.race(Rule.IN_FLIGHT, traced, partner, flying.event, sure)
+        self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
+        known = order.known_to_all(traced.warps).copies
+        flying = (
+            pending.traced
+            for pending in self._state.engines.in_flight(partner, known)
+            if (mine.is_write or pending.traced.is_write)
+            and meeting(pending.traced.where, theirs) is not None
+        )
+        self._blame(Rule.IN_FLIGHT, mine, flying)
 
-    def _racing(
-        self, seen: Seen, traced: TracedAccess, theirs: ByteIndices, by_thread: np.ndarray
-    ) -> int | None:
-        """An unordered access to the same byte by another thread; None if there is none.
-
-        `theirs`: the bytes that are touched, as the other buffer's, and by which thread.
-        """
-        clock = self._state.order.clock[traced.warps]
-        oldest = None
-        for recent in seen.recent:
-            if not (traced.is_write or recent.is_write):
-                continue
-            oldest = recent.event if oldest is None else oldest
-            if (recent.epochs >= clock[:, recent.warps]).any():
-                if _different_threads(recent.where, recent.threads, theirs, by_thread):
-                    return recent.event
-        if len(seen.recent) >= RECENT:
-            # Something older may be unordered too; it is no longer known byte by byte.
-            first = min(int(recent.epochs.min()) for recent in seen.recent)
-            latest = seen.against(traced.is_write)
-            if ((latest >= clock) & (latest < first) & (latest > 0)).any():
-                return oldest
-        return None
+    def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
+        """One of the accesses that another should come behind, a certain one if there is any."""
+        found = None
+        for other in others:
+            if found is None or other.certain:
+                found = other
+            if found.certain or not traced.certain:
+                break
+        if found is not None:
+            certain = traced.certain and found.certain
+            self._findings.race(rule, traced, found.buffer, found.event, certain)
 
 
 def _directions(access: Access) -> tuple[bool, ...]:
@@ -173,14 +158,3 @@ def _directions(access: Access) -> tuple[bool, ...]:
     if access is Access.READ_WRITE:
         return (False, True)
     return (access is Access.WRITE,)
-
-
-def _different_threads(
-    one: ByteIndices, one_threads: np.ndarray, two: ByteIndices, two_threads: np.ndarray
-) -> bool:
-    """Whether some byte of both is accessed by other threads in the one than in the other."""
-    common = meeting(one, two)
-    if common is None:
-        return False
-    a, b = one_threads[common[0]], two_threads[common[1]]
-    return bool(((a != b) | (a < 0)).any())

@@ -1,114 +1,260 @@
-"""The asynchronous engines: what is in flight, in which groups, until which wait (rule 5)."""
+"""The asynchronous engines: what is in flight, in which groups, until which wait (rule 5).
+
+Groups belong to threads. Of each access, every thread that issued it knows how many groups it has
+closed since, at the least: a wait for all but the last n groups ends the accesses behind which more
+than n have been closed. Threads that have always done the same are followed together. Sets of
+threads are numbers with a bit for each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
+from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import Engine
+
+ThreadSet = int
+"""Bit `i` is of thread `i`."""
+
+MANY = 64
+"""Accesses of one buffer in flight; where there are more, those that are over are looked for."""
+
+
+def thread_set(ids: np.ndarray) -> ThreadSet:
+    """The set of these threads."""
+    present = np.zeros(int(ids.max()) + 1 if len(ids) else 0, dtype=bool)
+    present[ids] = True
+    return int.from_bytes(np.packbits(present, bitorder="little").tobytes(), "little")
 
 
 @dataclass(eq=False)
 class Pending:
-    """An asynchronous access, issued and not yet waited for by all the warps that issued it."""
+    """An asynchronous access of some threads; who knows its `bit` knows that it is over.
 
+    `issued` are the epochs of all warps when it began.
+    """
+
+    engine: Engine
     traced: TracedAccess
+    bit: int
+    threads: ThreadSet
+    issued: np.ndarray
+
+
+class Parts:
+    """What some of the threads of an access do of it, or may: made once for each set of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[AccessKey, ThreadSet], TracedAccess] = {}
+
+    def __call__(self, pending: Pending, threads: ThreadSet) -> TracedAccess:
+        traced = pending.traced
+        if threads == pending.threads:
+            return traced
+        key = (traced.key, threads)
+        if key not in self._known:
+            self._known[key] = _restricted(traced, threads)
+        return replace(self._known[key], event=traced.event)
+
+
+def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
+    ids = np.array([one for one in map(int, traced.ids) if threads >> one & 1])
+    mine = np.isin(traced.by_thread, ids) | (traced.by_thread == ANYONE)
+    where, by_thread = traced.where[mine], traced.by_thread[mine]
+    known = not (by_thread == ANYONE).any()
+    return TracedAccess(
+        traced.buffer,
+        where,
+        by_thread,
+        traced.is_write,
+        traced.certain and known,
+        ids,
+        np.unique(ids // 32),
+        traced.event,
+    )
+
+
+Groups = dict[Pending, int]
+"""The accesses that some threads have in flight, with how many groups they have closed since."""
 
 
 @dataclass
 class Queue:
-    """One warp's groups of asynchronous accesses, oldest first, and those not yet committed."""
+    """What one engine has in flight, by the threads that have to wait for it.
 
-    groups: list[list[Pending]] = field(default_factory=list)
-    uncommitted: list[Pending] = field(default_factory=list)
-    counted: bool = True
-    """Whether all threads of the warp surely have the same number of groups."""
+    The sets of threads have none in common. Who is in none of them has nothing in flight.
+    """
 
-    def commit(self) -> None:
-        self.groups.append(self.uncommitted)
-        self.uncommitted = []
-
-    def retire(self, keep: int) -> list[Pending]:
-        """The accesses of all but the last `keep` groups; without a count, of all or of none."""
-        if keep and not self.counted:
-            return []
-        cut = max(len(self.groups) - keep, 0)
-        done = [pending for group in self.groups[:cut] for pending in group]
-        self.groups = self.groups[cut:]
-        return done
+    classes: list[tuple[ThreadSet, Groups]] = field(default_factory=list)
 
     def copy(self) -> Queue:
-        return Queue([list(group) for group in self.groups], list(self.uncommitted), self.counted)
+        return Queue([(threads, dict(groups)) for threads, groups in self.classes])
+
+    def of(self, threads: ThreadSet) -> Iterator[tuple[ThreadSet, Groups]]:
+        """The classes that some threads make up, split off those who do not take part."""
+        taking_part = []
+        classes, self.classes = self.classes, []
+        for members, groups in classes:
+            inside, outside = members & threads, members & ~threads
+            if outside:
+                self.classes.append((outside, dict(groups) if inside else groups))
+            if inside:
+                taking_part.append((inside, groups))
+        for inside, groups in taking_part:
+            yield inside, groups
+            if groups:
+                self._add(inside, groups)
+
+    def _add(self, threads: ThreadSet, groups: Groups) -> None:
+        for index, (members, known) in enumerate(self.classes):
+            if known == groups:
+                self.classes[index] = (members | threads, known)
+                return
+        self.classes.append((threads, groups))
+
+    def issue(self, pending: Pending) -> None:
+        rest = pending.threads
+        for inside, groups in self.of(pending.threads):
+            groups[pending] = 0
+            rest &= ~inside
+        if rest:
+            self._add(rest, {pending: 0})
+
+    def commit(self, threads: ThreadSet) -> None:
+        for _, groups in self.of(threads):
+            for pending in groups:
+                groups[pending] += 1
+
+    def retire(self, keep: int, threads: ThreadSet) -> dict[Pending, ThreadSet]:
+        """The accesses of all but the last `keep` groups, with those for whom they are over."""
+        done: dict[Pending, ThreadSet] = {}
+        for inside, groups in self.of(threads):
+            for pending in [one for one, closed in groups.items() if closed > keep]:
+                del groups[pending]
+                done[pending] = done.get(pending, 0) | inside
+        return done
+
+    def issuing(self, buffer: Buffer, where: ByteIndices, threads: ThreadSet) -> bool:
+        """Whether all of some threads have the same access in the group that they have open."""
+        for members, groups in self.classes:
+            if members & threads and any(
+                not closed and one.traced.buffer is buffer and one.traced.where is where
+                for one, closed in groups.items()
+            ):
+                threads &= ~members
+        return not threads
+
+    def drop(self, over: set[Pending]) -> None:
+        for _, groups in self.classes:
+            for pending in over & groups.keys():
+                del groups[pending]
 
     def joined(self, other: Queue) -> Queue:
-        """Either may be the case: what is in one of them is in flight."""
-        if self.groups == other.groups and self.uncommitted == other.uncommitted:
-            return Queue(self.groups, self.uncommitted, self.counted and other.counted)
-        uncommitted = [*self.uncommitted, *other.uncommitted]
-        # Committed in one case only: a wait for all groups may leave it in flight.
-        sure = [one for group in self.groups for one in group if one not in other.uncommitted]
-        sure += [one for group in other.groups for one in group if one not in self.uncommitted]
-        return Queue([list(dict.fromkeys(sure))], list(dict.fromkeys(uncommitted)), False)
+        """Either may be the case: in flight is what is so on either side, and as many groups have
+        been closed since as on the side with fewer."""
+        twin = self.copy()
+        for threads, theirs in other.classes:
+            rest = threads
+            for inside, groups in twin.of(threads):
+                for pending, closed in theirs.items():
+                    groups[pending] = min(closed, groups.get(pending, closed))
+                rest &= ~inside
+            if rest:
+                twin._add(rest, dict(theirs))
+        return twin
 
 
 @dataclass
 class Engines:
-    """All that is in flight, for which warps, and the queues of each engine and warp."""
+    """All that is in flight, by its buffer, for which threads, and the queues of the engines."""
 
-    pending: dict[Pending, frozenset[int]] = field(default_factory=dict)
-    queues: dict[tuple[Engine, int], Queue] = field(default_factory=dict)
+    pending: dict[Buffer, dict[Pending, ThreadSet]] = field(default_factory=dict)
+    queues: dict[Engine, Queue] = field(default_factory=dict)
+    parts: Parts = field(default_factory=Parts)
 
     def copy(self) -> Engines:
-        return Engines(dict(self.pending), {key: one.copy() for key, one in self.queues.items()})
+        return Engines(
+            {buffer: dict(flying) for buffer, flying in self.pending.items()},
+            {engine: queue.copy() for engine, queue in self.queues.items()},
+            self.parts,
+        )
 
     def joined(self, other: Engines) -> Engines:
         """Either may be the case."""
         twin = self.copy()
-        for place in self.queues.keys() | other.queues.keys():
-            empty = Queue()
-            mine, theirs = self.queues.get(place, empty), other.queues.get(place, empty)
-            twin.queues[place] = mine.joined(theirs)
-        for pending, warps in other.pending.items():
-            twin.pending[pending] = twin.pending.get(pending, frozenset()) | warps
+        for engine, queue in other.queues.items():
+            twin.queues[engine] = twin.queue(engine).joined(queue)
+        for buffer, flying in other.pending.items():
+            mine = twin.pending.setdefault(buffer, {})
+            for pending, threads in flying.items():
+                mine[pending] = mine.get(pending, 0) | threads
         return twin
 
-    def queue(self, engine: Engine, warp: int) -> Queue:
-        return self.queues.setdefault((engine, warp), Queue())
+    def queue(self, engine: Engine) -> Queue:
+        return self.queues.setdefault(engine, Queue())
 
-    def issue(self, engine: Engine, traced: TracedAccess) -> None:
-        pending = Pending(traced)
-        self.pending[pending] = frozenset(map(int, traced.warps))
-        for warp in self.pending[pending]:
-            self.queue(engine, warp).uncommitted.append(pending)
+    def issue(
+        self, engine: Engine, traced: TracedAccess, bit: int, epochs: np.ndarray, known: int = 0
+    ) -> None:
+        """An access begins; those of the `known` bits are over for everybody, and may be left."""
+        flying = self.pending.setdefault(traced.buffer, {})
+        if len(flying) >= MANY:
+            self._drop(flying, known)
+        pending = Pending(engine, traced, bit, thread_set(traced.ids), epochs.copy())
+        flying[pending] = pending.threads
+        if engine is not Engine.TMA_LOAD:  # which is in no group
+            self.queue(engine).issue(pending)
 
-    def commit(self, engine: Engine, warps: Sequence[int], counted: Sequence[int]) -> None:
-        """Closes a group of each warp, for each thread its own.
+    def _drop(self, flying: dict[Pending, ThreadSet], known: int) -> None:
+        over = {pending for pending in flying if not pending.bit & ~known}
+        for pending in over:
+            del flying[pending]
+        for queue in self.queues.values():
+            queue.drop(over)
 
-        In all but the `counted` warps, only some threads do: they are ahead of the rest then.
-        """
-        for warp in warps:
-            queue = self.queue(engine, warp)
-            queue.counted = queue.counted and warp in counted
-            queue.commit()
+    def in_flight(self, buffer: Buffer, known: int) -> Iterator[Pending]:
+        """A buffer's accesses that are not over for those who know these bits."""
+        for pending in self.pending.get(buffer, {}):
+            if pending.bit & ~known:
+                yield pending
+
+    def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
+        """Whether all of these threads read the same already in the group that they have open."""
+        return self.queue(engine).issuing(buffer, where, thread_set(ids))
+
+    def commit(self, engine: Engine, ids: np.ndarray) -> None:
+        """Closes a group, for each of these threads its own."""
+        self.queue(engine).commit(thread_set(ids))
 
     def wait(
-        self, engine: Engine, keep: int, ids: np.ndarray, warps: Sequence[int], full: Sequence[int]
-    ) -> list[TracedAccess]:
-        """Retires all but the last `keep` groups: from here on, accesses of the warps that waited.
+        self, engine: Engine, keep: int, ids: np.ndarray
+    ) -> list[tuple[TracedAccess, Pending]]:
+        """All but the last `keep` groups of these threads are over for them.
 
-        All threads of the `full` warps wait, only those in `ids` of the others.
+        What is over, as an access that those who waited make now, and the whole that it is of.
         """
         done = []
-        for warp in warps:
-            for pending in self.queue(engine, warp).retire(keep):
-                issued = pending.traced.ids
-                if warp not in full and not np.isin(issued[issued // 32 == warp], ids).all():
-                    continue  # other threads wait than those that issued it
-                if pending in self.pending:
-                    self.pending[pending] -= {warp}
-                done.append(pending.traced.of_warp(warp))
-        self.pending = {one: waiting for one, waiting in self.pending.items() if waiting}
+        for pending, threads in self.queue(engine).retire(keep, thread_set(ids)).items():
+            flying = self.pending.get(pending.traced.buffer, {})
+            left = flying.pop(pending, 0) & ~threads
+            if left:
+                flying[pending] = left
+            done.append((self.parts(pending, threads), pending))
         return done
+
+    def bits(self, engine: Engine, ids: np.ndarray) -> int:
+        """The bits of an engine's accesses in flight that were issued by none but these threads.
+
+        They are over for whoever knows that all that these threads have issued so far is.
+        """
+        threads, bits = thread_set(ids), 0
+        for flying in self.pending.values():
+            for pending in flying:
+                if pending.engine is engine and not pending.threads & ~threads:
+                    bits |= pending.bit
+        return bits

@@ -56,7 +56,7 @@ class Findings:
     def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
         """A read finds bytes whose value has been overwritten (rule 2)."""
         buffer = traced.buffer
-        sure = lost[shadow.certainly_lost[lost]]
+        sure = shadow.surely_lost(lost)
         certain = traced.certain and len(sure) > 0
         byte = int(sure[0] if certain else lost[0])
         reader, writer, culprit = (
@@ -69,17 +69,16 @@ class Findings:
         self._report(Rule.LOOP_CARRIED, buffer, self._owner_at(buffer, byte), witness, certain)
 
     def race(
-        self, rule: Rule, traced: TracedAccess, partner: Buffer, other: int | None, certain: bool
+        self, rule: Rule, traced: TracedAccess, partner: Buffer, other: int, certain: bool
     ) -> None:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
-        `other` is the other's event; None for a TMA load.
+        `other` is the other's event.
         """
         names = self._layout.names
-        against = self._tell(other) if other is not None else "a TMA load"
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
         witness = (
-            f"{against} on {names[partner]} {why} {self._tell(traced.event)} "
+            f"{self._tell(other)} on {names[partner]} {why} {self._tell(traced.event)} "
             f"on {names[traced.buffer]}, which shares its bytes"
         )
         self._report(rule, traced.buffer, partner, witness, certain)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
@@ -27,15 +29,29 @@ class Footprints:
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Located, object]] = {}
+        self._arrays: dict[bytes, np.ndarray] = {}
+        self._wholes: dict[int, Located] = {}
 
     def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Located:
         """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
         key = (id(access), identity(start), id(ids))
         entry = self._known.get(key)
         if entry is None:
-            touched = _located(access.footprint, start, ids, size)
+            where, by_thread, leaves = _located(access.footprint, start, ids, size)
+            touched = self._once(where), self._once(by_thread), leaves
             entry = self._known[key] = (touched, (access, start, ids))
         return entry[0]
+
+    def whole(self, size: int) -> Located:
+        """Any byte of a buffer, by anyone."""
+        if size not in self._wholes:
+            self._wholes[size] = (self._once(np.arange(size)), self._once(by_anyone(size)), False)
+        return self._wholes[size]
+
+    def _once(self, array: np.ndarray) -> np.ndarray:
+        """The same numbers are the same array, so that accesses can be told apart by it."""
+        digest = hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+        return self._arrays.setdefault(digest, array)
 
 
 def _located(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Located:

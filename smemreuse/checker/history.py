@@ -1,52 +1,218 @@
-"""Which bytes that two buffers share were accessed when, to tell ordered accesses from races."""
+"""Which bytes that two buffers share were accessed when, to tell ordered accesses from races.
+
+Nothing is forgotten except towards "anything": where there are too many accesses to keep each, the
+oldest are made one, of all their bytes, by whom is no longer known, in the latest epochs. Dropped
+is only what is ordered before whatever any warp does from now on.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices, Layout
-from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.layout import ByteIndices, Layout, meeting
+from smemreuse.checker.order import Order
+from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
-RECENT = 24
-"""Accesses of a pair of buffers that are kept byte by byte; older ones count as any thread's."""
+RECENT = 48
+"""Accesses of a pair of buffers that are kept apart; of more, the older half is made one."""
 
 BufferPair = tuple[Buffer, Buffer]
 
 
 @dataclass(frozen=True)
-class Recent:
-    """An access kept byte by byte, to tell threads that overwrite their own bytes from a race."""
+class Older:
+    """The key of the older reads, or writes, that have been made one."""
 
     is_write: bool
-    where: ByteIndices
-    threads: np.ndarray
-    warps: np.ndarray
+
+
+Key = AccessKey | Older
+
+
+@dataclass(frozen=True)
+class Recent:
+    """An access to common bytes, with the epoch of each warp in which it made it; 0 is never.
+
+    `bits`: those who know all of these know that it is over, whatever their clocks say. If its
+    threads may have met between its beginning and the wait for it, a barrier that is only assumed
+    to follow on it may have been that one: it counts for nothing then.
+    """
+
+    traced: TracedAccess
     epochs: np.ndarray
-    event: int
+    bits: int = 0
+    met_before_wait: bool = False
+
+    def again(self, later: Recent) -> Recent:
+        """The same access another time: what comes behind that comes behind both."""
+        bits = self.bits | later.bits if self.bits and later.bits else 0
+        met = self.met_before_wait or later.met_before_wait
+        return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits, met)
+
+    def conflict(
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+    ) -> TracedAccess | None:
+        """The access, if another thread made it to one of a later one's bytes, and not before that.
+
+        `theirs` are the later one's bytes, as indices of this one's buffer. The conflict is only as
+        certain as it is known who touched the byte.
+        """
+        mine = self.traced
+        if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
+            return None
+        clock = order.sure if self.met_before_wait else order.clock
+        unordered = self.epochs >= clock[traced.warps]
+        unordered &= self.epochs > 0
+        common = meeting(mine.where, theirs) if unordered.any() else None
+        if common is None:
+            return None
+        earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
+        different = (earlier != later) | (earlier == ANYONE)
+
+        def holds(of_several: Callable[..., np.ndarray]) -> bool:
+            pairs = _by_warps(unordered, traced.warps, mine.warps, of_several)
+            return bool((different & pairs[later // 32, earlier // 32]).any())
+
+        if not holds(np.any):
+            return None
+        return mine if holds(np.all) else replace(mine, certain=False)
+
+    def is_over(self, order: Order, warps: np.ndarray) -> bool:
+        """Whether some warps know by its bits that it is."""
+        return self.bits != 0 and not self.bits & ~order.known_to_all(warps).copies
+
+    def is_past(self, order: Order, everyone: np.ndarray, first: np.ndarray) -> bool:
+        """Whether it comes before all that any warp does from now on; `first` are the clocks that
+        all of them have reached."""
+        earlier = (self.epochs < first) | (self.epochs == 0)
+        return self.is_over(order, everyone) or bool(earlier.all())
 
 
-@dataclass
+def _by_warps(
+    unordered: np.ndarray,
+    later: np.ndarray,
+    earlier: np.ndarray,
+    of_several: Callable[..., np.ndarray],
+) -> np.ndarray:
+    """For each later and each earlier warp whether they are not ordered.
+
+    In the last row and column, where `ANYONE` is looked up, for any or all of those that take part.
+    """
+    count = unordered.shape[1]
+    pairs = np.zeros((count + 1, count + 1), dtype=bool)
+    pairs[later, :count] = unordered
+    pairs[later, count] = of_several(pairs[np.ix_(later, earlier)], axis=1)
+    pairs[count] = of_several(pairs[later], axis=0)
+    return pairs
+
+
 class Seen:
-    """The latest epoch in which each warp accessed the bytes that two buffers share; 0 is never."""
+    """The accesses of one buffer to the bytes that it shares with another one, oldest first.
 
-    reads: np.ndarray
-    writes: np.ndarray
-    recent: list[Recent] = field(default_factory=list)
+    `reads` and `writes` are the latest epochs in which there were any, to have a quick answer.
+    """
+
+    def __init__(self, warps: int):
+        self.reads = np.zeros(warps, np.int64)
+        self.writes = np.zeros(warps, np.int64)
+        self._recent: dict[Key, Recent] = {}
+
+    @property
+    def recent(self) -> list[Recent]:
+        return list(self._recent.values())
 
     def copy(self) -> Seen:
-        return Seen(self.reads.copy(), self.writes.copy(), list(self.recent))
+        twin = Seen(0)
+        twin.reads, twin.writes = self.reads.copy(), self.writes.copy()
+        twin._recent = dict(self._recent)
+        return twin
 
-    def note(self, access: Recent) -> None:
-        latest = self.writes if access.is_write else self.reads
-        latest[access.warps] = np.maximum(latest[access.warps], access.epochs)
-        self.recent = [*self.recent[-(RECENT - 1) :], access]
+    def joined(self, other: Seen) -> Seen:
+        """Either may be the case: all that may have happened has."""
+        twin = self.copy()
+        twin.reads = np.maximum(twin.reads, other.reads)
+        twin.writes = np.maximum(twin.writes, other.writes)
+        for key, entry in other._recent.items():
+            mine = twin._recent.get(key)
+            if mine is None:
+                twin._recent[key] = entry
+            elif mine is not entry:
+                is_made = isinstance(key, Older)
+                twin._recent[key] = _united([mine, entry]) if is_made else mine.again(entry)
+        return twin
+
+    def note(self, key: Key, entry: Recent, order: Order) -> None:
+        """Remembers an access; `key` tells which ones are the same but for when."""
+        latest = self.writes if entry.traced.is_write else self.reads
+        np.maximum(latest, entry.epochs, out=latest)
+        before = self._recent.pop(key, None)
+        self._recent[key] = entry if before is None else before.again(entry)
+        if len(self._recent) > RECENT:
+            self._drop_past(order)
+        if len(self._recent) > RECENT:
+            self._summarize()
 
     def against(self, is_write: bool) -> np.ndarray:
         """The latest epochs in which there was what a write, or a read, must come after."""
         return np.maximum(self.writes, self.reads) if is_write else self.writes
+
+    def conflicts(
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+    ) -> Iterator[TracedAccess]:
+        """What an access is not ordered behind, of other threads and to the same bytes."""
+        latest = self.against(traced.is_write)
+        if ((latest >= order.sure[traced.warps]) & (latest > 0)).any():
+            for entry in self._recent.values():
+                found = entry.conflict(traced, theirs, order)
+                if found is not None:
+                    yield found
+
+    def _drop_past(self, order: Order) -> None:
+        first, everyone = order.sure.min(axis=0), np.arange(len(order.known))
+        self._recent = {
+            key: entry
+            for key, entry in self._recent.items()
+            if not entry.is_past(order, everyone, first)
+        }
+
+    def _summarize(self) -> None:
+        """Makes the older accesses one read and one write."""
+        entries = list(self._recent.items())
+        older, self._recent = dict(entries[: -RECENT // 2]), dict(entries[-RECENT // 2 :])
+        for is_write in (False, True):
+            key = Older(is_write)
+            alike = [entry for entry in older.values() if entry.traced.is_write is is_write]
+            if key in self._recent:
+                alike.append(self._recent.pop(key))
+            if alike:
+                self._recent = {key: _united(alike), **self._recent}
+
+
+def _united(entries: list[Recent]) -> Recent:
+    """Several accesses as one, that is any of them; a byte's thread only where they agree."""
+    where = np.unique(np.concatenate([entry.traced.where for entry in entries]))
+    threads = np.full(len(where), ANYONE)
+    touched = np.zeros(len(where), dtype=bool)
+    for entry in entries:
+        at = np.searchsorted(where, entry.traced.where)
+        agree = ~touched[at] | (threads[at] == entry.traced.by_thread)
+        threads[at] = np.where(agree, entry.traced.by_thread, ANYONE)
+        touched[at] = True
+    epochs = np.max([entry.epochs for entry in entries], axis=0)
+    ids = np.unique(np.concatenate([entry.traced.ids for entry in entries]))
+    last = entries[-1].traced
+    made = replace(
+        last, where=where, by_thread=threads, certain=False, ids=ids, warps=np.unique(ids // 32)
+    )
+    bits = 0
+    if all(entry.bits for entry in entries):
+        for entry in entries:
+            bits |= entry.bits
+    return Recent(made, epochs, bits, any(entry.met_before_wait for entry in entries))
 
 
 class History:
@@ -54,46 +220,44 @@ class History:
 
     def __init__(self, layout: Layout, warps: int):
         self.layout = layout
+        self.warps = warps
         self.seen = {
-            (one, two): Seen(np.zeros(warps, np.int64), np.zeros(warps, np.int64))
-            for one, others in layout.partners.items()
-            for two in others
+            (one, two): Seen(warps) for one, others in layout.partners.items() for two in others
         }
-        self.loads: dict[BufferPair, int] = {}  # bits of TMA loads into common bytes
 
     def copy(self) -> History:
-        twin = object.__new__(History)
-        twin.layout = self.layout
-        twin.seen = {pair: seen.copy() for pair, seen in self.seen.items()}
-        twin.loads = dict(self.loads)
-        return twin
+        return self._with({pair: seen.copy() for pair, seen in self.seen.items()})
 
     def joined(self, other: History) -> History:
         """Either may be the case: all that may have happened has."""
-        twin = self.copy()
-        for pair, seen in other.seen.items():
-            mine = twin.seen[pair]
-            mine.reads = np.maximum(mine.reads, seen.reads)
-            mine.writes = np.maximum(mine.writes, seen.writes)
-            had = {id(entry) for entry in mine.recent}
-            mine.recent += [entry for entry in seen.recent if id(entry) not in had]
-        for pair, bits in other.loads.items():
-            twin.loads[pair] = twin.loads.get(pair, 0) | bits
+        return self._with({pair: seen.joined(other.seen[pair]) for pair, seen in self.seen.items()})
+
+    def _with(self, seen: dict[BufferPair, Seen]) -> History:
+        twin = object.__new__(History)
+        twin.layout, twin.warps, twin.seen = self.layout, self.warps, seen
         return twin
 
-    def note(self, traced: TracedAccess, epochs: np.ndarray) -> None:
-        """Remembers an access, in these epochs of its warps, for what comes after it."""
-        for partner in self.layout.partners[traced.buffer]:
-            part = self.layout.part_in(traced.buffer, partner, traced.where)
-            where, threads = traced.where[part], traced.by_thread[part]
-            if len(where):
-                recent = Recent(traced.is_write, where, threads, traced.warps, epochs, traced.event)
-                self.seen[traced.buffer, partner].note(recent)
-
-    def note_load(self, traced: TracedAccess, bit: int) -> None:
-        """Remembers a TMA load, which no barrier of threads orders."""
+    def note(
+        self,
+        traced: TracedAccess,
+        order: Order,
+        bits: int = 0,
+        *,
+        met_before_wait: bool = False,
+    ) -> None:
+        """Remembers an access, in the present epochs of its warps, for what comes after it."""
+        epochs = np.zeros(self.warps, np.int64)
+        epochs[traced.warps] = order.epochs[traced.warps]
+        key = traced.key
         for partner in self.layout.partners[traced.buffer]:
             part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
-                pair = (traced.buffer, partner)
-                self.loads[pair] = self.loads.get(pair, 0) | bit
+                common = traced.part(part)
+                entry = Recent(common, epochs, bits, met_before_wait)
+                self.seen[traced.buffer, partner].note(key, entry, order)
+
+    def conflicts(
+        self, traced: TracedAccess, partner: Buffer, theirs: ByteIndices, order: Order
+    ) -> Iterator[TracedAccess]:
+        """The accesses of a partner that one to its bytes `theirs` is not ordered behind."""
+        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order)

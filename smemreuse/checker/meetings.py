@@ -32,6 +32,10 @@ class Meetings:
         """A later pass puts a barrier of these threads somewhere before what they do now."""
         self._state.order.assume_barrier(self._vectors.full_warps(threads.ids))
 
+    def may_meet(self, threads: Threads) -> None:
+        """A later pass may have a reason to put a barrier of these threads here."""
+        self._state.order.may_meet(self._vectors.warps(threads.ids))
+
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
         threads, group = agent.threads, meeting.group

@@ -1,7 +1,8 @@
-"""What the arena holds, for each buffer that shares bytes, byte by byte.
+"""What the arena holds, for each buffer that shares bytes, byte by byte (rule 2).
 
-`ok`: the arena surely still holds the buffer's latest value. `defined`: the buffer may hold one at
-all. `writer` and `culprit`: the events that wrote the value and that overwrote it, for the witness.
+A byte's state is the set of what may be there: nothing that the buffer wrote yet, its latest value,
+or what a partner wrote over that. Who writes for sure decides; who may write adds to the set; where
+two ways meet, the sets are united. So the more there is in a set, the less is claimed.
 """
 
 from __future__ import annotations
@@ -14,45 +15,63 @@ from smemreuse.checker.layout import ByteIndices, Layout, as_index
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 
+UNWRITTEN, HELD, LOST = np.uint8(1), np.uint8(2), np.uint8(4)
+"""Elements of a byte's set. No well-defined kernel depends on a byte that it may not have written:
+whether somebody else wrote there then does not matter."""
+
 
 @dataclass
 class Shadow:
-    """The bytes of one buffer."""
+    """The bytes of one buffer: what may be in each, and which events to blame.
 
-    ok: np.ndarray
-    defined: np.ndarray
+    `writer` and `culprit` are of the value that is lost, if one may be: who wrote it, who wrote
+    over it.
+    """
+
+    held: np.ndarray
     writer: np.ndarray
     culprit: np.ndarray
-    certainly_lost: np.ndarray
 
     @staticmethod
     def empty(size: int) -> Shadow:
-        def bits() -> np.ndarray:
-            return np.zeros(size, dtype=bool)
-
-        def events() -> np.ndarray:
-            return np.full(size, -1, dtype=np.int32)
-
-        return Shadow(bits(), bits(), events(), events(), bits())
+        """Nothing has been written yet."""
+        nobody = np.full(size, -1, dtype=np.int32)
+        return Shadow(np.full(size, UNWRITTEN), nobody, nobody.copy())
 
     def copy(self) -> Shadow:
-        return Shadow(*(array.copy() for array in vars(self).values()))
+        return Shadow(self.held.copy(), self.writer.copy(), self.culprit.copy())
 
     def joined(self, other: Shadow) -> Shadow:
-        """Either may be the case: what is sure in both is sure."""
-        lost = self.defined & ~self.ok & other.defined & ~other.ok
+        """Either may be the case."""
+        mine_is_lost = self.held & LOST != 0
         return Shadow(
-            self.ok & other.ok,
-            self.defined | other.defined,
-            np.where(self.ok, other.writer, self.writer),
-            np.where(self.ok, other.culprit, self.culprit),
-            lost & self.certainly_lost & other.certainly_lost,
+            self.held | other.held,
+            np.where(mine_is_lost, self.writer, other.writer),
+            np.where(mine_is_lost, self.culprit, other.culprit),
         )
 
     def same(self, other: Shadow) -> bool:
-        return bool(
-            np.array_equal(self.ok, other.ok) and np.array_equal(self.defined, other.defined)
-        )
+        return bool(np.array_equal(self.held, other.held))
+
+    def surely_lost(self, where: ByteIndices) -> ByteIndices:
+        """Those of some bytes whose value is lost on every way here."""
+        lost: ByteIndices = where[self.held[where] == LOST]
+        return lost
+
+    def write(self, at: slice | ByteIndices, certain: bool, event: int) -> None:
+        """The buffer's own new value, or perhaps not."""
+        held = self.held[at]
+        blamed = False if certain else held & LOST != 0
+        self.writer[at] = np.where(blamed, self.writer[at], event)
+        self.held[at] = HELD if certain else held | HELD
+
+    def clobber(self, at: slice | ByteIndices, certain: bool, event: int) -> None:
+        """A partner's new value takes the place of the buffer's, or perhaps not."""
+        held = self.held[at]
+        there = held & HELD
+        self.culprit[at] = np.where((there != 0) & (held & LOST == 0), event, self.culprit[at])
+        gone = held | there << np.uint8(1)
+        self.held[at] = gone & ~HELD if certain else gone
 
 
 class Memory:
@@ -68,36 +87,25 @@ class Memory:
         return Memory(self.layout, {one: shadow.copy() for one, shadow in self.shadows.items()})
 
     def joined(self, other: Memory) -> Memory:
+        """Either may be the case: the sets of all bytes are united."""
         shadows = {one: mine.joined(other.shadows[one]) for one, mine in self.shadows.items()}
         return Memory(self.layout, shadows)
 
     def same(self, other: Memory) -> bool:
+        """Whether the same may be in all bytes."""
         return all(shadow.same(other.shadows[buffer]) for buffer, shadow in self.shadows.items())
 
     def write(self, traced: TracedAccess) -> None:
         """A buffer gets a new value, and its partners lose theirs."""
-        shadow, at = self.shadows[traced.buffer], as_index(traced.where)
-        shadow.defined[at] = True
-        if traced.certain:
-            shadow.ok[at] = True
-            shadow.certainly_lost[at] = False
-        shadow.writer[at] = traced.event
+        at = as_index(traced.where)
+        self.shadows[traced.buffer].write(at, traced.certain, traced.event)
         for partner in self.layout.partners[traced.buffer]:
             lost = self.layout.in_other(traced.buffer, partner, traced.where)
             if len(lost):
-                self._clobber(self.shadows[partner], as_index(lost), traced)
-
-    def _clobber(self, shadow: Shadow, at: slice | ByteIndices, traced: TracedAccess) -> None:
-        if traced.certain:
-            shadow.certainly_lost[at] |= shadow.ok[at]
-        shadow.ok[at] = False
-        shadow.culprit[at] = traced.event
+                self.shadows[partner].clobber(as_index(lost), traced.certain, traced.event)
 
     def lost(self, traced: TracedAccess) -> ByteIndices:
-        """The bytes read whose value may have been overwritten.
-
-        Bytes that nothing has ever written do not count: no well-defined program reads them.
-        """
+        """The bytes read whose value may have been overwritten by a partner."""
         shadow, at = self.shadows[traced.buffer], as_index(traced.where)
-        lost: ByteIndices = traced.where[shadow.defined[at] & ~shadow.ok[at]]
+        lost: ByteIndices = traced.where[shadow.held[at] & LOST != 0]
         return lost

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
     Bind,
     Block,
     Buffer,
@@ -41,6 +42,8 @@ class Relevance:
         self.load_bytes: dict[Stmt, int] = {}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
+        self._touches: dict[Stmt, bool] = {}
+        self._everything = accesses
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
@@ -77,6 +80,18 @@ class Relevance:
                 effect.signals is Signal.WAIT
                 for inner in walk_statements((stmt,))
                 for _, effect in self.synchronizing(inner)
+            )
+        return known
+
+    def touches_shared(self, stmt: Stmt) -> bool:
+        """Whether a statement, or one inside it, accesses any shared memory: a barrier may have to
+        stand before it."""
+        known = self._touches.get(stmt)
+        if known is None:
+            known = self._touches[stmt] = any(
+                access.buffer.scope in SHARED_SCOPES
+                for inner in walk_statements((stmt,))
+                for access in self._everything.get(inner, ())
             )
         return known
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.footprints import Footprints
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.periods import Periods
@@ -27,6 +28,7 @@ class Setting:
     ):
         self.relevance = relevance
         self.periods = Periods(relevance)
+        self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes
         self.assume_barriers = assume_barriers

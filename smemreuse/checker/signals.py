@@ -6,7 +6,7 @@ from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.mbarriers import Slot
-from smemreuse.checker.order import Handed
+from smemreuse.checker.order import Handed, Known
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
@@ -138,6 +138,7 @@ class Signals:
         their whole warp arrives. Without a release it is only what has come to its end by then."""
         order, warps = self._state.order, self._vectors.warps(threads.ids)
         if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
-            return Handed.only(self._warps, order.known_to_some(warps))
+            copies = 0 if engine is Engine.THREAD else self._state.engines.bits(engine, threads.ids)
+            return Handed.only(self._warps, order.known_to_some(warps) | Known(copies))
         full = self._vectors.full_warps(threads.ids)
         return order.release(full) if len(full) else order.release_in_part(warps)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.counters import Counters
+from smemreuse.checker.descriptors import Descriptors
 from smemreuse.checker.engines import Engines
 from smemreuse.checker.history import History
-from smemreuse.checker.layout import ByteIndices, Layout
+from smemreuse.checker.layout import Layout
 from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
-from smemreuse.ir.expr import Var
-from smemreuse.ir.kernel import Buffer
 
 
 @dataclass
@@ -27,8 +26,7 @@ class State:
     engines: Engines
     barriers: Barriers
     counters: Counters
-    descriptors: dict[Buffer | Var, dict[Buffer, ByteIndices]]
-    """The bytes behind each local that holds wgmma descriptors."""
+    descriptors: Descriptors
 
     @staticmethod
     def initial(layout: Layout, everyone: np.ndarray) -> State:
@@ -40,7 +38,7 @@ class State:
             Engines(),
             Barriers(),
             Counters(everyone),
-            {},
+            Descriptors(),
         )
 
     def copy(self) -> State:
@@ -51,7 +49,7 @@ class State:
             self.engines.copy(),
             self.barriers.copy(),
             self.counters.copy(),
-            {key: dict(value) for key, value in self.descriptors.items()},
+            self.descriptors.copy(),
         )
 
     def knows_what(self, other: State) -> bool:
@@ -66,9 +64,6 @@ class State:
 
     def joined(self, other: State) -> State:
         """What holds whichever of the two states the machine is in."""
-        descriptors = {key: dict(value) for key, value in self.descriptors.items()}
-        for descriptor, where in other.descriptors.items():
-            descriptors.setdefault(descriptor, {}).update(where)
         return State(
             self.memory.joined(other.memory),
             self.history.joined(other.history),
@@ -76,5 +71,5 @@ class State:
             self.engines.joined(other.engines),
             self.barriers.joined(other.barriers),
             self.counters.joined(other.counters),
-            descriptors,
+            self.descriptors.joined(other.descriptors),
         )

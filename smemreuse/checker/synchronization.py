@@ -31,10 +31,11 @@ class Synchronization:
         findings: Findings,
     ):
         self._meetings = Meetings(vectors, state, values)
-        self._groups = Groups(vectors, state, values, accesses, findings)
+        self._groups = Groups(state, values, accesses, findings)
         self._signals = Signals(relevance, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
         self.assume_barrier = self._meetings.assume_barrier
+        self.may_meet = self._meetings.may_meet
         self.wait_for_phase = self._signals.wait_for_phase
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
@@ -52,6 +53,6 @@ class Synchronization:
         if effect.waits is not None:
             self._groups.wait(call, effect.waits, agent)
         if effect.reads_described:
-            self._groups.read_described(call, stmt, agent)
+            self._groups.read_described(call, effect.engine, stmt, agent)
         if effect.mbarrier is not None:
             self._signals.signal(call, effect, stmt, agent)

@@ -67,9 +67,7 @@ class Trace:
         self._relevance = setting.relevance
         self._vectors = setting.vectors
         shared = (self.state, self.values)
-        self._accesses = Accesses(
-            setting.layout, setting.vectors, setting.footprints, *shared, self.findings
-        )
+        self._accesses = Accesses(setting, *shared, self.findings)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
@@ -112,6 +110,8 @@ class Trace:
                 yield from self._statement(stmt, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
+            elif self._setting.assume_barriers and self._relevance.touches_shared(stmt):
+                self._synchronization.may_meet(agent.threads)
 
     def _run_all(self, arm: Arm) -> Steps:
         threads = arm.agent.threads
@@ -171,7 +171,8 @@ class Trace:
         threads = agent.threads
         if threads.count == 0:
             return
-        self._assume_barrier(agent)
+        if self._relevance.touches_shared(stmt):
+            self._assume_barrier(agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
         self._access(stmt, agent)
@@ -285,6 +286,7 @@ class Trace:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         arms = [
             {buffer for buffer, _ in self._relevance.kinds(block)}
+            | self._setting.holders.read_in(block)
             for block in (stmt.then, stmt.orelse)
         ]
         for one, partners in self._setting.layout.partners.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,18 +29,35 @@ class TracedAccess:
     warps: np.ndarray
     event: int
 
-    def of_warp(self, warp: int) -> TracedAccess:
-        """The access as one of a warp, none of whose threads is known to have made it."""
-        return TracedAccess(
-            self.buffer,
-            self.where,
-            by_anyone(len(self.where)),
-            self.is_write,
-            self.certain,
-            self.ids,
-            np.array([warp]),
-            self.event,
-        )
+    def part(self, which: slice) -> TracedAccess:
+        """Only some of its bytes."""
+        return replace(self, where=self.where[which], by_thread=self.by_thread[which])
+
+    @property
+    def key(self) -> AccessKey:
+        """What is the same whenever the statement is carried out for the same bytes."""
+        return AccessKey(self.where, self.by_thread, self.warps, self.is_write, self.certain)
+
+
+@dataclass(frozen=True, eq=False)
+class AccessKey:
+    """What tells accesses apart: arrays by their identity, as they are computed only once."""
+
+    where: ByteIndices
+    by_thread: np.ndarray
+    warps: np.ndarray
+    is_write: bool
+    certain: bool
+
+    def _identity(self) -> tuple[object, ...]:
+        arrays = (self.where, self.by_thread, self.warps)
+        return (*map(id, arrays), self.is_write, self.certain)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccessKey) and self._identity() == other._identity()
 
 
 def by_anyone(count: int) -> np.ndarray:

@@ -12,8 +12,8 @@ from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Bind, Buffer, Store
+from smemreuse.semantics.elements import flat_index
 from smemreuse.semantics.evaluate import Threads, Value, holds
-from smemreuse.semantics.pointers import flat_index
 from smemreuse.semantics.table import varies_by_thread
 
 Decision = tuple[Expr, Threads, Value]

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, children, constant
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant
 from smemreuse.ir.kernel import (
     MAX_FOLLOWED,
-    SHARED_SCOPES,
     Bind,
     Block,
     Buffer,
@@ -25,35 +24,32 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.effects import (
-    BytesIn,
     Effect,
-    ElementsIn,
     Engine,
     Extent,
-    Fixed,
     Operand,
-    Place,
-    Position,
     Signal,
 )
+from smemreuse.semantics.elements import (
+    claimed_bytes,
+    flat_index,
+    places_in,
+    scaled,
+)
+from smemreuse.semantics.operands import counts_elements, is_certain, places, size_of
 from smemreuse.semantics.pointers import (
     ADDRESS_OPS,
     Pointers,
     address_of,
-    claimed_elements,
     contents_computing,
     displaced,
     element_address,
     find_pointers,
-    flat_index,
-    is_typed,
     let_parts,
     mask_of,
-    pointee_bits,
-    scaled,
     storage_address,
 )
-from smemreuse.semantics.table import effect_of, is_mbarrier, mbarrier_operand
+from smemreuse.semantics.table import effect_of, mbarrier_operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +117,8 @@ def accesses_of(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:
         else:
             yield from _used(expr, pointers)
     if isinstance(stmt, Store):
+        for expr in places_in(stmt.buffer, ()):
+            yield from _used(expr, pointers)
         yield from _element(stmt, stmt.buffer, stmt.indices, Access.WRITE, pointers, stmt.predicate)
 
 
@@ -137,7 +135,7 @@ def _bound(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 def _used(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
     """A value: the contents that it reads, and what an address in it may lead to."""
     if isinstance(expr, Load):
-        for child in children(expr):
+        for child in _children(expr):
             yield from _used(child, pointers)
         yield from _element(expr, expr.buffer, expr.indices, Access.READ, pointers, expr.predicate)
     elif isinstance(expr, Call) and expr.op not in ADDRESS_OPS:
@@ -156,9 +154,16 @@ def _evaluated(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 def _computing(pointer: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
     """The contents that are read to compute an address: its indices and offsets."""
-    computed = children(pointer) if isinstance(pointer, Load) else contents_computing(pointer)
+    computed = _children(pointer) if isinstance(pointer, Load) else contents_computing(pointer)
     for operand in computed:
         yield from _used(operand, pointers)
+
+
+def _children(load: Load) -> tuple[Expr, ...]:
+    """What is evaluated to load an element."""
+    if load.predicate is None:
+        return places_in(load.buffer, load.indices)
+    return (*places_in(load.buffer, load.indices), load.predicate)
 
 
 def _element(
@@ -206,7 +211,7 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
         yield from _used(body, pointers.binding(var, value))
         return
     effect, operands = effect_of(call), call.args
-    listed = {place: operand for operand, place in _places(effect, operands, pointers)}
+    listed = {place: operand for operand, place in places(effect, operands, pointers)}
     own: list[MemoryAccess] = []
     for place, argument in enumerate(operands):
         operand = listed.get(place)
@@ -226,32 +231,6 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
             yield _as_done(access, effect)
 
 
-def _places(
-    effect: Effect, operands: tuple[Expr, ...], pointers: Pointers
-) -> Iterator[tuple[Operand, int]]:
-    """The operands that a row lists, with where they stand in a call."""
-    for operand in effect.operands:
-        place = position(operand.at, operands, pointers)
-        if place is not None:
-            yield operand, place
-
-
-def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> int | None:
-    """Where an operand stands, counted from 0; None if a call has none such."""
-    if isinstance(at, int):
-        place = at if at >= 0 else len(operands) + at
-        return place if 0 <= place < len(operands) else None
-    for place, operand in enumerate(operands):
-        if at is Place.BARRIER:
-            if is_mbarrier(operand):
-                return place
-        else:
-            address = address_of(operand, pointers)
-            if address is not None and address.buffer.scope in SHARED_SCOPES:
-                return place
-    return None
-
-
 def _through(
     argument: Expr, operand: Operand, effect: Effect, call: Call, pointers: Pointers
 ) -> list[MemoryAccess] | None:
@@ -264,14 +243,17 @@ def _through(
     if place is None:
         return None
     operands = call.args
-    size = _size(argument, operand, operands)
+    size, exact = size_of(argument, operand, operands)
     known = size is not None and 0 <= size <= MAX_FOLLOWED
     footprint = Footprint(place.offset, size or 0) if known else WHOLE
-    certain = _is_certain(operand, operands) and (
-        operand.size is Extent.WHOLE or (known and _counts_elements(argument, operand))
+    certain = is_certain(operand, operands) and (
+        operand.size is Extent.WHOLE or (known and exact and counts_elements(argument, operand))
     )
     # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
-    claimed = _claimed(argument) if effect.describes is not None else None
+    claimed = claimed_bytes(argument) if effect.describes is not None else None
+    descriptor = _descriptor(effect, operands)
+    # Of one that is made nobody sees where, nobody knows when it has been read for the last time.
+    unseen = effect.describes is not None and descriptor is None
     return [
         MemoryAccess(
             place.buffer,
@@ -279,48 +261,16 @@ def _through(
             footprint,
             argument,
             certain,
-            effect.engine,
+            Engine.UNKNOWN_ASYNC if unseen else effect.engine,
             _reported_to(effect, call),
-            _descriptor(effect, operands),
-            Footprint(place.offset, claimed)
-            if claimed is not None and 0 <= claimed <= MAX_FOLLOWED
+            descriptor,
+            Footprint(place.offset, claimed[0])
+            if claimed is not None and 0 <= claimed[0] <= MAX_FOLLOWED
             else None,
             operand.swizzled,
             _why_uncovered(effect, call),
         )
     ]
-
-
-def _size(argument: Expr, operand: Operand, operands: tuple[Expr, ...]) -> int | None:
-    """Bytes behind a pointer; None where they are not constant, or anywhere in the buffer."""
-    size = operand.size
-    if isinstance(size, Fixed):
-        return size.bytes
-    if isinstance(size, (BytesIn, ElementsIn)):
-        number = constant(operands[size.at]) if size.at < len(operands) else None
-        if number is None or isinstance(size, BytesIn):
-            return number
-        return number * pointee_bits(argument) // 8
-    return _claimed(argument) if size is Extent.CLAIMED else None
-
-
-def _claimed(pointer: Expr) -> int | None:
-    """Bytes that an access pointer claims; None where it claims none that are constant."""
-    found = claimed_elements(pointer)
-    return None if found is None else found[0] * found[1] // 8
-
-
-def _is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:
-    if isinstance(operand.certain, bool):
-        return operand.certain
-    at = operand.certain.at
-    return at < len(operands) and constant(operands[at]) == operand.certain.value
-
-
-def _counts_elements(argument: Expr, operand: Operand) -> bool:
-    """Some versions of an operation count bytes where the pointer has no type, and others
-    elements."""
-    return not isinstance(operand.size, ElementsIn) or is_typed(argument)
 
 
 def _reported_to(effect: Effect, call: Call) -> Load | None:
@@ -340,7 +290,7 @@ def _descriptor(effect: Effect, operands: tuple[Expr, ...]) -> Buffer | Var | No
 def _beside(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[MemoryAccess]:
     """An operand that a row does not list: its values are read, and its addresses gone to."""
     if isinstance(argument, Load) and effect.by_reference:
-        for child in children(argument):
+        for child in _children(argument):
             yield from _used(child, pointers)
         for buffer in pointers.of_buffer(argument.buffer):
             access = MemoryAccess(buffer, Access.READ_WRITE, WHOLE, argument, certain=False)

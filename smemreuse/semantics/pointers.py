@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
 from smemreuse.ir.kernel import (
@@ -21,6 +23,8 @@ from smemreuse.ir.kernel import (
     expressions_of,
     walk_statements,
 )
+from smemreuse.semantics.elements import flat_index, is_typed, places_in, pointee_bits, scaled
+from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.foreign import ADDRESS_TYPES, takes_values
 from smemreuse.semantics.table import effect_of, is_foreign
 
@@ -74,6 +78,7 @@ class Pointers:
 
 def find_pointers(body: Block) -> Pointers:
     """Every variable of a kernel that holds an address inside an allocation, or may."""
+    changed = _Changed(body)
     exact: dict[Var, Address] = {}
     possible: dict[Var, tuple[Buffer, ...]] = {}
     kept: dict[Buffer, None] = {}
@@ -86,12 +91,43 @@ def find_pointers(body: Block) -> Pointers:
                 value = stmt.value if isinstance(stmt, Bind) else stmt.begin
                 address = address_of(value, found) if isinstance(stmt, Bind) else None
                 mentioned = dict.fromkeys(_mentioned(value, found))
-                if address is not None:
+                if address is not None and changed.behind(stmt, address.offset):
+                    possible[stmt.var] = (address.buffer,)
+                elif address is not None:
                     exact[stmt.var] = address
                 elif mentioned:
                     possible[stmt.var] = tuple(mentioned)
         if len(kept) == before:
             return found
+
+
+class _Changed:
+    """Where memory changes that the offset of a pointer was computed from.
+
+    The offset is evaluated where the pointer is used, and must then be what it was where it was
+    made. Behind a `Bind` the variable keeps its value until the same `Bind` is done again.
+    """
+
+    def __init__(self, body: Block):
+        self._body = body
+        self._places: dict[Stmt, int] = {}
+        self._last: dict[Buffer | Var, int] = {}
+        self._escaped: set[Buffer | Var] = set()
+
+    def behind(self, stmt: Stmt, offset: Expr) -> bool:
+        """Whether something that an offset loads may change behind the statement that makes it."""
+        loaded = {node.buffer.storage for node in walk(offset) if isinstance(node, Load)}
+        if loaded and not self._places:
+            self._find()
+        last = (self._last.get(one, -1) for one in loaded)
+        return bool(loaded & self._escaped) or any(at > self._places[stmt] for at in last)
+
+    def _find(self) -> None:
+        for place, stmt in enumerate(walk_statements(self._body)):
+            self._places[stmt] = place
+            self._escaped.update(escaping(stmt))
+            if isinstance(stmt, Store):
+                self._last[stmt.buffer.storage] = place
 
 
 def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
@@ -172,12 +208,18 @@ def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buff
         place = storage_address(stmt.buffer, pointers) if isinstance(stmt, Declare) else None
         if place is not None and isinstance(stmt, Declare):
             view, whole = stmt.buffer, place.buffer.size
-            begin, first = constant(place.offset), constant(view.elem_offset)
+            begin, first = _number(place.offset), _number(view.elem_offset)
             if None not in (whole, begin, first, view.size):
                 first_byte = (begin or 0) + (first or 0) * element_bits(view.dtype) // 8
                 is_beyond = first_byte + (view.size or 0) > (whole or 0)
                 if is_beyond:
                     yield view, place.buffer
+
+
+def _number(expr: Expr) -> int | None:
+    """What an expression without variables comes to."""
+    value = evaluate(expr, Threads(np.arange(1)))
+    return value if isinstance(value, int) else None
 
 
 def address_of(expr: Expr, addresses: Pointers) -> Address | None:
@@ -206,14 +248,6 @@ def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
     return None
 
 
-def addressed_element(expr: Expr) -> Load | None:
-    """The element whose address an expression takes; None for any other expression."""
-    if isinstance(expr, Call) and expr.op == "address_of" and expr.args:
-        element = expr.args[0]
-        return element if isinstance(element, Load) else None
-    return None
-
-
 def contents_computing(pointer: Expr) -> Iterator[Expr]:
     """What is evaluated to compute an address, of an expression that names one or may."""
     if not isinstance(pointer, Call) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 0):
@@ -222,7 +256,7 @@ def contents_computing(pointer: Expr) -> Iterator[Expr]:
         yield from contents_computing(pointer.args[1])
         yield from pointer.args[2:]
     elif pointer.op == "address_of" and isinstance(pointer.args[0], Load):
-        yield from pointer.args[0].indices
+        yield from places_in(pointer.args[0].buffer, pointer.args[0].indices)
     elif pointer.op == "handle_add_byte_offset":
         yield from contents_computing(pointer.args[0])
         yield pointer.args[1]
@@ -242,21 +276,6 @@ def mask_of(pointer: Expr) -> Access:
         if pointer.op == "handle_add_byte_offset":
             return mask_of(pointer.args[0])
     return Access.READ_WRITE
-
-
-def is_typed(pointer: Expr) -> bool:
-    """Whether an access pointer says what elements it points to."""
-    return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
-
-
-def claimed_elements(pointer: Expr) -> tuple[int, int] | None:
-    """How many elements an access pointer claims, and the bits of one; None if not constant."""
-    if isinstance(pointer, Call) and is_typed(pointer) and len(pointer.args) > 3:
-        extent = constant(pointer.args[3])
-        return None if extent is None else (extent, pointee_bits(pointer))
-    if isinstance(pointer, Call) and pointer.op == "handle_add_byte_offset":
-        return claimed_elements(pointer.args[0])
-    return None
 
 
 def storage_address(buffer: Buffer, addresses: Pointers) -> Address | None:
@@ -280,43 +299,3 @@ def displaced(base: Address | None, offset: Expr) -> Address | None:
     if base.offset == Const(0):
         return Address(base.buffer, offset)
     return Address(base.buffer, Call("add", (base.offset, offset)))
-
-
-def scaled(index: Expr, bits: int) -> Expr:
-    """An element index in bytes."""
-    if index == Const(0) or bits == 8:
-        return index
-    if bits % 8 == 0:
-        return Call("mul", (index, Const(bits // 8)))
-    return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
-
-
-def pointee_bits(pointer: Expr) -> int:
-    """Bits of one element behind a pointer: of its `type_annotation`, or of what is loaded."""
-    if isinstance(pointer, Call) and pointer.op == "address_of":
-        load = pointer.args[0]
-        return element_bits(load.buffer.dtype) if isinstance(load, Load) else 8
-    if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
-        annotation = pointer.args[0]
-        if isinstance(annotation, Call) and annotation.args:
-            dtype = annotation.args[0]
-            if isinstance(dtype, Const):
-                return element_bits(str(dtype.value))
-    return 8
-
-
-def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """The row-major element index of a buffer access; the last index may be a ramp."""
-    flat = indices[-1] if indices else Const(0)
-    scale: Expr = Const(1)
-    for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
-        scale = extent if scale == Const(1) else Call("mul", (scale, extent))
-        flat = _ramp_add(flat, Call("mul", (index, scale)))
-    return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
-
-
-def _ramp_add(index: Expr, more: Expr) -> Expr:
-    if isinstance(index, Call) and index.op == "ramp":
-        base, stride, lanes = index.args
-        return Call("ramp", (Call("add", (base, more)), stride, lanes))
-    return Call("add", (index, more))

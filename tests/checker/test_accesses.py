@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from smemreuse.checker.history import RECENT
-from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
-from tests.checker.small import COPY_A, SYNC, USE_A, USE_B, access, judge, shared, under
-
-A = shared("A", 4)
-
-
-def test_what_a_warp_did_is_not_known_to_be_of_one_of_its_threads() -> None:
-    made = access(A, range(4), is_write=True, by=(0, 0, 33, 33), ids=(0, 33), event=7)
-    of_warp = made.of_warp(1)
-    assert of_warp.by_thread.tolist() == [ANYONE] * 4
-    assert of_warp.warps.tolist() == [1]
-    assert (of_warp.event, of_warp.is_write, of_warp.certain) == (7, True, True)
-    assert of_warp.where is made.where
-    assert by_anyone(3).tolist() == [ANYONE] * 3
-    assert np.asarray(made.by_thread).tolist() == [0, 0, 33, 33]
-
+from tests.checker.small import COPY_A, SYNC, USE_A, USE_B, init_barrier, judge, tma_load, under
 
 # Order of accesses (rules 4 to 6) -------------------------------------------------------------
 
@@ -92,6 +76,38 @@ def test_an_update_reads_what_is_there_and_leaves_a_value() -> None:
     assert [(one.rule, one.buffers) for one in overwritten.violations] == [(2, ("As", "Bs"))]
 
 
+# Certain and uncertain races --------------------------------------------------------------------
+
+
+def test_what_one_warp_did_is_not_laid_to_another() -> None:
+    """Each warp keeps to its own bytes, and meets in between."""
+    assert judge("As[tx ^ 1] = tx\nT.sync_warp()\nBs[tx] = tx\n").sound
+    assert judge("As[tx ^ 32] = tx\nT.sync_warp()\nBs[tx] = tx\n").verdict == UNSOUND
+
+
+PERHAPS = "{}.vstore([{}], 1, predicate=D[0] > 0)\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        (PERHAPS.format("Bs", "63 - tx"), "As[tx] = 1\n", UNPROVED),
+        ("Bs[63 - tx] = 1\n", PERHAPS.format("As", "tx"), UNPROVED),
+        ("Bs[63 - tx] = 1\n" + PERHAPS.format("Bs", "63 - tx"), "As[tx] = 1\n", UNSOUND),
+        (PERHAPS.format("Bs", "63 - tx") + "Bs[63 - tx] = 1\n", "As[tx] = 1\n", UNSOUND),
+    ],
+)
+def test_a_race_is_certain_if_both_accesses_are(first: str, second: str, verdict: str) -> None:
+    assert judge(first + second).verdict == verdict
+
+
+def test_a_load_on_its_way_to_other_bytes_is_no_conflict() -> None:
+    load = "T.ptx_arrive_barrier_expect_tx(full[0], 128)\n" + tma_load("Bs", elements=32)
+    body = init_barrier(1) + under("if tx == 0", load) + under("if tx >= {}", "As[tx] = 1\n")
+    assert judge(body.format(32)).sound
+    assert judge(body.format(31)).verdict == UNSOUND
+
+
 # Values (rule 2) --------------------------------------------------------------------------------
 
 
@@ -114,6 +130,20 @@ def test_a_predicated_write_is_not_sure() -> None:
     assert judge(overwritten).verdict == UNPROVED
 
 
+@pytest.mark.parametrize(
+    ("again", "verdict"), [("As[tx] = 3\n", SOUND), (PERHAPS.format("As", "tx"), UNPROVED)]
+)
+def test_a_value_that_may_be_new_is_not_surely_lost(again: str, verdict: str) -> None:
+    before = f"As[tx] = 1\n{SYNC}Bs[tx] = 2\n{SYNC}"
+    assert judge(f"{before}{again}O[tx] = As[tx]\n").verdict == verdict
+
+
+def test_a_first_value_may_be_there_or_not_as_in_the_kernel_itself() -> None:
+    first = PERHAPS.format("As", "tx")
+    assert judge(f"{first}O[tx] = As[tx]\n{SYNC}Bs[tx] = 1\n").sound
+    assert judge(f"{first}{SYNC}Bs[tx] = 1\n{SYNC}O[tx] = As[tx]\n").verdict == UNPROVED
+
+
 def test_a_place_that_is_not_known_may_be_any() -> None:
     assert judge(f"O[tx] = As[D[tx]]\n{SYNC}Bs[tx] = 1\n").sound
     found = judge("O[tx] = As[D[tx]]\nBs[tx] = 1\n")
@@ -128,6 +158,52 @@ def test_a_write_that_leaves_its_buffer_is_named() -> None:
     found = judge(f"As[tx + 1] = 1\n{SYNC}Bs[tx] = 1\n")
     assert found.verdict == UNPROVED
     assert "leaves As, which has 256 bytes" in found.uncovered[0]
+
+
+# Which bytes ------------------------------------------------------------------------------------
+
+THIRD = 'Cs = T.alloc_buffer(({},), "int32", scope="shared.dyn")'
+
+
+def test_a_pointer_keeps_the_place_that_it_was_made_with() -> None:
+    """It points at the first element of Cs, which shares bytes with Bs."""
+    pointer = 'p: T.handle("int32", "shared.dyn") = T.address_of(Cs[c[0]])\n'
+    view = 'v = T.decl_buffer((64,), "int32", data=p, scope="shared.dyn")\n'
+    body = f"Bs[tx] = tx\nc[0] = {{}}\n{pointer}{{}}{view}v[tx] = 7\nO[tx] = Bs[tx]\n"
+
+    def proved(*steps: str) -> bool:
+        kernel = body.format(*steps)
+        return judge(kernel, declared=THIRD.format(128), offsets={"As": 1024}).sound
+
+    assert not proved("0", "c[0] = 64\n")
+    assert not proved("0", "")
+    assert proved("64", "")
+
+
+def test_the_offset_of_a_view_is_read_where_the_view_is_used() -> None:
+    """As[0] has been overwritten by then."""
+    view = (
+        'v = T.decl_buffer((32,), "int32", data=Cs.data, elem_offset=As[0], scope="shared.dyn")\n'
+    )
+    body = f"As[tx] = 0\n{SYNC}Bs[63 - tx] = tx\n{SYNC}{view}{{}}\n"
+    for use in ("O[tx] = v[tx % 32]", "v[tx % 32] = 1", "T.atomic_add(v[tx % 32], 1)"):
+        found = judge(body.format(use), declared=THIRD.format(64), offsets={"Cs": 1024})
+        assert [one.rule for one in found.violations] == [2]
+    idle = judge(body.format(""), declared=THIRD.format(64), offsets={"Cs": 1024})
+    assert idle.sound
+
+
+def test_a_copy_of_half_a_byte_takes_the_whole_byte() -> None:
+    """Three elements of four bits reach into the second byte."""
+    declared = 'fours = T.alloc_buffer((16,), "int4", scope="shared.dyn")\n'
+    pointer = 'T.tvm_access_ptr(T.type_annotation("int4"), fours.data, 0, 3, 1)'
+    view = 'bytes = T.decl_buffer((8,), "uint8", data=Bs.data, scope="shared.dyn")\n'
+    body = f"{view}T.tma_store({pointer}, X, 0)\nbytes[{{}}] = T.uint8(1)\n"
+    for byte, is_free in ((1, False), (2, True)):
+        found = judge(
+            body.format(byte), threads=1, elements=2, declared=declared, offsets={"As": 64}
+        )
+        assert found.sound is is_free
 
 
 # What is in flight (rule 5) ---------------------------------------------------------------------

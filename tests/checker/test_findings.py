@@ -31,7 +31,7 @@ def reports(findings: Findings) -> list[tuple[int, tuple[str, ...], bool]]:
 
 
 def race(
-    findings: Findings, rule: Rule = Rule.BARRIER, certain: bool = True, other: int | None = 0
+    findings: Findings, rule: Rule = Rule.BARRIER, certain: bool = True, other: int = 0
 ) -> None:
     event = findings.event(WRITE_B, ())
     findings.race(rule, access(B, range(4), event=event), A, other, certain)
@@ -88,13 +88,7 @@ def test_a_race_names_both_statements(findings: Findings, rule: Rule, words: str
     )
 
 
-def test_a_load_has_no_statement_to_name(findings: Findings) -> None:
-    race(findings, Rule.IN_FLIGHT, other=None)
-    (found,) = findings.found.values()
-    assert found.violation.witness.startswith("a TMA load on A is not waited for before")
-
-
-def test_a_value_from_before_the_trace_has_no_statement_either(findings: Findings) -> None:
+def test_a_value_from_before_the_trace_has_no_statement(findings: Findings) -> None:
     race(findings, other=-1)
     (found,) = findings.found.values()
     assert found.violation.witness.startswith("an earlier value on A")

@@ -10,13 +10,8 @@ import pytest
 
 from smemreuse.results.verdict import UNSOUND
 from tests.checker.small import (
-    COPY_A,
-    DESCRIBE_A,
-    DESCRIPTORS,
     SYNC,
     USE_A,
-    USE_B,
-    WGMMA_A,
     init_barrier,
     judge,
     tma_load,
@@ -28,98 +23,7 @@ def gap(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
 
 
-# Which accesses are remembered --------------------------------------------------------------------
-
-
-@gap("of the accesses in one epoch only the last are kept, and older ones are not asked for")
-def test_a_conflict_is_not_forgotten_over_those_behind_it() -> None:
-    body = "Bs[63 - tx] = tx\n" + "Bs[tx] = 7\n" * 24
-    assert not judge(f"{body}As[tx] = 1\nO[tx] = As[tx]\n").sound
-
-
-@gap("a warp that lags behind hides that older accesses have been dropped")
-def test_a_conflict_is_not_forgotten_while_another_warp_lags_behind() -> None:
-    """The third warp has written B without meeting the others; its last read hides it."""
-    first = under("if tx >= 64", "Bs[tx - 64] = 1\n")
-    met = under("if tx < 64", 'T.tvm_storage_sync("shared", 1, 64)\n' + "Bs[tx] = 7\n" * 24)
-    last = under("if tx >= 64", "O[tx] = Bs[90]\n")
-    body = first + met + last + under("if tx < 64", "As[tx] = 1\nO[tx] = As[tx]\n")
-    assert not judge(body, threads=96).sound
-
-
-@gap("behind a branch, the one arm's accesses push out the other's")
-def test_a_conflict_of_one_arm_is_not_forgotten_over_the_other() -> None:
-    branch = under("if D[0] > 0", "Bs[63 - tx] = 1\n") + under("else", "Bs[tx] = 7\n" * 24)
-    assert not judge(f"{branch}Bs[tx] = 8\nAs[tx] = 1\nO[tx] = As[tx]\n").sound
-
-
-# What is in flight --------------------------------------------------------------------------------
-
-DONE = f"T.ptx_wait_group(0)\n{SYNC}{USE_B}"
-
-
-@gap("a commit by half a warp closes the groups of all of it")
-def test_half_a_warp_does_not_commit_for_the_other() -> None:
-    """The other half's copies are in no group that it waits for."""
-    commit = under("if tx % 32 < 16", "T.ptx_commit_group()\n")
-    assert not judge(COPY_A + commit + DONE).sound
-
-
-@gap("a commit by a thread closes the groups of the others of its warp")
-def test_a_thread_does_not_commit_for_another() -> None:
-    target = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 1)'
-    issue = under("if tx == 0", f"T.tma_store({target}, X, 0)\n")
-    commit = under("if tx == 1", "T.tma_store_arrive()\n")
-    wait = under("if tx == 0", "T.tma_store_wait(0)\n")
-    assert not judge(USE_A + SYNC + issue + commit + wait + SYNC + USE_B).sound
-
-
-FILL = f"As[tx] = tx\nT.fence_proxy_async()\n{SYNC}{DESCRIBE_A}"
-COMMIT = "T.warpgroup_commit_batch()\n"
-
-
-@pytest.mark.parametrize(
-    "multiply",
-    [
-        pytest.param(
-            "db[0] = da[0]\n" + WGMMA_A.replace("da", "db") + COMMIT,
-            marks=gap("a copy of a descriptor stands for nothing"),
-        ),
-        pytest.param(
-            "d: T.uint64 = da[0]\n" + WGMMA_A.replace("da[0]", "d") + COMMIT,
-            marks=gap("a variable that holds a descriptor stands for nothing"),
-        ),
-        pytest.param(
-            "T.multiply_somehow(da[0], acc.data)\n",
-            marks=gap("an operation without a row that is handed a descriptor is not refused"),
-        ),
-        pytest.param(
-            "T.call_extern('handle', 'multiply', da[0], acc.data)\n",
-            marks=gap("nor is a function that is not known"),
-        ),
-    ],
-)
-def test_what_descriptors_stand_for_is_read_whoever_holds_them(multiply: str) -> None:
-    """Nothing waits for the multiplication, which reads A while B is written."""
-    body = f"{FILL}{multiply}{SYNC}Bs[127 - tx] = tx\n"
-    assert not judge(body, threads=128, declared=DESCRIPTORS).sound
-
-
-@gap("a read that one warpgroup has in flight is not remembered of another")
-def test_each_warpgroup_reads_for_itself() -> None:
-    """The second warpgroup's multiplication is not waited for."""
-    first = under("if tx < 128", WGMMA_A)
-    wait = under("if tx < 128", "T.warpgroup_wait(0)\n")
-    body = f"{FILL}{first}{WGMMA_A}{COMMIT}{wait}{SYNC}Bs[255 - tx] = tx\n"
-    assert not judge(body, threads=256, declared=DESCRIPTORS).sound
-
-
-@gap("what descriptors stand for is not among what an arm touches")
-def test_a_multiplication_in_one_arm_conflicts_with_a_write_in_the_other() -> None:
-    """One warpgroup multiplies while the other writes over its operand."""
-    multiply = f"{WGMMA_A}{COMMIT}T.warpgroup_wait(0)\n"
-    branch = under("if D[tx // 128] > 0", multiply) + under("else", "Bs[tx] = 1\n")
-    assert not judge(FILL + branch, threads=256, declared=DESCRIPTORS).sound
+# Proxies -----------------------------------------------------------------------------------------
 
 
 @gap("accesses of the two proxies need no fence between them")
@@ -127,51 +31,14 @@ def test_a_load_behind_plain_reads_needs_a_proxy_fence() -> None:
     """Rule 11: TMA may write what plain loads before the barrier have yet to read."""
     load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("Bs")
     read = f"O[tx] = Bs[tx]\n{SYNC}"
-    body = (
-        init_barrier(1)
-        + USE_A
-        + SYNC
-        + under("if tx == 0", load)
-        + "T.mbarrier_wait_parity(full[0], 0)\n"
-        + read
-    )
+    wait = "T.mbarrier_wait_parity(full[0], 0)\n"
+    body = init_barrier(1) + USE_A + SYNC + under("if tx == 0", load) + wait + read
     assert not judge(body).sound
 
 
 # Which bytes, and which threads -------------------------------------------------------------------
 
 THIRD = 'Cs = T.alloc_buffer(({},), "int32", scope="shared.dyn")'
-
-
-@gap("the offset of a pointer is computed where it is used, with what its locals hold then")
-def test_a_pointer_keeps_the_place_that_it_was_made_with() -> None:
-    """It points at the first element of Cs, which shares bytes with Bs."""
-    pointer = 'p: T.handle("int32", "shared.dyn") = T.address_of(Cs[c[0]])\n'
-    view = 'v = T.decl_buffer((64,), "int32", data=p, scope="shared.dyn")\n'
-    body = f"Bs[tx] = tx\nc[0] = 0\n{pointer}c[0] = 64\n{view}v[tx] = 7\nO[tx] = Bs[tx]\n"
-    found = judge(body, declared=THIRD.format(128), offsets={"As": 1024})
-    assert not found.sound
-
-
-@gap("contents that the offset of a view is computed from count as not read")
-def test_the_offset_of_a_view_is_read_where_the_view_is_used() -> None:
-    """As[0] has been overwritten by then."""
-    view = (
-        'v = T.decl_buffer((32,), "int32", data=Cs.data, elem_offset=As[0], scope="shared.dyn")\n'
-    )
-    body = f"As[tx] = 0\n{SYNC}Bs[63 - tx] = tx\n{SYNC}{view}O[tx] = v[tx % 32]\n"
-    assert not judge(body, declared=THIRD.format(64), offsets={"Cs": 1024}).sound
-
-
-@gap("half a byte at the end of a copy is rounded away")
-def test_a_copy_of_half_a_byte_takes_the_whole_byte() -> None:
-    """Three elements of four bits reach into the second byte."""
-    declared = 'fours = T.alloc_buffer((16,), "int4", scope="shared.dyn")\n'
-    pointer = 'T.tvm_access_ptr(T.type_annotation("int4"), fours.data, 0, 3, 1)'
-    view = 'bytes = T.decl_buffer((8,), "uint8", data=Bs.data, scope="shared.dyn")\n'
-    body = f"{view}T.tma_store({pointer}, X, 0)\nbytes[1] = T.uint8(1)\n"
-    found = judge(body, threads=1, elements=2, declared=declared, offsets={"As": 64})
-    assert not found.sound
 
 
 @gap("`tl_shuffle_elect` asks for threadIdx.x, not for the number of the thread in its block")
@@ -225,24 +92,3 @@ def test_each_statement_of_a_vectorized_loop_is_done_for_all_lanes_at_once() -> 
 def test_a_loop_may_count_down() -> None:
     loop = under("for k in range(3, -1, -1)", "Bs[63 - tx] = k\n")
     assert not judge(f"As[tx] = 1\n{SYNC}{loop}{SYNC}O[tx] = As[tx]\n").sound
-
-
-# Refuted, though no execution breaks the plan -----------------------------------------------------
-
-
-@gap("of two unordered warps' accesses the bytes of all the warps are compared")
-def test_what_one_warp_did_is_not_laid_to_another() -> None:
-    """Each warp keeps to its own bytes, and meets in between."""
-    assert judge("As[tx ^ 1] = tx\nT.sync_warp()\nBs[tx] = tx\n").sound
-
-
-@gap("whether the earlier of two accesses surely happens is not asked")
-def test_a_race_with_what_may_not_happen_is_not_certain() -> None:
-    body = "Bs.vstore([63 - tx], 1, predicate=D[0] > 0)\nAs[tx] = 1\n"
-    assert judge(body).verdict != UNSOUND
-
-
-@gap("a value that may have been written anew counts as surely lost")
-def test_a_value_that_may_be_new_is_not_surely_lost() -> None:
-    again = "As.vstore([tx], 3, predicate=D[0] > 0)\nO[tx] = As[tx]\n"
-    assert judge(f"As[tx] = 1\n{SYNC}Bs[tx] = 2\n{SYNC}{again}").verdict != UNSOUND

@@ -61,10 +61,35 @@ def test_a_write_that_may_not_happen_brings_nothing_back() -> None:
     assert lost(memory, B) == [0, 1, 2, 3]
 
 
-def test_what_may_be_the_first_value_is_not_sure_to_be_there() -> None:
+def surely_lost(memory: Memory, buffer: Buffer) -> list[int]:
+    found: list[int] = memory.shadows[buffer].surely_lost(np.arange(LAYOUT.sizes[buffer])).tolist()
+    return found
+
+
+def test_where_nothing_else_was_written_a_first_value_need_not_be_sure() -> None:
+    """If it is not there, the kernel reads what it never wrote, merged or not."""
     memory = Memory(LAYOUT)
-    write(memory, A, 0, 2, certain=False)
-    assert lost(memory, A) == [0, 1]
+    write(memory, A, 0, 8, certain=False)
+    write(memory, B, 4, 8)
+    assert lost(memory, A) == []
+
+
+def test_what_may_have_been_the_first_value_may_be_lost() -> None:
+    memory = Memory(LAYOUT)
+    write(memory, A, 4, 8, certain=False)
+    write(memory, B, 0, 4)
+    assert lost(memory, A) == [4, 5, 6, 7]
+    assert surely_lost(memory, A) == []
+
+
+def test_what_came_before_the_first_value_does_not_matter() -> None:
+    for certain in (True, False):
+        memory = Memory(LAYOUT)
+        write(memory, B, 0, 4)
+        write(memory, A, 4, 8, certain)
+        assert lost(memory, A) == []
+        write(memory, A, 4, 8, certain=False)
+        assert lost(memory, A) == []
 
 
 def test_a_loss_is_certain_if_the_value_was_there_and_surely_overwritten() -> None:
@@ -72,15 +97,34 @@ def test_a_loss_is_certain_if_the_value_was_there_and_surely_overwritten() -> No
         memory = Memory(LAYOUT)
         write(memory, A, 4, 8)
         write(memory, B, 0, 1, certain)
-        assert memory.shadows[A].certainly_lost.tolist() == [False] * 4 + [certain] + [False] * 3
+        assert surely_lost(memory, A) == ([4] if certain else [])
 
 
-def test_the_first_certain_overwriting_decides_and_a_later_doubt_does_not_undo_it() -> None:
+def test_a_loss_is_not_certain_any_more_if_there_may_be_a_new_value() -> None:
+    memory = Memory(LAYOUT)
+    write(memory, A, 4, 8)
+    write(memory, B, 0, 4)
+    write(memory, A, 4, 6, certain=False)
+    assert lost(memory, A) == [4, 5, 6, 7]
+    assert surely_lost(memory, A) == [6, 7]
+
+
+def test_a_later_doubt_does_not_undo_a_certain_loss() -> None:
     memory = Memory(LAYOUT)
     write(memory, A, 4, 8)
     write(memory, B, 0, 1)
     write(memory, B, 0, 4, certain=False)
-    assert np.flatnonzero(memory.shadows[A].certainly_lost).tolist() == [4]
+    assert surely_lost(memory, A) == [4]
+    write(memory, B, 0, 4)
+    assert surely_lost(memory, A) == [4, 5, 6, 7]
+
+
+def test_the_witness_is_of_the_value_that_is_lost() -> None:
+    memory = Memory(LAYOUT)
+    for buffer, certain, event in ((A, True, 1), (B, False, 2), (A, False, 3), (B, True, 4)):
+        memory.write(access(buffer, range(8), is_write=True, certain=certain, event=event))
+    shadow = memory.shadows[A]
+    assert (shadow.writer[4], shadow.culprit[4]) == (1, 2)
 
 
 def test_the_witness_knows_who_wrote_and_who_overwrote() -> None:
@@ -100,7 +144,7 @@ def test_where_one_way_lost_the_value_the_witness_is_of_that_way() -> None:
     for joined in (intact.joined(overwritten), overwritten.joined(intact)):
         assert lost(joined, A) == [4, 5, 6, 7]
         assert joined.shadows[A].culprit[4:].tolist() == [9] * 4
-        assert not joined.shadows[A].certainly_lost.any()
+        assert surely_lost(joined, A) == []
 
 
 def test_behind_a_join_a_loss_is_certain_if_it_is_in_both_arms() -> None:
@@ -112,18 +156,18 @@ def test_behind_a_join_a_loss_is_certain_if_it_is_in_both_arms() -> None:
     for one, two in ((True, True), (True, False), (False, True), (False, False)):
         joined = arms[one].joined(arms[two])
         assert lost(joined, A) == [4]
-        assert joined.shadows[A].certainly_lost[4] == (one and two)
+        assert surely_lost(joined, A) == ([4] if one and two else [])
 
 
-def test_memories_differ_in_what_is_there_and_in_what_may_be_there() -> None:
+def test_memories_differ_in_what_may_be_there() -> None:
     empty, possible, there, gone = (Memory(LAYOUT) for _ in range(4))
     write(possible, C, 2, 3, certain=False)
     write(there, C, 2, 3)
     write(gone, C, 2, 3)
-    write(gone, C, 2, 3, certain=False)
-    found = [one.same(two) for one in (empty, possible, there) for two in (empty, possible, there)]
-    assert found == [True, False, False, False, True, False, False, False, True]
-    assert gone.same(there)
+    write(gone, B, 6, 8)
+    everything = (empty, possible, there, gone)
+    for number, one in enumerate(everything):
+        assert [one.same(two) for two in everything] == [number == at for at in range(4)]
 
 
 def test_a_copy_changes_alone() -> None:
@@ -157,8 +201,7 @@ def claims(memory: Memory) -> set[tuple[str, str, int]]:
     for buffer in (A, B, C):
         complained = set(lost(memory, buffer))
         found |= {("read", buffer.name, byte) for byte in range(8) if byte not in complained}
-        surely = np.flatnonzero(memory.shadows[buffer].certainly_lost)
-        found |= {("lost", buffer.name, int(byte)) for byte in complained & set(surely.tolist())}
+        found |= {("lost", buffer.name, byte) for byte in surely_lost(memory, buffer)}
     return found
 
 
@@ -178,3 +221,23 @@ def test_a_join_is_the_same_from_both_sides(one: list[Written], other: list[Writ
     left, right = run(Memory(LAYOUT), one), run(Memory(LAYOUT), other)
     assert claims(left.joined(right)) == claims(right.joined(left))
     assert left.joined(left).same(left)
+
+
+@given(writes)
+def test_what_is_surely_lost_is_lost(steps: list[Written]) -> None:
+    memory = run(Memory(LAYOUT), steps)
+    for buffer in (A, B, C):
+        assert {*surely_lost(memory, buffer)} <= {*lost(memory, buffer)}
+
+
+@given(writes, writes)
+def test_a_write_that_may_not_happen_is_as_a_join_of_both(
+    before: list[Written], steps: list[Written]
+) -> None:
+    """Byte by byte, as a set of bytes may be written in part."""
+    memory = run(Memory(LAYOUT), before)
+    for buffer, begin, end, _ in steps:
+        surely = run(memory, [(buffer, begin, end, True)])
+        perhaps = run(memory, [(buffer, begin, end, False)])
+        assert perhaps.same(memory.joined(surely))
+        memory = perhaps

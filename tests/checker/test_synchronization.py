@@ -298,3 +298,26 @@ def test_a_load_that_one_warp_waited_for_is_not_waited_for_by_all() -> None:
     assert not judge(waited + USE_B, assume_barriers=True).sound
     assert judge(waited + SYNC + USE_B, assume_barriers=True).sound
     assert judge(init_barrier(1) + issue + WAIT + USE_B, assume_barriers=True).sound
+
+
+USED = f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_commit_batch()\n"
+DONE = "T.warpgroup_wait(0)\n"
+OTHER = 'Cs = T.alloc_buffer((128,), "int32", scope="shared.dyn")\n'
+
+
+@pytest.mark.parametrize(
+    ("between", "verdict"),
+    [
+        ("", SOUND),
+        ("O[tx] = tx\n", SOUND),  # nothing for which a barrier would be put in
+        ("Cs[tx] = tx\n", UNPROVED),  # one may stand before this, and there is none behind it then
+        (SYNC, UNPROVED),
+    ],
+)
+def test_a_barrier_that_is_assumed_may_stand_before_the_wait(between: str, verdict: str) -> None:
+    body = f"{FILL}{USED}{between}{DONE}{OVERWRITE}"
+    declared = DESCRIPTORS + OTHER
+    judged = {"declared": declared, "threads": 128, "offsets": {"Cs": 4096}}
+    assert judge(body, assume_barriers=True, **judged).verdict == verdict  # type: ignore[arg-type]
+    surely = f"{FILL}{USED}{between}{DONE}{SYNC}{OVERWRITE}"
+    assert judge(surely, assume_barriers=True, **judged).sound  # type: ignore[arg-type]

@@ -74,6 +74,17 @@ def test_a_copy_to_a_typed_pointer_covers_its_elements() -> None:
     assert (copy.footprint.size, copy.certain, copy.engine) == (16, True, Engine.CP_ASYNC)
 
 
+@pytest.mark.parametrize(
+    ("form", "certain"),
+    [("{}, {}, 4, tx < 3", True), ('"int32", {}, {}, 16, tx < 3', False)],
+)
+def test_a_copy_under_a_predicate_fills_up_with_zeros(form: str, certain: bool) -> None:
+    """The form that counts bytes is also that of compilers that then leave the bytes alone."""
+    operands = form.format(POINTER.format("As.data", 2), POINTER.format("X", 1))
+    copy = of_as(f"T.ptx_cp_async({operands})\n")
+    assert (copy.footprint.size, copy.certain) == (16, certain)
+
+
 def test_a_copy_to_a_plain_address_may_count_bytes_or_elements() -> None:
     copy = of_as(f"T.ptx_cp_async(T.address_of(As[0]), {POINTER.format('X', 1)}, 4)\n")
     assert (copy.footprint.size, copy.certain, copy.engine) == (16, False, Engine.CP_ASYNC)

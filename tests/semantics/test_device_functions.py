@@ -94,7 +94,8 @@ def test_copies_count_the_bytes_that_their_template_names() -> None:
     assert effect.engine is Engine.CP_ASYNC
     assert Operand(2, Access.WRITE, Fixed(16)) in effect.operands
     under_a_predicate = _known("tl::cp_async_gs_conditional<8>", 3)
-    assert Operand(2, Access.WRITE, Fixed(8), certain=False) in under_a_predicate.operands
+    assert Operand(3, Access.READ, Fixed(8), certain=False) in under_a_predicate.operands
+    assert Operand(2, Access.WRITE, Fixed(8)) in under_a_predicate.operands  # zeros, if off
     assert _called("tl::cp_async_gs<N>", 2) is None
 
 

@@ -11,22 +11,25 @@ from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, format_expr
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, Store, walk_statements
+from smemreuse.semantics.elements import (
+    bytes_of,
+    claimed_bytes,
+    flat_index,
+    is_typed,
+    pointee_bits,
+    scaled,
+)
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.pointers import (
     Address,
     Pointers,
     address_of,
-    claimed_elements,
     contents_computing,
     displaced,
     escaping,
     find_pointers,
-    flat_index,
-    is_typed,
     let_parts,
     mask_of,
-    pointee_bits,
-    scaled,
     views_beyond,
 )
 
@@ -209,14 +212,37 @@ def test_a_pointer_says_what_is_done_through_it(mask: Expr, access: Access) -> N
     assert mask_of(Pointer(A)) is Access.READ_WRITE
 
 
-def test_a_pointer_says_how_many_elements_it_claims() -> None:
-    assert claimed_elements(TYPED) == (16, 16)
-    assert claimed_elements(Call("handle_add_byte_offset", (TYPED, Const(4)))) == (16, 16)
-    assert claimed_elements(Pointer(A)) is None
+def test_a_pointer_says_how_many_bytes_it_claims() -> None:
+    assert claimed_bytes(TYPED) == (32, True)
+    assert claimed_bytes(Call("handle_add_byte_offset", (TYPED, Const(4)))) == (32, True)
+    assert claimed_bytes(Pointer(A)) is None
     unknown = Call("tvm_access_ptr", (*TYPED.args[:3], Var("n"), Const(1)))
-    assert claimed_elements(unknown) is None
+    assert claimed_bytes(unknown) is None
     assert is_typed(TYPED)
     assert not is_typed(Pointer(A))
+
+
+@pytest.mark.parametrize(
+    ("index", "elements", "found"),
+    [
+        (Const(0), 4, (2, True)),
+        (Const(6), 2, (1, True)),
+        (Const(0), 3, (2, False)),
+        (Const(1), 2, (2, False)),  # the second half of one byte, the first of the next
+        (Const(1), 3, (2, False)),
+        (Call("mul", (Var("i"), Const(32))), 8, (4, True)),
+        (Call("add", (Call("mul", (Var("i"), Const(2))), Const(4))), 8, (4, True)),
+        (Var("i"), 8, (5, False)),
+    ],
+)
+def test_elements_of_half_a_byte_take_whole_bytes(
+    index: Expr, elements: int, found: tuple[int, bool]
+) -> None:
+    fours = Buffer("fours", "int4", (Const(64),), "shared.dyn")
+    annotation = Call("type_annotation", (Const("int4"),))
+    typed = Call("tvm_access_ptr", (annotation, Pointer(fours), index, Const(elements), Const(1)))
+    assert claimed_bytes(typed) == found
+    assert bytes_of(Call("address_of", (Load(fours, (index,)),)), elements) == found
 
 
 def test_the_bits_of_what_it_points_to() -> None:
@@ -284,12 +310,15 @@ def test_a_vector_begins_where_its_first_lane_is() -> None:
         ('(17,), "int32", data=As.data, elem_offset=16', True),
         ('(17,), "int32", data=p', True),
         ('(16,), "int32", data=p', False),
+        ('(17,), "int32", data=q', True),
+        ('(16,), "int32", data=q', False),
         ('(17,), "int32", data=As.data, elem_offset=tx', False),  # not known to
         ('(99,), "int32", data=X', False),
     ],
 )
 def test_a_view_that_is_known_to_end_behind_its_allocation(view: str, beyond: bool) -> None:
     pointer = f"p: {HANDLE} = T.handle_add_byte_offset(As.data, 64)\n"
+    pointer += f"q: {HANDLE} = T.address_of(As[16])\n"
     body = f"{pointer}v = T.decl_buffer({view}, scope='shared.dyn')\n"
     body = body.replace(", data=X, scope='shared.dyn'", ", data=X")
     kernel = kernel_of(body)
@@ -298,3 +327,27 @@ def test_a_view_that_is_known_to_end_behind_its_allocation(view: str, beyond: bo
         for view, whole in views_beyond(kernel.body, find_pointers(kernel.body))
     ]
     assert found == ([("v", "As")] if beyond else [])
+
+
+# Where an offset changes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "is_exact"),
+    [
+        ("bits[0] = T.int8(1)\n{}", True),
+        ("bits[0] = T.int8(1)\n{}bits[0] = T.int8(2)\n", False),
+        ("bits[0] = T.int8(1)\n{}bits[1] = T.int8(2)\n", False),
+        ("{}for k in range(4):\n    bits[0] = T.int8(k)\n", False),
+        ("bits[0] = T.int8(1)\n{}words[0] = T.uint64(2)\n", True),
+        ("{}T.fill_somehow(bits.data)\n", False),
+    ],
+)
+def test_a_pointer_is_exact_if_what_its_offset_loads_does_not_change(
+    body: str, is_exact: bool
+) -> None:
+    kernel = kernel_of(body.format(f"p: {HANDLE} = T.address_of(As[bits[0]])\n"))
+    found = find_pointers(kernel.body)
+    (var,) = found.exact if is_exact else found.possible
+    assert [one.name for one in found.of_variable(var)] == ["As"]
+    assert bool(found.exact) is is_exact

@@ -22,7 +22,7 @@ from smemreuse.ir.kernel import (
     While,
     element_bits,
 )
-from smemreuse.semantics.pointers import flat_index, pointee_bits
+from smemreuse.semantics.elements import flat_index, pointee_bits
 
 _READ, _WRITE = 1, 2
 _LDMATRIX_ROW = 8  # 16-bit elements that each thread names

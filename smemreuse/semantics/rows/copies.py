@@ -42,14 +42,14 @@ def _cp_async(call: Call) -> Effect | None:
     predicated = len(call.args) == at + 4
     if not predicated and len(call.args) != at + 3:
         return None
-    # Where the predicate is off, zeros are copied, to all of the bytes (`src-size` 0); it is still
-    # not taken for a full overwrite (TileLang issue 1937). Nor is a copy to a plain address, as
-    # some versions count bytes there, and others elements.
+    # Where the predicate is off, TileLang copies zeros, to all of the bytes (`src-size` 0 in
+    # `copy.h`); what the form that counts bytes does then hangs on who compiles it. No copy to a
+    # plain address is certain, as some versions count bytes there, and others elements.
     target = call.args[at]
     typed = isinstance(target, Call) and target.op == "tvm_access_ptr"
     return accessing(
-        reads(at + 1, size),
-        writes(at, size, certain=typed and not predicated),
+        reads(at + 1, size, certain=not predicated),
+        writes(at, size, certain=typed and not (predicated and at)),
         engine=Engine.CP_ASYNC,
     )
 

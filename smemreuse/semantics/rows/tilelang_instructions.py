@@ -67,14 +67,15 @@ def _waiting(engine: Engine) -> FunctionRow:
 
 
 def _cp_async(name: FunctionName, parameters: int) -> Effect | None:
-    """`cp_async_gs<bytes>(target, source[, predicate])`, with zeros where the predicate is off."""
+    """`cp_async_gs<bytes>(target, source[, predicate])`: all of the bytes are written, with zeros
+    where the predicate is off."""
     size = name.number(0)
     if size is None:
         return None
     copied = Fixed(size)
     return accessing(
         reads(1, copied, certain=parameters == 2),
-        writes(0, copied, certain=parameters == 2),
+        writes(0, copied),
         engine=Engine.CP_ASYNC,
     )
 
@@ -308,10 +309,10 @@ _TENSOR_MEMORY: FunctionRows = merged(
         "tl::tmem_allocate": accessing(writes(0, Fixed(4), certain=False)),
         "tl::tmem_deallocate": accessing(reads(0, Fixed(4), certain=False)),
         "tl::tcgen05_sf_warp_transpose": accessing(updates(0, certain=False)),
-        # The descriptor is a value here, and nobody sees what it is handed to.
+        # The descriptor is a value here, and nobody sees what it is handed to, or when.
         "tl::make_sf_smem_desc": accessing(
             reads(0, certain=False, swizzled=True),
-            engine=Engine.TCGEN05,
+            engine=Engine.UNKNOWN_ASYNC,
             proxy=Proxy.ASYNC,
             address=True,
         ),

@@ -1,0 +1,108 @@
+"""Elements of buffers: where they lie, and how many bytes some of them take."""
+
+from __future__ import annotations
+
+import math
+
+from smemreuse.ir.expr import Call, Const, Expr, Load, constant
+from smemreuse.ir.kernel import Buffer, element_bits
+
+
+def addressed_element(expr: Expr) -> Load | None:
+    """The element whose address an expression takes; None for any other expression."""
+    if isinstance(expr, Call) and expr.op == "address_of" and expr.args:
+        element = expr.args[0]
+        return element if isinstance(element, Load) else None
+    return None
+
+
+def places_in(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """What is evaluated to find an element: its indices, and where the buffer begins as a view."""
+    return indices if isinstance(buffer.elem_offset, Const) else (*indices, buffer.elem_offset)
+
+
+def is_typed(pointer: Expr) -> bool:
+    """Whether an access pointer says what elements it points to."""
+    return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
+
+
+def claimed_bytes(pointer: Expr) -> tuple[int, bool] | None:
+    """How many bytes an access pointer claims, and whether exactly those; None if not constant."""
+    if isinstance(pointer, Call) and is_typed(pointer) and len(pointer.args) > 3:
+        extent = constant(pointer.args[3])
+        return None if extent is None else bytes_of(pointer, extent)
+    if isinstance(pointer, Call) and pointer.op == "handle_add_byte_offset":
+        return claimed_bytes(pointer.args[0])
+    return None
+
+
+def scaled(index: Expr, bits: int) -> Expr:
+    """An element index in bytes."""
+    if index == Const(0) or bits == 8:
+        return index
+    if bits % 8 == 0:
+        return Call("mul", (index, Const(bits // 8)))
+    return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
+
+
+def pointee_bits(pointer: Expr) -> int:
+    """Bits of one element behind a pointer: of its `type_annotation`, or of what is loaded."""
+    if isinstance(pointer, Call) and pointer.op == "address_of":
+        load = pointer.args[0]
+        return element_bits(load.buffer.dtype) if isinstance(load, Load) else 8
+    if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
+        annotation = pointer.args[0]
+        if isinstance(annotation, Call) and annotation.args:
+            dtype = annotation.args[0]
+            if isinstance(dtype, Const):
+                return element_bits(str(dtype.value))
+    return 8
+
+
+def bytes_of(pointer: Expr, elements: int) -> tuple[int, bool]:
+    """Bytes that so many elements behind a pointer take, and whether exactly those.
+
+    Elements of fewer bits than a byte has may begin and end in the middle of one.
+    """
+    bits = pointee_bits(pointer)
+    part = math.gcd(bits, 8)
+    if elements * bits % 8 == 0 and _is_multiple(_index(pointer), 8 // part):
+        return elements * bits // 8, True
+    return (elements * bits + 8 - part + 7) // 8, False
+
+
+def _index(pointer: Expr) -> Expr:
+    """The element that a pointer points to, counted in the buffer that it names."""
+    if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
+        return pointer.args[2]
+    element = addressed_element(pointer)
+    return Const(0) if element is None else flat_index(element.buffer, element.indices)
+
+
+def _is_multiple(expr: Expr, number: int) -> bool:
+    """Whether an index is seen to be a multiple of a number."""
+    if number == 1:
+        return True
+    if isinstance(expr, Const):
+        return isinstance(expr.value, int) and expr.value % number == 0
+    if not isinstance(expr, Call) or len(expr.args) != 2:
+        return False
+    each = [_is_multiple(arg, number) for arg in expr.args]
+    return (expr.op == "mul" and any(each)) or (expr.op in ("add", "sub") and all(each))
+
+
+def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """The row-major element index of a buffer access; the last index may be a ramp."""
+    flat = indices[-1] if indices else Const(0)
+    scale: Expr = Const(1)
+    for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
+        scale = extent if scale == Const(1) else Call("mul", (scale, extent))
+        flat = _ramp_add(flat, Call("mul", (index, scale)))
+    return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
+
+
+def _ramp_add(index: Expr, more: Expr) -> Expr:
+    if isinstance(index, Call) and index.op == "ramp":
+        base, stride, lanes = index.args
+        return Call("ramp", (Call("add", (base, more)), stride, lanes))
+    return Call("add", (index, more))

@@ -1,0 +1,77 @@
+"""The operands that a row lists: where they stand in a call, and how many bytes they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smemreuse.ir.expr import Expr, constant
+from smemreuse.ir.kernel import SHARED_SCOPES
+from smemreuse.semantics.effects import (
+    BytesIn,
+    Effect,
+    ElementsIn,
+    Extent,
+    Fixed,
+    Operand,
+    Place,
+    Position,
+)
+from smemreuse.semantics.elements import bytes_of, claimed_bytes, is_typed
+from smemreuse.semantics.pointers import Pointers, address_of
+from smemreuse.semantics.table import is_mbarrier
+
+
+def places(
+    effect: Effect, operands: tuple[Expr, ...], pointers: Pointers
+) -> Iterator[tuple[Operand, int]]:
+    """The operands that a row lists, with where they stand in a call."""
+    for operand in effect.operands:
+        place = position(operand.at, operands, pointers)
+        if place is not None:
+            yield operand, place
+
+
+def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> int | None:
+    """Where an operand stands, counted from 0; None if a call has none such."""
+    if isinstance(at, int):
+        place = at if at >= 0 else len(operands) + at
+        return place if 0 <= place < len(operands) else None
+    for place, operand in enumerate(operands):
+        if at is Place.BARRIER:
+            if is_mbarrier(operand):
+                return place
+        else:
+            address = address_of(operand, pointers)
+            if address is not None and address.buffer.scope in SHARED_SCOPES:
+                return place
+    return None
+
+
+def size_of(
+    argument: Expr, operand: Operand, operands: tuple[Expr, ...]
+) -> tuple[int | None, bool]:
+    """Bytes behind a pointer, and whether it is exactly those; None where they are not constant, or
+    anywhere in the buffer."""
+    size = operand.size
+    if isinstance(size, Fixed):
+        return size.bytes, True
+    if isinstance(size, (BytesIn, ElementsIn)):
+        number = constant(operands[size.at]) if size.at < len(operands) else None
+        if number is None or isinstance(size, BytesIn):
+            return number, True
+        return bytes_of(argument, number)
+    claimed = claimed_bytes(argument) if size is Extent.CLAIMED else None
+    return claimed or (None, True)
+
+
+def is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:
+    if isinstance(operand.certain, bool):
+        return operand.certain
+    at = operand.certain.at
+    return at < len(operands) and constant(operands[at]) == operand.certain.value
+
+
+def counts_elements(argument: Expr, operand: Operand) -> bool:
+    """Some versions of an operation count bytes where the pointer has no type, and others
+    elements."""
+    return not isinstance(operand.size, ElementsIn) or is_typed(argument)
