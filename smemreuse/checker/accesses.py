@@ -18,7 +18,7 @@ from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.effects import Engine, Proxy
 from smemreuse.semantics.evaluate import Threads
 
 
@@ -58,7 +58,7 @@ class Accesses:
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
         for is_write in _directions(access.access):
             traced = TracedAccess(
-                access.buffer, where, by_thread, is_write, certain, ids, warps, event
+                access.buffer, where, by_thread, is_write, certain, ids, warps, event, access.proxy
             )
             self._check(traced)
             if access.engine is Engine.TMA_LOAD:
@@ -71,7 +71,8 @@ class Accesses:
     ) -> None:
         """The read behind a descriptor happens now, and lasts until `warpgroup_wait` (rule 5)."""
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
-        traced = TracedAccess(buffer, where, by_anyone(len(where)), False, False, ids, warps, event)
+        nobody = by_anyone(len(where))
+        traced = TracedAccess(buffer, where, nobody, False, False, ids, warps, event, Proxy.ASYNC)
         self._check(traced)
         self._remember(traced, Engine.WGMMA)
 
@@ -93,6 +94,7 @@ class Accesses:
         memory = self._state.memory
         for partner in self._layout.partners[traced.buffer]:
             self._require_order(traced, partner)
+            self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
         else:
@@ -103,7 +105,9 @@ class Accesses:
     def _remember(self, traced: TracedAccess, engine: Engine) -> None:
         """For those that come after it: as done, or as in flight."""
         if engine is Engine.THREAD:
-            self._state.history.note(traced, self._state.order.epochs[traced.warps])
+            epochs = self._state.order.epochs[traced.warps]
+            self._state.history.note(traced, epochs)
+            self._state.proxies.generic.note(traced, epochs)
         else:
             self._state.engines.issue(engine, traced)
 
@@ -142,6 +146,12 @@ class Accesses:
                 if meeting(flying.where, theirs) is not None:
                     sure = traced.certain and flying.certain
                     self._findings.race(Rule.IN_FLIGHT, traced, partner, flying.event, sure)
+
+    def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
+        """Rule 11: a proxy fence stands between generic accesses and what is written now."""
+        other = self._state.proxies.unfenced(traced, partner)
+        if other is not None:
+            self._findings.unfenced(traced, partner, other)
 
     def _racing(
         self, seen: Seen, traced: TracedAccess, theirs: ByteIndices, by_thread: np.ndarray

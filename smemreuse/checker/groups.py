@@ -52,6 +52,7 @@ class Groups:
         epochs = self._state.order.epochs
         for traced in self._state.engines.wait(wait.engine, keep, ids, warps, full):
             self._state.history.note(traced, epochs[traced.warps])
+            self._state.proxies.generic.note(traced, epochs[traced.warps])
 
     def read_described(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """Reads what its descriptors stand for."""

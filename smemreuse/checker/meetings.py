@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.state import State
@@ -25,7 +27,11 @@ class Meetings:
 
     def barrier(self, threads: Threads) -> None:
         """These threads meet; what a warp's other threads do is not ordered by that."""
-        self._state.order.barrier(self._vectors.full_warps(threads.ids))
+        self._meet(self._vectors.full_warps(threads.ids))
+
+    def _meet(self, warps: np.ndarray) -> None:
+        self._state.order.barrier(warps)
+        self._state.proxies.fences.barrier(warps)
 
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
@@ -38,12 +44,19 @@ class Meetings:
             if self._meets_whole(call, meeting, threads):
                 warps = self._vectors.full_warps(threads.ids)
                 for index in range(len(warps)):
-                    self._state.order.barrier(warps[index : index + 1])
+                    self._meet(warps[index : index + 1])
             return
         count = counted(call, meeting) if group is Group.NAMED else None
         if count is not None and self._values(count, threads) != threads.count:
             raise Uncovered("a named barrier is shared by several arms")
         self.barrier(threads)
+
+    def fence(self, agent: Agent) -> None:
+        """Accesses by the async proxy come behind generic ones of before (rule 11)."""
+        if not agent.partly:
+            ids = agent.threads.ids
+            full = self._vectors.full_warps(ids)
+            self._state.proxies.fences.fence(ids, full, self._state.order)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
         """Whether a barrier of a warp is for all of its lanes."""

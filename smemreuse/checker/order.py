@@ -53,6 +53,10 @@ class Order:
         for warp in warps:
             self.known[warp] = known
 
+    def advance(self, warps: np.ndarray) -> None:
+        """A new epoch begins for warps that meet nobody."""
+        self.epochs[warps] += 1
+
     def release(self, warps: np.ndarray) -> tuple[np.ndarray, int]:
         """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
         handed = self.clock[warps].max(axis=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from smemreuse.checker.agent import BLOCKED, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.mbarriers import Barrier
@@ -38,7 +40,10 @@ class Signals:
             assert barrier is not None
         if barrier.completed is not None:
             full = self._vectors.full_warps(threads.ids)
-            self._state.order.acquire(full, *barrier.completed)
+            handed, known = barrier.completed
+            clock, fenced = np.split(handed, 2)
+            self._state.order.acquire(full, clock, known)
+            self._state.proxies.fences.acquire(full, fenced)
 
     def _barrier(self, operand: Expr | None, threads: Threads) -> Barrier | None:
         slot = self._values.slot(operand, threads)
@@ -72,7 +77,7 @@ class Signals:
             barrier.bytes_due += due * threads.count
         if signal in (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT):
             self._arrive(barrier, threads)
-        barrier.settle(self._warps)
+        barrier.settle(2 * self._warps)  # the clocks, and how far fences reach
 
     def _take_off(self, barrier: Barrier, stmt: Stmt, threads: Threads) -> None:
         """The bytes of a TMA load come off what its mbarrier still expects."""
@@ -84,9 +89,11 @@ class Signals:
     def _arrive(self, barrier: Barrier, threads: Threads) -> None:
         """Threads hand over what they know; their own accesses only if their whole warp arrives."""
         full = self._vectors.full_warps(threads.ids)
-        order = self._state.order
+        order, fences = self._state.order, self._state.proxies.fences
         if len(full):
             handed, known = order.release(full)
+            fenced = fences.release(full)
         else:
             handed, known = order.release_in_part(self._vectors.warps(threads.ids))
-        barrier.arrive(threads.count, handed, known)
+            fenced = fences.release_in_part(threads.ids)
+        barrier.arrive(threads.count, np.concatenate([handed, fenced]), known)

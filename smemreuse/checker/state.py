@@ -13,6 +13,7 @@ from smemreuse.checker.layout import ByteIndices, Layout
 from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
+from smemreuse.checker.proxies import Proxies
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
@@ -24,6 +25,7 @@ class State:
     memory: Memory
     history: History
     order: Order
+    proxies: Proxies
     engines: Engines
     barriers: Barriers
     counters: Counters
@@ -37,6 +39,7 @@ class State:
             Memory(layout),
             History(layout, warps),
             Order(warps),
+            Proxies(layout, warps),
             Engines(),
             Barriers(),
             Counters(everyone),
@@ -48,6 +51,7 @@ class State:
             self.memory.copy(),
             self.history.copy(),
             self.order.copy(),
+            self.proxies.copy(),
             self.engines.copy(),
             self.barriers.copy(),
             self.counters.copy(),
@@ -75,6 +79,7 @@ class State:
             self.memory.joined(other.memory),
             self.history.joined(other.history),
             order,
+            self.proxies.joined(other.proxies),
             self.engines.joined(other.engines),
             self.barriers.joined(other.barriers),
             self.counters.joined(other.counters),

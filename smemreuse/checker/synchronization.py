@@ -34,6 +34,7 @@ class Synchronization:
         self._groups = Groups(vectors, state, values, accesses, findings)
         self._signals = Signals(relevance, vectors, state, values)
         self.barrier = self._meetings.barrier
+        self.fence = self._meetings.fence
         self.wait_for_phase = self._signals.wait_for_phase
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
@@ -45,6 +46,8 @@ class Synchronization:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:
             self._meetings.meet(call, effect.meeting, agent)
+        if effect.fence:
+            self.fence(agent)
         if effect.commits is not None:
             self._groups.commit(effect.commits, agent)
         if effect.waits is not None:

@@ -152,6 +152,9 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
+        if stmt in self._setting.fenced:
+            self._assume_barrier(agent)
+            self._synchronization.fence(agent)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):

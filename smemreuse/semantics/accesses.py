@@ -34,6 +34,7 @@ from smemreuse.semantics.effects import (
     Operand,
     Place,
     Position,
+    Proxy,
     Signal,
 )
 from smemreuse.semantics.pointers import (
@@ -82,6 +83,7 @@ class MemoryAccess:
     where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
     knows what becomes of the bytes; it is empty where that is known. `named` is False where the
     statement does not name the buffer, and goes to it by an address that was kept in memory.
+    `proxy` is the way to memory that needs a fence towards the other one (rule 11).
     """
 
     buffer: Buffer
@@ -96,6 +98,7 @@ class MemoryAccess:
     swizzled: bool = False
     uncovered: str = ""
     named: bool = True
+    proxy: Proxy = Proxy.GENERIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +290,7 @@ def _through(
             else None,
             operand.swizzled,
             _why_uncovered(effect, call),
+            proxy=effect.proxy,
         )
     ]
 
@@ -359,6 +363,7 @@ def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
         access,
         certain=False,
         engine=effect.engine,
+        proxy=effect.proxy,
         swizzled=effect.may_swizzle,
         uncovered=effect.unknown or access.uncovered,
     )

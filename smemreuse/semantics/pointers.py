@@ -249,6 +249,15 @@ def is_typed(pointer: Expr) -> bool:
     return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
 
 
+def is_for_writing(expr: Expr) -> bool:
+    """Whether an expression makes an address that says that it may be written through."""
+    if not isinstance(expr, Call):
+        return False
+    if expr.op == "address_of":
+        return True
+    return is_typed(expr) and mask_of(expr) is not Access.READ
+
+
 def claimed_elements(pointer: Expr) -> tuple[int, int] | None:
     """How many elements an access pointer claims, and the bits of one; None if not constant."""
     if isinstance(pointer, Call) and is_typed(pointer) and len(pointer.args) > 3:

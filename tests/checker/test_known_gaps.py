@@ -312,15 +312,6 @@ def test_a_multiplication_in_one_arm_conflicts_with_a_write_in_the_other() -> No
     assert not judge(FILL + branch, threads=256, declared=DESCRIPTORS).sound
 
 
-@gap("accesses of the two proxies need no fence between them")
-def test_a_load_behind_plain_reads_needs_a_proxy_fence() -> None:
-    """Rule 11: TMA may write what plain loads before the barrier have yet to read."""
-    load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("Bs")
-    read = f"O[tx] = Bs[tx]\n{SYNC}"
-    body = init_barrier(1) + USE_A + SYNC + under("if tx == 0", load) + WAIT + read
-    assert not judge(body).sound
-
-
 # Which bytes, and which threads -------------------------------------------------------------------
 
 THIRD = 'Cs = T.alloc_buffer(({},), "int32", scope="shared.dyn")'
