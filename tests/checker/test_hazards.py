@@ -5,19 +5,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.kernel import Kernel
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNSOUND, Verdict
 from tests.checker.small import (
     DESCRIBE_A,
     DESCRIPTORS,
+    SCOPE,
     SYNC,
     init_barrier,
     judge,
+    judge_kernel,
     tma_load,
     under,
 )
+
+DUMPS = Path(__file__).parents[2] / "fixtures" / "hazards" / "dumps"
 
 APART = {"Bs": 4096}
 FENCE = "T.fence_proxy_async()\n"
@@ -154,3 +162,67 @@ def test_a_stage_that_was_read_is_refilled_behind_a_proxy_fence() -> None:
     assert judge(refilled("", ""), threads=96, offsets=APART).sound
     assert judge(refilled(FENCE, ""), threads=96).sound
     assert judge(refilled("", FENCE), threads=96).sound
+
+
+# As TileLang lowers them -----------------------------------------------------------------------
+
+
+def lowered(name: str) -> Kernel:
+    kernels = parse_dump((DUMPS / f"{name}.tir").read_text()).kernels
+    return next(kernel for kernel in kernels if kernel.allocations(SCOPE))
+
+
+def judge_lowered(name: str, *together: str) -> Verdict:
+    """The verdict where the buffers `together` begin at one byte, and all others lie apart."""
+    kernel = lowered(name)
+    places: dict[str, int] = {}
+    end = 0
+    for buffer in kernel.allocations(SCOPE):
+        first = together[0] if buffer.name in together else buffer.name
+        places[buffer.name] = places.get(first, end)
+        end = max(end, places[buffer.name] + (buffer.size or 0))
+    return judge_kernel(kernel, places, assume_barriers=True)
+
+
+PAIRS = {
+    "sparse_wgmma_in_flight": ("right", "scratch"),
+    "phase_passed_early": ("used", "other"),
+    "remote_store": ("inbox", "scratch"),
+    "multicast_load": ("inbox", "scratch"),
+    "generic_then_tma_load": ("stage", "after"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sparse_wgmma_in_flight",
+        pytest.param(
+            "phase_passed_early",
+            marks=pytest.mark.xfail(
+                strict=True, reason="who waits learns of all phases that the schedule tried"
+            ),
+        ),
+        "remote_store",
+        "multicast_load",
+        "generic_then_tma_load",
+    ],
+)
+def test_a_lowered_hazard_is_refused(name: str) -> None:
+    assert not judge_lowered(name, *PAIRS[name]).sound
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_buffers_side_by_side_are_sound(name: str) -> None:
+    assert judge_lowered(name).sound
+
+
+def test_why_the_lowered_hazards_are_refused() -> None:
+    found = {name: judge_lowered(name, *pair) for name, pair in PAIRS.items()}
+    assert rules(found["sparse_wgmma_in_flight"]) == {Rule.IN_FLIGHT}
+    assert rules(found["generic_then_tma_load"]) == {Rule.PROXY}
+    for name, operation in {
+        "remote_store": "ptx_cluster_store",
+        "multicast_load": "tma_load_multicast",
+    }.items():
+        assert operation in found[name].uncovered[0]
