@@ -51,12 +51,12 @@ class Meetings:
             raise Uncovered("a named barrier is shared by several arms")
         self.barrier(threads)
 
-    def fence(self, agent: Agent) -> None:
-        """Accesses by the async proxy come behind generic ones of before (rule 11)."""
+    def fence(self, agent: Agent, *, for_others: bool = True) -> None:
+        """What the async proxy does comes behind generic accesses of before (rule 11)."""
         if not agent.partly:
-            ids = agent.threads.ids
+            ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)
-            self._state.proxies.fences.fence(ids, full, self._state.order)
+            self._state.proxies.fences.fence(ids, full, order, for_others=for_others)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
         """Whether a barrier of a warp is for all of its lanes."""

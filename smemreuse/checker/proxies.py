@@ -41,14 +41,17 @@ class Fences:
         twin.reach = self.reach.copy()
         return twin
 
-    def fence(self, ids: np.ndarray, full: np.ndarray, order: Order) -> None:
-        """Threads make a fence: for what has happened before, and for accesses of their own.
+    def fence(
+        self, ids: np.ndarray, full: np.ndarray, order: Order, *, for_others: bool = True
+    ) -> None:
+        """Threads make a fence: for accesses of their own, and for those known to come before.
 
-        Those are known of `full` warps only, all of whose threads are among `ids`.
+        Their own are known of `full` warps only, all of whose threads are among `ids`. Without
+        `for_others` the fence counts for nobody else's.
         """
         order.advance(full)
         for warp in np.unique(ids // LANES):
-            reached = order.clock[warp].copy()
+            reached = order.clock[warp] * for_others
             if warp in full:
                 reached[warp] = order.epochs[warp]
             lanes = ids[ids // LANES == warp] % LANES

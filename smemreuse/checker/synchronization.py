@@ -46,8 +46,6 @@ class Synchronization:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:
             self._meetings.meet(call, effect.meeting, agent)
-        if effect.fence:
-            self.fence(agent)
         if effect.commits is not None:
             self._groups.commit(effect.commits, agent)
         if effect.waits is not None:

@@ -184,6 +184,10 @@ class Trace:
             yield from self._synchronization.wait_for_phase(call, effect, threads)
         elif call is not None:
             self._synchronization.perform(call, stmt, agent)
+            if effect is not None and effect.fence:
+                # A barrier that is yet to come may come behind the fence as well as before it.
+                for_others = not self._setting.assume_barriers
+                self._synchronization.fence(agent, for_others=for_others)
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""

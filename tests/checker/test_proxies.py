@@ -209,6 +209,16 @@ def test_the_pass_brings_none_behind_a_read() -> None:
     assert load_behind(init + elected(load_a) + wait + read + FENCE, later=True).sound
 
 
+def test_a_barrier_to_come_may_come_behind_a_fence() -> None:
+    """So before it is there, a fence is for the accesses of those alone who make it. The fence of
+    the pass stands right before the load, where no barrier can come in between."""
+    init = init_barrier(1)
+    apart = init + "O[tx] = As[tx]\n" + elected(FENCE) + elected(LOAD_B) + WAIT + READ_B
+    assert lacks_a_fence(judge(apart, assume_barriers=True))
+    by_all = init + "O[tx] = As[tx]\n" + FENCE + elected(LOAD_B) + WAIT + READ_B
+    assert judge(by_all, assume_barriers=True).sound
+
+
 # Parts ------------------------------------------------------------------------------------------
 
 
