@@ -94,6 +94,19 @@ def test_a_fence_beside_the_way_is_none(before: str, load: str) -> None:
     assert lacks_a_fence(load_behind(before, load))
 
 
+def test_half_a_warp_makes_no_fence_for_the_other_half() -> None:
+    use = under("if tx < 32", "As[tx] = tx\nO[tx] = As[tx]\n")
+    assert load_behind(use + under("if tx < 32", FENCE) + SYNC).sound
+    assert lacks_a_fence(load_behind(use + under("if tx < 16", FENCE) + SYNC))
+
+
+def test_the_latest_of_the_same_accesses_counts() -> None:
+    """Behind the last fence A is read once more."""
+    read = "O[tx] = As[tx]\n"
+    assert lacks_a_fence(load_behind(under("for k in range(3)", FENCE + read) + SYNC))
+    assert load_behind(under("for k in range(3)", read + FENCE) + SYNC).sound
+
+
 def test_a_write_is_kept_behind_by_a_fence_as_a_read_is() -> None:
     write = f"As[tx] = tx\n{SYNC}"
     assert lacks_a_fence(load_behind(write))
@@ -154,9 +167,9 @@ ARRIVE = "T.ptx_arrive_barrier(full[1])\n"
 WAIT_EMPTY = "T.mbarrier_wait_parity(full[1], 0)\n"
 
 
-def handed_over(consumer: str, waiting: str = "", issuing: str = "") -> Verdict:
+def handed_over(consumer: str, waiting: str, issuing: str = "", arrivals: int = 64) -> Verdict:
     """The consumers use A and arrive; the producers wait for that, and one of them loads B."""
-    init = init_barrier(1) + init_barrier(64, "full[1]")
+    init = init_barrier(1) + init_barrier(arrivals, "full[1]")
     consume = f"As[95 - tx] = tx\nO[tx] = As[95 - tx]\n{consumer}{WAIT}O[tx] = Bs[tx - 32]\n"
     produce = waiting + under("if T.tl_shuffle_elect(32)", issuing + LOAD_B)
     body = init + under("if tx < 32", produce) + under("else", consume)
@@ -173,6 +186,14 @@ def handed_over(consumer: str, waiting: str = "", issuing: str = "") -> Verdict:
 )
 def test_a_fence_goes_with_an_arrival(consumer: str, waiting: str, issuing: str) -> None:
     assert handed_over(consumer, waiting, issuing).sound
+
+
+def test_one_thread_may_make_the_fence_and_arrive_for_all() -> None:
+    meet = 'T.tvm_storage_sync("shared", 1, 64)\n'
+    assert handed_over(meet + under("if tx == 40", FENCE + ARRIVE), WAIT_EMPTY, arrivals=1).sound
+    assert lacks_a_fence(
+        handed_over(meet + under("if tx == 40", ARRIVE + FENCE), WAIT_EMPTY, arrivals=1)
+    )
 
 
 @pytest.mark.parametrize(
