@@ -107,7 +107,7 @@ def _sums_by_thread(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
     return sums.int()[:, :, 0], sums.int()[:, :, 1]
 
 
-_READS = ("loads of 4 bytes", "ldmatrix", "loads of 16 bytes")
+_READS = ("loads in the same banks", "ldmatrix", "loads of 16 bytes")
 
 HAZARDS: Mapping[str, Hazard] = {
     "sparse_wgmma_in_flight": Hazard(
