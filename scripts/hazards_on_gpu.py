@@ -98,7 +98,7 @@ def _products(factors: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
 
 def _sums_by_thread(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
     """Each thread's elements: 32 in a row; or of 8 times 128, those that its loads give it."""
-    if mode == 0:
+    if mode in (0, 3):
         sums = rows.unflatten(-1, (256, 32)).sum(-1)
     elif mode == 1:
         sums = rows.unflatten(-1, (8, 8, 4, 32)).sum((-3, -2)).flatten(-2)
@@ -107,7 +107,10 @@ def _sums_by_thread(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
     return sums.int()[:, :, 0], sums.int()[:, :, 1]
 
 
-_READS = ("loads in the same banks", "ldmatrix", "loads of 16 bytes")
+_ACCESSES = (
+    *("loads in the same banks", "ldmatrix", "loads of 16 bytes"),
+    "stores in the same banks",
+)
 
 HAZARDS: Mapping[str, Hazard] = {
     "sparse_wgmma_in_flight": Hazard(
@@ -157,8 +160,8 @@ HAZARDS: Mapping[str, Hazard] = {
         apart=32 * 1024,
         expected=_sums_by_thread,
         variants=tuple(
-            Variant(plan, f"{text}; {reads}", right, fence, mode)
-            for mode, reads in enumerate(_READS)
+            Variant(plan, f"{text}; {accesses}", right, fence, mode)
+            for mode, accesses in enumerate(_ACCESSES)
             for plan, text, right, fence in (
                 ("shared", "no fence", False, 0),
                 ("apart", "no fence", True, 0),
