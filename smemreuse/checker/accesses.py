@@ -18,7 +18,7 @@ from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.effects import Engine, Proxy
 from smemreuse.semantics.evaluate import Threads
 
 
@@ -53,7 +53,7 @@ class Accesses:
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
         for is_write in _directions(access.access):
             traced = TracedAccess(
-                access.buffer, where, by_thread, is_write, certain, ids, warps, event
+                access.buffer, where, by_thread, is_write, certain, ids, warps, event, access.proxy
             )
             self._check(traced)
             bit = self._remember(traced, access.engine)
@@ -77,7 +77,9 @@ class Accesses:
         """The read behind a descriptor happens now, and lasts until it is waited for (rule 5)."""
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
         _, by_thread, _ = self._footprints.whole(len(where))
-        traced = TracedAccess(buffer, where, by_thread, False, False, ids, warps, event)
+        traced = TracedAccess(
+            buffer, where, by_thread, False, False, ids, warps, event, Proxy.ASYNC
+        )
         self._check(traced)
         self._remember(traced, engine)
 
@@ -95,6 +97,7 @@ class Accesses:
         memory = self._state.memory
         for partner in self._layout.partners[traced.buffer]:
             self._require_order(traced, partner)
+            self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
         else:
@@ -107,6 +110,7 @@ class Accesses:
         order = self._state.order
         if engine is Engine.THREAD:
             self._state.history.note(traced, order)
+            self._state.proxies.generic.note(traced, order)
             return 0
         bit = 1 << self._bits
         self._bits += 1
@@ -139,6 +143,12 @@ class Accesses:
             and meeting(pending.traced.where, theirs) is not None
         )
         self._blame(Rule.IN_FLIGHT, mine, flying)
+
+    def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
+        """Rule 11: a proxy fence stands between generic accesses and what is written now."""
+        other = self._state.proxies.unfenced(traced, partner)
+        if other is not None:
+            self._findings.unfenced(traced, partner, other)
 
     def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
         """One of the accesses that another should come behind, a certain one if there is any."""

@@ -83,6 +83,18 @@ class Findings:
         )
         self._report(rule, traced.buffer, partner, witness, certain)
 
+    def unfenced(self, traced: TracedAccess, partner: Buffer, other: int) -> None:
+        """Rule 11: nothing keeps a write by the async proxy behind a generic access.
+
+        Whether it overtakes is the hardware's choice, so this is never certain.
+        """
+        names = self._layout.names
+        witness = (
+            f"no proxy fence stands between {self._tell(other)} on {names[partner]} and "
+            f"{self._tell(traced.event)} on {names[traced.buffer]}, which shares its bytes"
+        )
+        self._report(Rule.PROXY, traced.buffer, partner, witness, False)
+
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.mbarriers import LastMeeting
@@ -26,7 +28,11 @@ class Meetings:
 
     def barrier(self, threads: Threads) -> None:
         """These threads meet; what a warp's other threads do is not ordered by that."""
-        self._state.order.barrier(self._vectors.full_warps(threads.ids))
+        self._meet(self._vectors.full_warps(threads.ids))
+
+    def _meet(self, warps: np.ndarray) -> None:
+        self._state.order.barrier(warps)
+        self._state.proxies.fences.barrier(warps)
 
     def assume_barrier(self, threads: Threads) -> None:
         """A later pass puts a barrier of these threads somewhere before what they do now."""
@@ -34,7 +40,7 @@ class Meetings:
 
     def may_meet(self, threads: Threads) -> None:
         """A later pass may have a reason to put a barrier of these threads here."""
-        self._state.order.may_meet(self._vectors.warps(threads.ids))
+        self._state.order.advance(self._vectors.warps(threads.ids))
 
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
@@ -47,7 +53,7 @@ class Meetings:
             if self._meets_whole(call, meeting, threads):
                 warps = self._vectors.full_warps(threads.ids)
                 for index in range(len(warps)):
-                    self._state.order.barrier(warps[index : index + 1])
+                    self._meet(warps[index : index + 1])
             return
         count = counted(call, meeting) if group is Group.NAMED else None
         if count is None:
@@ -77,8 +83,15 @@ class Meetings:
             raise Uncovered(f"several groups of threads may be at named barrier {name} at once")
         barriers.meetings[name] = LastMeeting(last.number + 1, group)
         full = self._vectors.full_warps(threads.ids)
-        order.barrier(full)
+        self._meet(full)
         order.note_phase(full, name, last.number + 1)
+
+    def fence(self, agent: Agent, *, assumed: bool = False) -> None:
+        """What the async proxy does comes behind generic accesses of before (rule 11)."""
+        if not agent.partly:
+            ids, order = agent.threads.ids, self._state.order
+            full = self._vectors.full_warps(ids)
+            self._state.proxies.fences.fence(ids, full, order, assumed=assumed)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
         """Whether a barrier of a warp is for all of its lanes."""

@@ -49,23 +49,37 @@ NOTHING = Known()
 
 @dataclass(frozen=True)
 class Handed:
-    """What arriving threads hand over to those who wait: both clocks, and what is known."""
+    """What arriving threads hand over to those who wait: both clocks, what is known to be over, and
+    how far the proxy fences reach that they have behind them (rule 11)."""
 
     clocks: np.ndarray
     known: Known
+    fenced: np.ndarray
 
     @staticmethod
     def only(warps: int, known: Known) -> Handed:
         """What is known to be over, and no access of a thread ordered by it."""
-        return Handed(np.zeros((2, warps), np.int64), known)
+        return Handed(np.zeros((2, warps), np.int64), known, np.zeros(warps, np.int64))
+
+    def with_fences(self, fenced: np.ndarray) -> Handed:
+        """The same, and how far fences reach."""
+        return Handed(self.clocks, self.known, fenced)
 
     def __or__(self, other: Handed) -> Handed:
         """What two arrivals hand over together."""
-        return Handed(np.maximum(self.clocks, other.clocks), self.known | other.known)
+        return Handed(
+            np.maximum(self.clocks, other.clocks),
+            self.known | other.known,
+            np.maximum(self.fenced, other.fenced),
+        )
 
     def __and__(self, other: Handed) -> Handed:
         """What is handed over whichever of the two it was."""
-        return Handed(np.minimum(self.clocks, other.clocks), self.known & other.known)
+        return Handed(
+            np.minimum(self.clocks, other.clocks),
+            self.known & other.known,
+            np.minimum(self.fenced, other.fenced),
+        )
 
 
 class Order:
@@ -126,8 +140,8 @@ class Order:
         if len(warps):
             self._meet(warps, self._clocks[:1])
 
-    def may_meet(self, warps: np.ndarray) -> None:
-        """A barrier that orders nothing that is followed may stand here."""
+    def advance(self, warps: np.ndarray) -> None:
+        """A new epoch begins for warps that meet nobody."""
         self.epochs[warps] += 1
 
     def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
@@ -144,11 +158,12 @@ class Order:
         clocks = self._clocks[:, warps].max(axis=1)
         self.epochs[warps] += 1
         clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
-        return Handed(clocks, self.known_to_some(warps))
+        return Handed(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
     def release_in_part(self, warps: np.ndarray) -> Handed:
         """What threads of `warps`, of none of them all, hand over: not their own accesses."""
-        return Handed(self._clocks[:, warps].min(axis=1), self.known_to_some(warps))
+        clocks = self._clocks[:, warps].min(axis=1)
+        return Handed(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
     def acquire(self, warps: np.ndarray, handed: Handed) -> None:
         """`warps` have waited for what was handed over."""

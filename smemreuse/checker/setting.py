@@ -12,6 +12,7 @@ from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.kernel import For
+from smemreuse.semantics.fence_pass import fences_to_come
 
 
 class Setting:
@@ -35,6 +36,7 @@ class Setting:
         self.budget = budget
         self.vectors = Vectors(math.prod(axes.values()))
         self.footprints = Footprints()
+        self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
         self._independent: dict[For, bool] = {}
 
     def independent(self, loop: For) -> bool:

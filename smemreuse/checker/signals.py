@@ -65,7 +65,9 @@ class Signals:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
             full = self._vectors.full_warps(threads.ids)
-            order.acquire(full, barriers[slot].completed[complete - 1])
+            handed = barriers[slot].completed[complete - 1]
+            order.acquire(full, handed)
+            self._state.proxies.fences.acquire(full, handed.fenced)
             order.note_phase(full, incarnation, complete)
 
     def signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
@@ -140,5 +142,7 @@ class Signals:
         if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
             copies = 0 if engine is Engine.THREAD else self._state.engines.bits(engine, threads.ids)
             return Handed.only(self._warps, order.known_to_some(warps) | Known(copies))
-        full = self._vectors.full_warps(threads.ids)
-        return order.release(full) if len(full) else order.release_in_part(warps)
+        full, fences = self._vectors.full_warps(threads.ids), self._state.proxies.fences
+        if len(full):
+            return order.release(full).with_fences(fences.release(full))
+        return order.release_in_part(warps).with_fences(fences.release_in_part(threads.ids))

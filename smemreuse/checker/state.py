@@ -14,6 +14,7 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
+from smemreuse.checker.proxies import Proxies
 
 
 @dataclass
@@ -23,6 +24,7 @@ class State:
     memory: Memory
     history: History
     order: Order
+    proxies: Proxies
     engines: Engines
     barriers: Barriers
     counters: Counters
@@ -35,6 +37,7 @@ class State:
             Memory(layout),
             History(layout, warps),
             Order(warps),
+            Proxies(layout, warps),
             Engines(),
             Barriers(),
             Counters(everyone),
@@ -46,6 +49,7 @@ class State:
             self.memory.copy(),
             self.history.copy(),
             self.order.copy(),
+            self.proxies.copy(),
             self.engines.copy(),
             self.barriers.copy(),
             self.counters.copy(),
@@ -68,6 +72,7 @@ class State:
             self.memory.joined(other.memory),
             self.history.joined(other.history),
             self.order.joined(other.order),
+            self.proxies.joined(other.proxies),
             self.engines.joined(other.engines),
             self.barriers.joined(other.barriers),
             self.counters.joined(other.counters),

@@ -36,6 +36,7 @@ class Synchronization:
         self.barrier = self._meetings.barrier
         self.assume_barrier = self._meetings.assume_barrier
         self.may_meet = self._meetings.may_meet
+        self.fence = self._meetings.fence
         self.wait_for_phase = self._signals.wait_for_phase
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:

@@ -152,6 +152,9 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
+        if stmt in self._setting.fenced:
+            self._assume_barrier(agent)
+            self._synchronization.fence(agent, assumed=True)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):
@@ -182,6 +185,8 @@ class Trace:
             yield from self._synchronization.wait_for_phase(call, effect, agent)
         elif call is not None and effect is not None:
             self._synchronization.perform(call, stmt, agent)
+            if effect.fence:
+                self._synchronization.fence(agent)
             if effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC:
                 self._assume_barrier(agent, behind_wait=True)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.effects import Proxy
 
 ANYONE = -1
 """In place of a thread: several threads access the byte, or it is not known which."""
@@ -28,6 +29,7 @@ class TracedAccess:
     ids: np.ndarray
     warps: np.ndarray
     event: int
+    proxy: Proxy = Proxy.GENERIC
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

@@ -28,6 +28,7 @@ from smemreuse.semantics.effects import (
     Engine,
     Extent,
     Operand,
+    Proxy,
     Signal,
 )
 from smemreuse.semantics.elements import (
@@ -78,6 +79,7 @@ class MemoryAccess:
     where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
     knows what becomes of the bytes; it is empty where that is known. `named` is False where the
     statement does not name the buffer, and goes to it by an address that was kept in memory.
+    `proxy` is the way to memory that needs a fence towards the other one (rule 11).
     """
 
     buffer: Buffer
@@ -92,6 +94,7 @@ class MemoryAccess:
     swizzled: bool = False
     uncovered: str = ""
     named: bool = True
+    proxy: Proxy = Proxy.GENERIC
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +272,7 @@ def _through(
             else None,
             operand.swizzled,
             _why_uncovered(effect, call),
+            proxy=effect.proxy,
         )
     ]
 
@@ -309,6 +313,7 @@ def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
         access,
         certain=False,
         engine=effect.engine,
+        proxy=effect.proxy,
         swizzled=effect.may_swizzle,
         uncovered=effect.unknown or access.uncovered,
     )

@@ -271,6 +271,7 @@ class Effect:
             or self.mbarrier is not None
             or self.commits is not None
             or self.waits is not None
+            or self.fence
             or self.describes is not None
             or self.reads_described
             or self.leaves is not None

@@ -278,6 +278,15 @@ def mask_of(pointer: Expr) -> Access:
     return Access.READ_WRITE
 
 
+def is_for_writing(expr: Expr) -> bool:
+    """Whether an expression makes an address that says that it may be written through."""
+    if not isinstance(expr, Call):
+        return False
+    if expr.op == "address_of":
+        return True
+    return is_typed(expr) and mask_of(expr) is not Access.READ
+
+
 def storage_address(buffer: Buffer, addresses: Pointers) -> Address | None:
     storage = buffer.storage
     if isinstance(storage, Var):

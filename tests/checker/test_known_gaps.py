@@ -11,29 +11,13 @@ import pytest
 from smemreuse.results.verdict import UNSOUND
 from tests.checker.small import (
     SYNC,
-    USE_A,
-    init_barrier,
     judge,
-    tma_load,
     under,
 )
 
 
 def gap(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
-
-
-# Proxies -----------------------------------------------------------------------------------------
-
-
-@gap("accesses of the two proxies need no fence between them")
-def test_a_load_behind_plain_reads_needs_a_proxy_fence() -> None:
-    """Rule 11: TMA may write what plain loads before the barrier have yet to read."""
-    load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("Bs")
-    read = f"O[tx] = Bs[tx]\n{SYNC}"
-    wait = "T.mbarrier_wait_parity(full[0], 0)\n"
-    body = init_barrier(1) + USE_A + SYNC + under("if tx == 0", load) + wait + read
-    assert not judge(body).sound
 
 
 # Which bytes, and which threads -------------------------------------------------------------------

@@ -20,7 +20,7 @@ SLOT: Slot = (shared("full", 8), 0)
 
 
 def handing(*clock: int, copies: int = 0) -> Handed:
-    return Handed(np.array([clock or (0, 0)] * 2), Known(copies))
+    return replace(Handed.only(WARPS, Known(copies)), clocks=np.array([clock or (0, 0)] * 2))
 
 
 def expecting(count: int) -> Barrier:

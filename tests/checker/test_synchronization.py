@@ -276,7 +276,7 @@ def test_a_load_that_reports_to_another_mbarrier_is_not_waited_for() -> None:
 
 
 def test_a_load_into_bytes_that_are_still_read_is_not_ordered_behind() -> None:
-    issue = loaded(EXPECT.format(256), tma_load("As")) + WAIT
+    issue = loaded("T.fence_proxy_async()\n", EXPECT.format(256), tma_load("As")) + WAIT
     assert judge(init_barrier(1) + USE_B + SYNC + issue).sound
     assert judge(init_barrier(1) + USE_B + issue).verdict == UNSOUND
 
