@@ -323,8 +323,8 @@ MUTATIONS = (
     Mutation(
         "checker: copies in flight are ignored",
         ACCESSES,
-        "            if (mine.is_write or pending.traced.is_write)\n",
-        "            if False\n",
+        "            if (mine.is_write or other.is_write) and meeting",
+        "            if False and meeting",
     ),
     Mutation(
         "checker: any wait retires everything",

@@ -132,10 +132,9 @@ class Accesses:
         self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
         known = order.known_to_all(traced.warps)
         flying = (
-            pending.traced
-            for pending in self._state.engines.in_flight(partner, known)
-            if (mine.is_write or pending.traced.is_write)
-            and meeting(pending.traced.where, theirs) is not None
+            other
+            for other in self._state.engines.in_flight(partner, known)
+            if (mine.is_write or other.is_write) and meeting(other.where, theirs) is not None
         )
         self._blame(Rule.IN_FLIGHT, mine, flying)
 

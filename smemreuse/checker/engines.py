@@ -34,12 +34,16 @@ def thread_set(ids: np.ndarray) -> ThreadSet:
 
 @dataclass(eq=False)
 class Pending:
-    """An asynchronous access of some threads; who knows its `bit` knows that it is over."""
+    """An asynchronous access of some threads; who knows its `bit` knows that it is over.
+
+    `told` is True where it may be known to be over to more than are known to know it.
+    """
 
     engine: Engine
     traced: TracedAccess
     bit: int
     threads: ThreadSet
+    told: bool = False
 
 
 class Parts:
@@ -136,10 +140,16 @@ class Queue:
         return done
 
     def issuing(self, buffer: Buffer, where: ByteIndices, threads: ThreadSet) -> bool:
-        """Whether all of some threads have the same access in the group that they have open."""
+        """Whether all of some threads have the same access in the group that they have open.
+
+        One of which somebody may hear that it is over is not the same.
+        """
         for members, groups in self.classes:
             if members & threads and any(
-                not closed and one.traced.buffer is buffer and one.traced.where is where
+                not closed
+                and not one.told
+                and one.traced.buffer is buffer
+                and one.traced.where is where
                 for one, closed in groups.items()
             ):
                 threads &= ~members
@@ -211,11 +221,12 @@ class Engines:
         for queue in self.queues.values():
             queue.drop(over)
 
-    def in_flight(self, buffer: Buffer, known: int) -> Iterator[Pending]:
-        """A buffer's accesses that are not over for those who know these bits."""
+    def in_flight(self, buffer: Buffer, known: int) -> Iterator[TracedAccess]:
+        """A buffer's accesses that are not over, or may not be, for those who know these bits."""
         for pending in self.pending.get(buffer, {}):
             if pending.bit & ~known:
-                yield pending
+                traced = pending.traced
+                yield replace(traced, certain=False) if pending.told else traced
 
     def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
         """Whether all of these threads read the same already in the group that they have open."""
@@ -242,11 +253,14 @@ class Engines:
     def bits(self, engine: Engine, ids: np.ndarray) -> int:
         """The bits of an engine's accesses in flight that were issued by none but these threads.
 
-        They are over for whoever knows that all that these threads have issued so far is.
+        They are over for whoever knows that all that these threads have issued so far is. Of an
+        access of others too, part of it is.
         """
         threads, bits = thread_set(ids), 0
         for flying in self.pending.values():
             for pending in flying:
-                if pending.engine is engine and not pending.threads & ~threads:
-                    bits |= pending.bit
+                if pending.engine is engine and pending.threads & threads:
+                    pending.told = True
+                    if not pending.threads & ~threads:
+                        bits |= pending.bit
         return bits
