@@ -332,4 +332,10 @@ MUTATIONS = (
         "        self.held[at] = HELD if certain else held | HELD\n",
         "        pass\n",
     ),
+    Mutation(
+        "checker: copies in flight are ignored",
+        ACCESSES,
+        "            if (mine.is_write or other.is_write) and meeting",
+        "            if False and meeting",
+    ),
 )

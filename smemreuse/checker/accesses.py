@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from smemreuse.checker.descriptors import Holder
 from smemreuse.checker.errors import Uncovered
@@ -67,21 +67,19 @@ class Accesses:
             raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
         self._state.descriptors.describe(made, buffer, where)
 
-    def described(self, call: Call) -> Iterator[tuple[Buffer, ByteIndices]]:
-        """The bytes that descriptors among an operation's operands stand for."""
-        return self._state.descriptors.behind(self._holders.in_expr(call))
-
-    def read_in_flight(
-        self, engine: Engine, buffer: Buffer, where: ByteIndices, threads: Threads, event: int
-    ) -> None:
-        """The read behind a descriptor happens now, and lasts until it is waited for (rule 5)."""
+    def read_described(self, call: Call, engine: Engine, threads: Threads, event: int) -> None:
+        """What descriptors among an operation's operands stand for is read now, and until that is
+        waited for (rule 5). In flight it is once for each group."""
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
-        _, by_thread, _ = self._footprints.whole(len(where))
-        traced = TracedAccess(
-            buffer, where, by_thread, False, False, ids, warps, event, Proxy.ASYNC
-        )
-        self._check(traced)
-        self._remember(traced, engine)
+        made = self._holders.in_expr(call)
+        for buffer, where in list(self._state.descriptors.behind(made)):
+            _, by_thread, _ = self._footprints.whole(len(where))
+            traced = TracedAccess(
+                buffer, where, by_thread, False, False, ids, warps, event, Proxy.ASYNC
+            )
+            self._check(traced)
+            if not self._state.engines.issuing(engine, buffer, where, ids):
+                self._remember(traced, engine)
 
     def _located(self, access: MemoryAccess, threads: Threads) -> Located | None:
         """The bytes accessed, and by which thread each; None if not known."""
@@ -137,10 +135,9 @@ class Accesses:
         self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
         known = order.known_to_all(traced.warps).copies
         flying = (
-            pending.traced
-            for pending in self._state.engines.in_flight(partner, known)
-            if (mine.is_write or pending.traced.is_write)
-            and meeting(pending.traced.where, theirs) is not None
+            other
+            for other in self._state.engines.in_flight(partner, known)
+            if (mine.is_write or other.is_write) and meeting(other.where, theirs) is not None
         )
         self._blame(Rule.IN_FLIGHT, mine, flying)
 

@@ -36,7 +36,8 @@ def thread_set(ids: np.ndarray) -> ThreadSet:
 class Pending:
     """An asynchronous access of some threads; who knows its `bit` knows that it is over.
 
-    `issued` are the epochs of all warps when it began.
+    `issued` are the epochs of all warps when it began. `told` is True where it may be known to be
+    over to more than are known to know it.
     """
 
     engine: Engine
@@ -44,6 +45,7 @@ class Pending:
     bit: int
     threads: ThreadSet
     issued: np.ndarray
+    told: bool = False
 
 
 class Parts:
@@ -140,10 +142,16 @@ class Queue:
         return done
 
     def issuing(self, buffer: Buffer, where: ByteIndices, threads: ThreadSet) -> bool:
-        """Whether all of some threads have the same access in the group that they have open."""
+        """Whether all of some threads have the same access in the group that they have open.
+
+        One of which somebody may hear that it is over is not the same.
+        """
         for members, groups in self.classes:
             if members & threads and any(
-                not closed and one.traced.buffer is buffer and one.traced.where is where
+                not closed
+                and not one.told
+                and one.traced.buffer is buffer
+                and one.traced.where is where
                 for one, closed in groups.items()
             ):
                 threads &= ~members
@@ -217,11 +225,12 @@ class Engines:
         for queue in self.queues.values():
             queue.drop(over)
 
-    def in_flight(self, buffer: Buffer, known: int) -> Iterator[Pending]:
-        """A buffer's accesses that are not over for those who know these bits."""
+    def in_flight(self, buffer: Buffer, known: int) -> Iterator[TracedAccess]:
+        """A buffer's accesses that are not over, or may not be, for those who know these bits."""
         for pending in self.pending.get(buffer, {}):
             if pending.bit & ~known:
-                yield pending
+                traced = pending.traced
+                yield replace(traced, certain=False) if pending.told else traced
 
     def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
         """Whether all of these threads read the same already in the group that they have open."""
@@ -250,11 +259,14 @@ class Engines:
     def bits(self, engine: Engine, ids: np.ndarray) -> int:
         """The bits of an engine's accesses in flight that were issued by none but these threads.
 
-        They are over for whoever knows that all that these threads have issued so far is.
+        They are over for whoever knows that all that these threads have issued so far is. Of an
+        access of others too, part of it is.
         """
         threads, bits = thread_set(ids), 0
         for flying in self.pending.values():
             for pending in flying:
-                if pending.engine is engine and not pending.threads & ~threads:
-                    bits |= pending.bit
+                if pending.engine is engine and pending.threads & threads:
+                    pending.told = True
+                    if not pending.threads & ~threads:
+                        bits |= pending.bit
         return bits

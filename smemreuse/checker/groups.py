@@ -50,10 +50,6 @@ class Groups:
             self._state.proxies.generic.note(traced, order)
 
     def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
-        """Reads what its descriptors stand for, if the group being issued does not already."""
-        event = -1
-        for buffer, where in list(self._accesses.described(call)):
-            if not self._state.engines.issuing(engine, buffer, where, agent.threads.ids):
-                if event < 0:
-                    event = self._findings.event(stmt, agent.loops)
-                self._accesses.read_in_flight(engine, buffer, where, agent.threads, event)
+        """Reads what its descriptors stand for."""
+        event = self._findings.event(stmt, agent.loops)
+        self._accesses.read_described(call, engine, agent.threads, event)

@@ -167,6 +167,15 @@ def test_whoever_is_not_understood_gets_none(statement: str, reason: str) -> Non
     assert found.uncovered[0].endswith("and gets one of As")
 
 
+def test_what_was_read_in_one_arm_may_be_lost_in_the_other() -> None:
+    """Then a multiplication that is in flight behind the one is none behind the other."""
+    for last, is_lost in (("O[tx] = 1\n", True), ("As[tx] = 1\n", False)):
+        branch = under("if D[0] > 0", WGMMA_A) + under("else", "Bs[tx] = 1\n" + last)
+        body = f"{FILL}{branch}{SYNC}{WGMMA_A}{COMMIT}{WAIT}"
+        found = judge(body, threads=128, declared=DESCRIPTORS)
+        assert [one.rule for one in found.violations] == ([2] if is_lost else [])
+
+
 def test_each_warpgroup_reads_for_itself() -> None:
     """The second warpgroup's multiplication is not waited for."""
     first, wait = under("if tx < 128", WGMMA_A), under("if tx < 128", WAIT)

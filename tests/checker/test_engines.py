@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def wait(
 
 
 def in_flight(engines: Engines, known: int = 0) -> list[int]:
-    return sorted(pending.traced.event for pending in engines.in_flight(X, known))
+    return sorted(one.event for one in engines.in_flight(X, known))
 
 
 @pytest.mark.parametrize("ids", [[], [0], [3, 4, 70], [*range(128)]])
@@ -205,6 +206,34 @@ def test_the_bits_of_what_these_threads_alone_have_issued() -> None:
     assert engines.bits(STORES, np.arange(32)) == 0b1000
     wait(engines)
     assert engines.bits(COPIES, np.arange(32)) == 0b10
+
+
+def test_what_may_be_known_to_be_over_is_not_surely_in_flight() -> None:
+    engines = Engines()
+    issue(engines, 0, range(64))
+    issue(engines, 1, range(64, 96))
+    engines.bits(COPIES, np.arange(32))
+    assert [one.certain for one in engines.in_flight(X, 0)] == [False, True]
+
+
+def test_an_access_that_is_told_of_is_another_one_than_the_next() -> None:
+    engines, where = Engines(), np.arange(4)
+    made = replace(access(X, where, ids=WARP), where=where)
+    engines.issue(Engine.TCGEN05, made, 1, EPOCHS)
+    assert engines.issuing(Engine.TCGEN05, X, where, np.arange(32))
+    assert not engines.issuing(Engine.TCGEN05, X, where, np.arange(33))
+    assert not engines.issuing(Engine.TCGEN05, X, where[:2], np.arange(32))
+    engines.bits(Engine.TCGEN05, np.arange(32))
+    assert not engines.issuing(Engine.TCGEN05, X, where, np.arange(32))
+
+
+def test_what_is_committed_is_another_access_than_the_next() -> None:
+    engines, where = Engines(), np.arange(4)
+    made = replace(access(X, where, ids=WARP), where=where)
+    engines.issue(Engine.WGMMA, made, 1, EPOCHS)
+    commit(engines, engine=Engine.WGMMA, ids=HALF)
+    assert not engines.issuing(Engine.WGMMA, X, where, np.arange(32))
+    assert engines.issuing(Engine.WGMMA, X, where, np.arange(16, 32))
 
 
 def test_what_some_have_waited_for_is_still_theirs_to_tell() -> None:

@@ -121,3 +121,15 @@ def test_footprints_are_what_they_are_byte_by_byte(
         assert by_thread.tolist() == [
             next(iter(who)) if len(who) == 1 else ANYONE for who in expected
         ]
+
+
+def test_the_same_bytes_are_the_same_arrays() -> None:
+    """Accesses are told apart by them."""
+    footprints, ids = Footprints(), np.arange(2)
+    one = footprints(made(4), np.array([0, 4]), ids, SIZE)
+    other = footprints(made(2, 2, 2), np.array([0, 4]), ids, SIZE)
+    assert one[0] is other[0]
+    assert one[1] is other[1]
+    assert footprints(made(4), np.array([4, 0]), ids, SIZE)[1] is not one[1]
+    assert footprints.whole(SIZE)[0] is footprints.whole(SIZE)[0]
+    assert footprints.whole(4)[1].tolist() == [ANYONE] * 4

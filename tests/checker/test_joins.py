@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from smemreuse.checker import check_plan
 from smemreuse.ir.expr import Const, Expr, Var
-from smemreuse.ir.kernel import Buffer, If, Stmt, While
+from smemreuse.ir.kernel import Buffer, If, Stmt, Store, While
 from tests.soundness.kernels import (
     SCOPE,
     TX,
@@ -47,6 +47,9 @@ PIECES: tuple[Stmt, ...] = (
     *(evaluate("ptx_wait_group", keep) for keep in (0, 1)),
     *(store(C, 0, value) for value in (0, 1, load(DATA, 0))),
     If(call("lt", TX, 32), (store(A, TX, TX),), (evaluate("ptx_commit_group"),)),
+    If(call("lt", call("floormod", TX, 32), 16), (evaluate("ptx_commit_group"),), ()),
+    If(call("lt", TX, 16), (evaluate("ptx_wait_group", 0),), ()),
+    *(Store(buffer, (TX,), TX, predicate=call("gt", load(DATA, 1), 0)) for buffer in (A, B)),
 )
 piece = st.sampled_from(PIECES)
 pieces = st.lists(piece, max_size=4).map(tuple)
