@@ -53,7 +53,8 @@ BARRIERS = "analysis/barriers.py"
 TABLE = "semantics/table.py"
 SEMANTIC_ACCESSES = "semantics/accesses.py"
 FOREIGN = "semantics/foreign.py"
-PERIODS = "checker/periods.py"
+PAUSES = "checker/pauses.py"
+REPETITION = "checker/repetition.py"
 BOUNDS = "analysis/bounds.py"
 EVALUATE = "semantics/evaluate.py"
 VIEWS = "audit/views.py"
@@ -343,9 +344,9 @@ MUTATIONS = (
     ),
     Mutation(
         "checker: one period stands for all",
-        PERIODS,
-        "        return range(2 * period + count % period)\n",
-        "        return range(period)\n",
+        PAUSES,
+        "    if all(one.at - one.window.first >= 2 * unit for one in pauses)",
+        "    if all(one.at - one.window.first >= unit for one in pauses)",
     ),
     Mutation(
         "checker: a loop that may not run has run",
@@ -475,15 +476,15 @@ MUTATIONS = (
     ),
     Mutation(
         "relevance: a bound variable has the loop's period",
-        PERIODS,
-        "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
-        "                    pass\n",
+        REPETITION,
+        "            self._deciding[stmt.var] = self._parts(stmt.value)\n",
+        "            self._deciding[stmt.var] = []\n",
     ),
     Mutation(
-        "relevance: inner loops step equally often",
-        PERIODS,
-        "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
-        "            elif False:\n",
+        "pauses: phases need not be whole",
+        PAUSES,
+        "        times = math.lcm(times, 2 * count // math.gcd(2 * count, arrivals))\n",
+        "        times = 1\n",
     ),
     Mutation(
         "evaluate: unsigned differences do not wrap",

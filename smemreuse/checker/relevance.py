@@ -41,6 +41,7 @@ class Relevance:
         self.load_bytes: dict[Stmt, int] = {}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
+        self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
@@ -55,6 +56,7 @@ class Relevance:
         }
         self.escaped = {one for stmt in walk_statements(body) for one in escaping(stmt)}
         self._counters: set[object] = set()
+        self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
         self._find_counters(body)
 
@@ -75,6 +77,17 @@ class Relevance:
         if known is None:
             known = self._waits[stmt] = any(
                 effect.signals is Signal.WAIT
+                for inner in walk_statements((stmt,))
+                for _, effect in self.synchronizing(inner)
+            )
+        return known
+
+    def signals(self, stmt: Stmt) -> bool:
+        """Whether there is anything in a statement that is done to an mbarrier."""
+        known = self._signals.get(stmt)
+        if known is None:
+            known = self._signals[stmt] = any(
+                effect.mbarrier is not None
                 for inner in walk_statements((stmt,))
                 for _, effect in self.synchronizing(inner)
             )
@@ -113,6 +126,16 @@ class Relevance:
     def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
 
+    def counters_set(self, block: Block) -> list[Store]:
+        """The statements of a block that set counters."""
+        if block not in self._sets:
+            self._sets[block] = [
+                stmt
+                for stmt in walk_statements(block)
+                if isinstance(stmt, Store) and self.sets_counter(stmt)
+            ]
+        return self._sets[block]
+
     def _find_counters(self, body: Block) -> None:
         """Local buffers that decide where, when or whether a relevant statement acts."""
         variables: set[Var] = set()
@@ -143,6 +166,10 @@ class Relevance:
         elif self.sets_counter(stmt):
             assert isinstance(stmt, Store)
             yield from (stmt.value, *stmt.indices)
+        yield from self.acting(stmt)
+
+    def acting(self, stmt: Stmt) -> Iterator[Expr]:
+        """Expressions that say what a statement itself does: places, operands of barriers."""
         for access in self.accesses.get(stmt, ()):
             if access.footprint.start is not None:
                 yield access.footprint.start

@@ -17,6 +17,8 @@ from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
+from smemreuse.checker.loops import Loops
+from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
@@ -70,6 +72,7 @@ class Trace:
         self._accesses = Accesses(
             setting.layout, setting.vectors, setting.footprints, *shared, self.findings
         )
+        self._loops = Loops(setting, *shared)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
@@ -81,7 +84,11 @@ class Trace:
     def _drive(self, steps: Steps) -> None:
         """Runs steps that have nobody left to wait for."""
         before = -1
-        for _ in steps:
+        for step in steps:
+            if isinstance(step, list):
+                self._loops.leave_out(step)
+                before = -1
+                continue
             if self.steps == before:
                 raise Uncovered("an mbarrier is waited for that nobody completes")
             before = self.steps
@@ -177,6 +184,8 @@ class Trace:
         self._access(stmt, agent)
         call = evaluated_call(stmt)
         effect = effect_of(call) if call is not None else None
+        if call is not None and effect is not None and agent.tallies:
+            self._loops.note(call, effect, stmt, agent)
         if call is not None and effect is not None and effect.signals is Signal.WAIT:
             yield from self._synchronization.wait_for_phase(call, effect, threads)
         elif call is not None:
@@ -240,14 +249,23 @@ class Trace:
         """
         self._assume_barrier(agent)
         running = [self._run_all(arm) for arm in arms]
+        paused: dict[Steps, list[Pause]] = {}
         while running:
             before = self.steps
-            for arm in list(running):
-                if next(arm, running) is running:
+            for arm in [one for one in running if one not in paused]:
+                step = next(arm, running)
+                if step is running:
                     running.remove(arm)
                     self.steps += 1
-            if self.steps == before:
+                elif isinstance(step, list):
+                    paused[arm] = step
+            if self.steps != before:
+                continue
+            if len(paused) == len(running) > 0:
+                yield [pause for pauses in paused.values() for pause in pauses]
+            elif not paused and running:
                 yield BLOCKED
+            paused.clear()  # they go on, for the sake of those who wait for them
         self._assume_barrier(agent)
 
     def _assume_barrier(self, agent: Agent) -> None:
@@ -261,6 +279,7 @@ class Trace:
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
         threads, before = agent.threads, self.state.copy()
+        self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
         with agent.in_part(apart):
@@ -303,11 +322,8 @@ class Trace:
                 agent.threads = self._vectors.repeated(threads, stmt.var, begin, step, count)
                 yield from self._run(stmt.body, agent)
             else:
-                for index in self._setting.periods.iterations(stmt, count):
-                    value = begin + step * index
-                    agent.threads = threads.bind(stmt.var, value)
-                    agent.loops = (*loops, (stmt.var.name, value))
-                    yield from self._run(stmt.body, agent)
+                rounds = range(begin, begin + step * count, step)
+                yield from self._loops.iterate(stmt, rounds, agent, self._run)
         agent.threads, agent.loops = threads, loops
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
@@ -327,6 +343,7 @@ class Trace:
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self.findings.forked = True
+        self._loops.leave_open(stmt, agent)
         apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
             before = self.state.copy()

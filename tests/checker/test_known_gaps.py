@@ -119,18 +119,6 @@ def test_the_arrival_of_a_matrix_operation_does_not_delay_the_phase() -> None:
     assert not judge(body, threads=96).sound
 
 
-@gap("a loop is shortened to whole periods of four, though three rounds make a phase")
-def test_a_shortened_loop_leaves_every_phase_as_it_would_be() -> None:
-    """Twelve rounds complete four phases. Then a wait for parity 1 is passed at once; behind the
-    four rounds that are executed it waits for the other warp's arrivals."""
-    init = init_barrier(96) + init_barrier(1, "full[1]")
-    rounds = "T.ptx_arrive_barrier(full[k % 1])\nT.mbarrier_wait_parity(full[k % 1 + 1], 1)\n"
-    wait = "T.mbarrier_wait_parity(full[0], 1)\nBs[tx] = tx\nO[tx] = Bs[tx]\n"
-    other = f"As[tx - 32] = tx\nO[tx] = As[tx - 32]\n{ARRIVE}{ARRIVE}"
-    body = arms(under("for k in range(12)", rounds) + wait, other)
-    assert not judge(init + body).sound
-
-
 @gap("an mbarrier that is initialized again keeps its phase")
 def test_an_mbarrier_that_is_initialized_again_is_in_phase_0() -> None:
     """So a wait for parity 1 is passed at once."""
