@@ -12,6 +12,7 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
+from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.rules import Rule
@@ -77,6 +78,9 @@ def _traces(
 ) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     relevance = Relevance(kernel.body, set(layout.partners), accesses.by_statement)
+    reasons = tuple(dict.fromkeys(unfollowed(relevance)))
+    if reasons:
+        return [], reasons
     findings: dict[tuple[Rule, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:

@@ -315,14 +315,19 @@ class Trace:
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
             if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
                 self.values.note_varying(stmt.var)
+            if stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
-        elif extent > 0 and step > 0:
-            count = -(-extent // step)
-            if threads.count * count <= MAX_VECTOR and self._setting.independent(stmt):
-                agent.threads = self._vectors.repeated(threads, stmt.var, begin, step, count)
+        elif step == 0:
+            raise Uncovered(f"`{label(stmt)}` does not go on")
+        elif rounds := range(begin, begin + extent, step):
+            at_once = threads.count * len(rounds) <= MAX_VECTOR and self._setting.at_once(stmt)
+            if at_once:
+                agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
                 yield from self._run(stmt.body, agent)
+            elif stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             else:
-                rounds = range(begin, begin + step * count, step)
                 yield from self._loops.iterate(stmt, rounds, agent, self._run)
         agent.threads, agent.loops = threads, loops
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import is_affine, moduli
 
 K, TX, U = Var("k"), Var("tx"), Var("u", 32)
-C = Load(Buffer("c", "int32", (Const(1),), "local"), (Const(0),))
 
 
 def call(op: str, *args: Expr | int | str) -> Call:
