@@ -16,6 +16,7 @@ from smemreuse.checker.counters import Counters
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.vectors import identity
+from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Load, Var, constant, walk
 from smemreuse.ir.kernel import For, Store, expressions_of, walk_statements
 from smemreuse.semantics.evaluate import Threads
@@ -23,7 +24,7 @@ from smemreuse.semantics.evaluate import Threads
 MAX_PERIOD = 64
 """The longest period that is looked for, in iterations."""
 
-MAX_COUNT = 1 << 18
+MAX_COUNT = 1 << 16
 """The most iterations of a loop that are looked at."""
 
 FIRST_ROUNDS = 8
@@ -47,7 +48,8 @@ class Window:
 class Periods:
     """Answers for the loops of one kernel."""
 
-    def __init__(self, relevance: Relevance):
+    def __init__(self, relevance: Relevance, work: Work):
+        self._work = work
         self._relevance = relevance
         self._names: dict[For, tuple[Var, ...]] = {}
         self._locals: dict[For, list[Local]] = {}
@@ -130,7 +132,8 @@ class Periods:
     def _pass(
         self, loop: For, index: np.ndarray, threads: Threads, counters: Mapping[Local, np.ndarray]
     ) -> Repetition:
-        here = Repetition(self._relevance, {loop.var: index}, threads, counters, len(index))
+        own = {loop.var: index}
+        here = Repetition(self._relevance, own, threads, counters, len(index), self._work)
         here.visit(loop.body)
         return here
 

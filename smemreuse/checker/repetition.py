@@ -14,9 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, Buffer, For, If, Stmt, Store, While
-from smemreuse.semantics.evaluate import Threads, Value, evaluate, holds
+from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate, holds
 from smemreuse.semantics.pointers import let_parts
 
 MAX_ENUMERATED = 1 << 20
@@ -53,15 +54,17 @@ class Repetition:
         threads: Threads,
         counters: Mapping[Local, np.ndarray],
         length: int,
+        work: Work,
     ):
         self.columns: Columns = []
         self.behind: dict[Local, np.ndarray] = dict(counters)
         self._relevance = relevance
         self._threads = threads
         self._length = length
+        self._work = work
         self._storages = {storage for storage, _ in counters}
         known = {var: one for var, one in threads.values.items() if isinstance(one, int)}
-        self._rounds = Threads(np.arange(length), {**known, **variables}, self._local)
+        self._rounds = Threads(np.arange(length), {**known, **variables}, self._local, NOBODY)
         self._deciding: dict[Var, Columns] = {var: [one] for var, one in variables.items()}
         self._bound: dict[Var, Expr] = {}
         self._ranges: dict[Var, np.ndarray] = {}
@@ -118,7 +121,9 @@ class Repetition:
 
     def _decides(self, expr: Expr) -> None:
         """Notes the columns of an expression that decides what an iteration does."""
+        self._work.do(1_000)
         parts = self._parts(expr)
+        self._work.do(20 * self._length * len(parts))
         if len(parts) and not repeats(numbered(parts, self._length)):
             whole = self._enumerated(expr)
             parts = parts if whole is None else [whole]
@@ -144,6 +149,7 @@ class Repetition:
         more *= math.prod(map(len, ranges.values()))
         if more * self._length > MAX_ENUMERATED:
             return None
+        self._work.do(40 * more * self._length)
         rows = self._rounds
         if of_threads:
             rows = rows.repeated(Var("thread"), np.arange(self._threads.count))

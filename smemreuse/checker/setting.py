@@ -10,6 +10,7 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
+from smemreuse.checker.work import Work
 from smemreuse.ir.kernel import Block, For
 from smemreuse.ir.launch import AXES
 
@@ -25,15 +26,17 @@ class Setting:
         *,
         assume_barriers: bool,
         budget: int,
+        work: Work | None = None,
     ):
         self.relevance = relevance
-        self.periods = Periods(relevance)
+        self.work = work or Work()
+        self.periods = Periods(relevance, self.work)
         self.layout = layout
         self.axes = axes
         self.assume_barriers = assume_barriers
         self.budget = budget
         self.vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
-        self.footprints = Footprints()
+        self.footprints = Footprints(self.work)
         self._at_once: dict[For, bool] = {}
 
     def at_once(self, loop: For) -> bool:

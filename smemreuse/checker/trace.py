@@ -23,6 +23,7 @@ from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
+from smemreuse.checker.work import PAIR, STEP
 from smemreuse.ir.expr import Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -39,6 +40,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.ir.launch import AXES
+from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Signal
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import effect_of, evaluated_call
@@ -72,6 +74,7 @@ class Trace:
         self._accesses = Accesses(
             setting.layout, setting.vectors, setting.footprints, *shared, self.findings
         )
+        self._work = setting.work
         self._loops = Loops(setting, *shared)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
@@ -96,7 +99,7 @@ class Trace:
     def _tick(self) -> None:
         self.steps += 1
         if self.steps > self._setting.budget:
-            raise Uncovered(f"more than {self._setting.budget:,} steps")
+            raise Uncovered(f"budget: more than {self._setting.budget:,} steps")
 
     # Blocks -------------------------------------------------------------------------------------
 
@@ -176,6 +179,7 @@ class Trace:
     def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
         self._tick()
         threads = agent.threads
+        self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return
         self._assume_barrier(agent)
@@ -194,9 +198,18 @@ class Trace:
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
         accesses = self._relevance.accesses.get(stmt, ())
+        for access in accesses:
+            self._work.do(self._cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops) if accesses else -1
         for access in accesses:
             self._accesses.perform(access, agent.threads, agent.partly, event)
+
+    def _cost(self, access: MemoryAccess, threads: Threads) -> int:
+        """About how much is to be done for an access: for its bytes, and for each partner."""
+        partners = self._setting.layout.partners[access.buffer]
+        flying = sum(one.traced.buffer in partners for one in self.state.engines.pending)
+        reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
+        return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
@@ -278,6 +291,7 @@ class Trace:
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
+        self._work.do(STEP + self._setting.layout.weight)
         threads, before = agent.threads, self.state.copy()
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
@@ -351,6 +365,7 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
+            self._work.do(STEP + self._setting.layout.weight)
             before = self.state.copy()
             agent.threads = threads
             with agent.in_part(apart):

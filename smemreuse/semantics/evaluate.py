@@ -19,6 +19,10 @@ Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
 
 
+NOBODY = -1
+"""In place of the threads of a row: nothing that asks which thread this is has an answer."""
+
+
 def unknown_load(load: Load, threads: Threads) -> Value:
     """What memory holds is not known."""
     return None
@@ -28,7 +32,8 @@ def unknown_load(load: Load, threads: Threads) -> Value:
 class Threads:
     """The active threads: their linear indices in the block, and what their variables hold.
 
-    `row` is how many threads of the block differ in threadIdx.x alone; 0 for all of them.
+    `row` is how many threads of the block differ in threadIdx.x alone; 0 for all of them, and
+    `NOBODY` where it is not known which threads they are.
     """
 
     ids: np.ndarray
@@ -272,6 +277,8 @@ def holds(dtype: str, value: Value) -> bool:
 
 def _thread_query(expr: Call, threads: Threads) -> Value:
     """The intrinsics that ask which thread this is."""
+    if threads.row == NOBODY:
+        return None
     if expr.op == "tl_shuffle_elect" and len(expr.args) == 1:
         return _elected(evaluate(expr.args[0], threads), threads)
     if expr.op in ("get_warp_idx", "get_warp_idx_sync") and not expr.args:

@@ -13,6 +13,7 @@ from smemreuse.checker.agent import Agent, Steps
 from smemreuse.checker.periods import MAX_PERIOD, Periods, Window
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.trace import Trace
+from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
 from smemreuse.ir.launch import launches
@@ -49,7 +50,9 @@ def window(body: str, count: int = COUNT, start: int | None = 0) -> Window | Non
         storage = getattr(getattr(stmt, "buffer", None), "storage", None)
         if storage is not None and storage.name == "c" and start is not None:
             trace.state.counters.set(storage, 0, threads.ids, start)
-    return Periods(relevance_of(kernel)).window(loop, range(count), threads, trace.state.counters)
+    return Periods(relevance_of(kernel), Work()).window(
+        loop, range(count), threads, trace.state.counters
+    )
 
 
 class Counting(Trace):
@@ -91,6 +94,7 @@ def test_a_loop_that_does_not_use_its_variable_repeats_itself_at_once() -> None:
         ("As[tx + T.Cast('uint32', k) * T.uint32(3) % T.uint32(3)] = 1\n", 1),
         (under("if k % 5 == 0", "As[tx] = 1\n"), 5),
         (under("if k % 5 == tx // 32", "As[tx] = 1\n"), 5),
+        (under("if T.tl_shuffle_elect(0)", "As[tx + k % 3] = 1\n"), 3),
         (under("if D[k] > 0", "As[tx] = 1\n"), 1),  # it goes both ways every time
         (under("for j in range(k % 2)", "As[tx] = 1\n"), 2),
         (under("for j in range(4)", "As[tx + (k * 4 + j) % 6] = 1\n"), 3),
