@@ -54,13 +54,14 @@ def check_plan(
     those of the kernel, where somebody has found them already. `budget` is how many statements one
     trace may execute, `work` how much may be done for all plans of the kernel together.
     """
+    accesses = accesses or KernelAccesses.of(kernel.body)
+    _require_all_placed(kernel, scope, offsets, accesses)
     names = unique_names(kernel.allocations(scope))
     static = tuple(static_violations(offsets, alignments, names, arena))
     if static:
         return Verdict(UNSOUND, static)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
-    accesses = accesses or KernelAccesses.of(kernel.body)
     beyond = tuple(
         f"{view.name}, a view of {names[buffer]}, is larger than that"
         for view, buffer in views_beyond(kernel.body, accesses.pointers)
@@ -79,6 +80,16 @@ def check_plan(
     if possible or uncovered:
         return Verdict(UNPROVED, possible, uncovered, assumptions)
     return Verdict(SOUND, (), (), assumptions)
+
+
+def _require_all_placed(
+    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
+) -> None:
+    """Raises `ValueError` for a buffer that is used, and left out of a plan."""
+    used = {one.buffer for found in accesses.by_statement.values() for one in found}
+    for buffer in kernel.allocations(scope) if offsets else ():
+        if buffer in used and buffer not in offsets and buffer.size is not None:
+            raise ValueError(f"the plan gives no place to {buffer.name}, which is used")
 
 
 @dataclass(frozen=True)
