@@ -9,12 +9,12 @@ from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
 from smemreuse.checker.unfollowed import unfollowed
-from smemreuse.checker.work import OF_CHECK, Work, work_of
+from smemreuse.checker.work import OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.rules import Rule
@@ -104,7 +104,12 @@ class _Setup:
 
 def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), setup.accesses.by_statement)
+    shared, operations = set(layout.partners), operations_of(kernel)
+    try:
+        setup.work.do(STATEMENT * operations.count)
+    except Uncovered as reason:
+        return [], (str(reason),)
+    relevance = Relevance(kernel.body, shared, setup.accesses.by_statement, operations)
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons:
         return [], reasons

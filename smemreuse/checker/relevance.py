@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
-from smemreuse.ir.expr import Call, Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
     Bind,
     Block,
     Buffer,
     For,
     If,
+    Kernel,
     Stmt,
     Store,
     While,
@@ -24,7 +25,63 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.pointers import escaping
-from smemreuse.semantics.table import calls_of, deciding_operands, effect_of
+from smemreuse.semantics.table import calls_of, deciding_operands, effect_of, evaluated_call
+
+
+class Operations:
+    """What the operations of a kernel do, whatever buffers share bytes."""
+
+    def __init__(self, body: Block):
+        statements = list(walk_statements(body))
+        self.count = len(statements)
+        self.written = {
+            stmt.buffer.storage
+            for stmt in statements
+            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
+        }
+        self.escaped = {one for stmt in statements for one in escaping(stmt)}
+        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._inside: dict[Stmt, tuple[Call, ...]] = {}
+
+    def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
+        """The operations of a statement itself that the order of accesses depends on."""
+        known = self._effects.get(stmt)
+        if known is None:
+            found = ((call, effect_of(call)) for call in calls_of(stmt))
+            known = self._effects[stmt] = tuple(
+                (call, effect) for call, effect in found if effect.synchronizes
+            )
+        return known
+
+    def inside(self, stmt: Stmt) -> tuple[Call, ...]:
+        """The operations that order accesses, or may, and are no statements of their own."""
+        known = self._inside.get(stmt)
+        if known is None:
+            whole = evaluated_call(stmt)
+            known = self._inside[stmt] = tuple(
+                call
+                for call in calls_of(stmt)
+                if call is not whole and _may_order(call, effect_of(call))
+            )
+        return known
+
+
+def _may_order(call: Call, effect: Effect) -> bool:
+    return effect.orders or (
+        bool(effect.unknown)
+        and any(
+            isinstance(node, (Load, Pointer)) and "barrier" in node.buffer.scope
+            for node in walk(call)
+        )
+    )
+
+
+def operations_of(kernel: Kernel) -> Operations:
+    """Those of a kernel, kept with it."""
+    found = kernel.derived.get(Operations)
+    if not isinstance(found, Operations):
+        found = kernel.derived[Operations] = Operations(kernel.body)
+    return found
 
 
 class Relevance:
@@ -35,11 +92,11 @@ class Relevance:
         body: Block,
         shared: Set[Buffer],
         accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
+        operations: Operations | None = None,
     ):
         self.body = body
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
-        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
         self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
@@ -49,12 +106,9 @@ class Relevance:
             for access in everything:
                 if access.engine is Engine.TMA_LOAD and access.footprint.start is not None:
                     self.load_bytes[stmt] = access.footprint.size
-        self.written = {
-            stmt.buffer.storage
-            for stmt in walk_statements(body)
-            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
-        }
-        self.escaped = {one for stmt in walk_statements(body) for one in escaping(stmt)}
+        self.operations = operations or Operations(body)
+        self.written, self.escaped = self.operations.written, self.operations.escaped
+        self.synchronizing = self.operations.synchronizing
         self._counters: set[object] = set()
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
@@ -112,16 +166,6 @@ class Relevance:
 
     def _matters(self, stmt: Stmt) -> bool:
         return bool(stmt in self.accesses or self.synchronizing(stmt) or self.sets_counter(stmt))
-
-    def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
-        """The operations of a statement itself that the order of accesses depends on."""
-        known = self._effects.get(stmt)
-        if known is None:
-            found = ((call, effect_of(call)) for call in calls_of(stmt))
-            known = self._effects[stmt] = tuple(
-                (call, effect) for call, effect in found if effect.synchronizes
-            )
-        return known
 
     def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from smemreuse.checker.relevance import Relevance
-from smemreuse.ir.expr import Call, Load, Pointer, constant, walk
-from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, Stmt, walk_statements
-from smemreuse.semantics.table import calls_of, effect_of, evaluated_call
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, walk_statements
 
 
 def unfollowed(relevance: Relevance) -> Iterator[str]:
@@ -18,21 +17,5 @@ def unfollowed(relevance: Relevance) -> Iterator[str]:
                 yield "virtual threads are not followed"
         elif isinstance(stmt, For) and stmt.kind == "thread_binding" and relevance(stmt):
             yield f"a loop over threads is not followed: {stmt.var.name}"
-        for call in _inside(stmt):
+        for call in relevance.operations.inside(stmt):
             yield f"an operation inside an expression is not followed: `{call.op}`"
-
-
-def _inside(stmt: Stmt) -> Iterator[Call]:
-    """The operations that order accesses, or may, and are no statements of their own."""
-    whole = evaluated_call(stmt)
-    for call in calls_of(stmt):
-        if call is not whole:
-            effect = effect_of(call)
-            if effect.orders or (effect.unknown and _names_mbarrier(call)):
-                yield call
-
-
-def _names_mbarrier(call: Call) -> bool:
-    return any(
-        isinstance(node, (Load, Pointer)) and "barrier" in node.buffer.scope for node in walk(call)
-    )

@@ -11,6 +11,9 @@ from smemreuse.ir.kernel import Kernel
 STEP = 25_000
 """Units of a statement that is executed, beside what it does to bytes."""
 
+STATEMENT = 8_000
+"""Units of a statement that is looked at before anything is executed."""
+
 PAIR = 15_000
 """Units of an access, for its buffer and for each one that shares bytes with it."""
 
