@@ -16,6 +16,8 @@ MEMORY = "checker/memory.py"
 PERIODS = "checker/periods.py"
 HISTORY = "checker/history.py"
 DESCRIPTORS = "checker/descriptors.py"
+PAUSES = "checker/pauses.py"
+REPETITION = "checker/repetition.py"
 
 TESTS = ("tests/checker",)
 
@@ -70,9 +72,9 @@ MUTATIONS = (
     ),
     Mutation(
         "checker: one period stands for all",
-        PERIODS,
-        "        return range(2 * period + count % period)\n",
-        "        return range(period)\n",
+        PAUSES,
+        "    if all(one.at - one.window.first >= 2 * unit for one in pauses)",
+        "    if all(one.at - one.window.first >= unit for one in pauses)",
     ),
     Mutation(
         "checker: a loop that may not run has run",
@@ -106,15 +108,9 @@ MUTATIONS = (
     ),
     Mutation(
         "relevance: a bound variable has the loop's period",
-        PERIODS,
-        "                    crooked.add(stmt.var)  # `k // 4` has another period than `k`\n",
-        "                    pass\n",
-    ),
-    Mutation(
-        "relevance: inner loops step equally often",
-        PERIODS,
-        "            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):\n",
-        "            elif False:\n",
+        REPETITION,
+        "            self._deciding[stmt.var] = self._parts(stmt.value)\n",
+        "            self._deciding[stmt.var] = []\n",
     ),
     Mutation(
         "threads: calls answer all alike in the trace",
@@ -337,5 +333,11 @@ MUTATIONS = (
         ACCESSES,
         "            if (mine.is_write or other.is_write) and meeting",
         "            if False and meeting",
+    ),
+    Mutation(
+        "pauses: phases need not be whole",
+        PAUSES,
+        "        times = math.lcm(times, 2 * count // math.gcd(2 * count, arrivals))\n",
+        "        times = 1\n",
     ),
 )

@@ -81,7 +81,9 @@ class Divergence(Analysis[ThreadGroup]):
             self._axes = thread_axes(body)
         except UnknownThreads:
             return  # it is not known who comes to any statement
-        solver.solve(body, ThreadGroup(Threads(np.arange(math.prod(self._axes.values())))))  # D1
+        everyone = np.arange(math.prod(self._axes.values()))
+        row = self._axes.get(AXES[0], 1)
+        solver.solve(body, ThreadGroup(Threads(everyone, row=row)))  # D1
 
     def join(self, one: ThreadGroup, other: ThreadGroup) -> ThreadGroup:
         return one if one is other or one.is_all_of(other) else one.inexact()

@@ -13,8 +13,9 @@ from smemreuse.analysis.bounds import bounds, upper_bound, variable_ranges
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Const, Var
-from smemreuse.ir.kernel import Bind, Buffer, Declare, Kernel, walk_statements
-from smemreuse.semantics.accesses import accesses_of
+from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_statements
+from smemreuse.ir.labels import label
+from smemreuse.semantics.accesses import KernelAccesses, accesses_of
 from smemreuse.semantics.pointers import Pointers, address_of
 
 UNKNOWN_SIZE = 2**40
@@ -60,7 +61,20 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         for var, (held, offset) in pointers.items()
         if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
     )
-    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view, beyond)
+    beside = tuple(_beside(body, {held for held, _ in pointers.values()}))
+    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view, (*beyond, *beside))
+
+
+def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:
+    """Whose bytes an arena's own accesses are of, when its buffers have been separated."""
+    touched = {
+        access.buffer: stmt
+        for stmt, accesses in KernelAccesses.of(body).by_statement.items()
+        for access in accesses
+        if access.buffer in arenas
+    }
+    for arena, stmt in touched.items():
+        yield f"{arena.name} is accessed beside the pointers into it: `{label(stmt)}`"
 
 
 def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:

@@ -4,5 +4,6 @@ Two independent parts: `static` looks at the plan alone, `trace` executes the ke
 """
 
 from smemreuse.checker.check import check_plan
+from smemreuse.checker.work import share_work, work_of
 
-__all__ = ["check_plan"]
+__all__ = ["check_plan", "share_work", "work_of"]

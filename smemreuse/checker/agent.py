@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from smemreuse.checker.pauses import LoopTally
 from smemreuse.semantics.evaluate import Threads
 
 BLOCKED = object()
-"""What a step yields while it waits for an mbarrier."""
+"""What a step yields while it waits for an mbarrier. Where it is between two iterations of a loop,
+some of which it may leave out, it yields a `Pause` for each such loop."""
 
 Steps = Iterator[object]
 
@@ -18,16 +20,18 @@ Steps = Iterator[object]
 class Agent:
     """Threads that run the same statements at the moment, and the loops that they are in.
 
-    `partly`: it is not known which of them act, so that no write is sure to happen.
+    `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
+    the iterations of those loops have done to mbarriers.
     """
 
     threads: Threads
     loops: tuple[tuple[str, int], ...] = ()
     partly: bool = False
+    tallies: tuple[LoopTally, ...] = ()
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""
-        return Agent(threads, self.loops, self.partly)
+        return Agent(threads, self.loops, self.partly, self.tallies)
 
     @contextmanager
     def in_part(self, apart: bool) -> Iterator[None]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from smemreuse.checker.values import Decision
-from smemreuse.ir.expr import Expr, Var, constant
+from smemreuse.checker.work import Work
+from smemreuse.ir.expr import Expr, Var, constant, walk
 from smemreuse.ir.kernel import Block
 from smemreuse.ir.launch import AXES, launches, tag_of
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
@@ -32,19 +33,30 @@ class ThreadBlocks:
         pairs = zip(self._variables, self._grid, strict=True)
         return {var: int(values[first]) for var, values in pairs}
 
-    def settle(self, decisions: Sequence[Decision]) -> None:
+    def settle(self, decisions: Sequence[Decision], work: Work) -> None:
         """Closes all blocks in which every decision of a trace comes out the same."""
         same = self.open.copy()
         for expr, threads, outcome in decisions:
             where = np.flatnonzero(same)
-            if threads.count * len(where) > MAX_DECISION:
-                where = where[:1]
+            kinds, of_kind = self._told_apart(expr, where)
+            if threads.count * len(kinds) > MAX_DECISION:
                 same[:] = False
-                same[where] = True
-            same[where] = self._agrees(expr, threads, outcome, where)
+                break
+            work.do(100 * threads.count * len(kinds))
+            same[where] = self._agrees(expr, threads, outcome, kinds)[of_kind]
         first = int(np.argmax(self.open))
         same[first] = True
         self.open &= ~same
+
+    def _told_apart(self, expr: Expr, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A block of each kind that an expression can tell apart, and of which kind each is."""
+        names = {node for node in walk(expr) if isinstance(node, Var)}
+        numbers = np.zeros(len(where), dtype=np.int64)
+        for var, values in zip(self._variables, self._grid, strict=True):
+            if var in names:
+                numbers = numbers * (int(values.max(initial=0)) + 1) + values[where]
+        _, first, of_kind = np.unique(numbers, return_index=True, return_inverse=True)
+        return where[first], of_kind
 
     def _agrees(
         self, expr: Expr, threads: Threads, outcome: Value, where: np.ndarray

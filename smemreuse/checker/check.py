@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Relevance
+from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
-from smemreuse.ir.kernel import MAX_FOLLOWED, Buffer, Kernel, unique_names
+from smemreuse.checker.unfollowed import unfollowed
+from smemreuse.checker.work import OF_CHECK, STATEMENT, Work, work_of
+from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
@@ -21,6 +24,9 @@ from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
 """Statements that one trace may execute."""
+
+MAX_BUFFER = 1 << 20
+"""Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
 
 MAX_KINDS = 16
 
@@ -39,20 +45,23 @@ def check_plan(
     assume_barriers: bool = True,
     budget: int = DEFAULT_BUDGET,
     accesses: KernelAccesses | None = None,
+    work: Work | None = None,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
     `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
     aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
-    those of the kernel, where somebody has found them already.
+    those of the kernel, where somebody has found them already. `budget` is how many statements one
+    trace may execute, `work` how much may be done for all plans of the kernel together.
     """
+    accesses = accesses or KernelAccesses.of(kernel.body)
+    _require_all_placed(kernel, scope, offsets, accesses)
     names = unique_names(kernel.allocations(scope))
     static = tuple(static_violations(offsets, alignments, names, arena))
     if static:
         return Verdict(UNSOUND, static)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
-    accesses = accesses or KernelAccesses.of(kernel.body)
     beyond = tuple(
         f"{view.name}, a view of {names[buffer]}, is larger than that"
         for view, buffer in views_beyond(kernel.body, accesses.pointers)
@@ -60,7 +69,8 @@ def check_plan(
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
-    findings, uncovered = _traces(kernel, layout, accesses, assume_barriers, budget)
+    setting = _Setup(accesses, assume_barriers, budget, Work(OF_CHECK, work or work_of(kernel)))
+    findings, uncovered = _traces(kernel, layout, setting)
     uncovered = (*beyond, *uncovered)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
@@ -72,11 +82,37 @@ def check_plan(
     return Verdict(SOUND, (), (), assumptions)
 
 
-def _traces(
-    kernel: Kernel, layout: Layout, accesses: KernelAccesses, assume_barriers: bool, budget: int
-) -> tuple[list[Finding], tuple[str, ...]]:
+def _require_all_placed(
+    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
+) -> None:
+    """Raises `ValueError` for a buffer that is used, and left out of a plan."""
+    used = {one.buffer for found in accesses.by_statement.values() for one in found}
+    for buffer in kernel.allocations(scope) if offsets else ():
+        if buffer in used and buffer not in offsets and buffer.size is not None:
+            raise ValueError(f"the plan gives no place to {buffer.name}, which is used")
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What is given for a check, beside the plan."""
+
+    accesses: KernelAccesses
+    assume_barriers: bool
+    budget: int
+    work: Work
+
+
+def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    relevance = Relevance(kernel.body, set(layout.partners), accesses.by_statement)
+    shared, operations = set(layout.partners), operations_of(kernel)
+    try:
+        setup.work.do(STATEMENT * operations.count)
+    except Uncovered as reason:
+        return [], (str(reason),)
+    relevance = Relevance(kernel.body, shared, setup.accesses.by_statement, operations)
+    reasons = tuple(dict.fromkeys(unfollowed(relevance)))
+    if reasons:
+        return [], reasons
     findings: dict[tuple[Rule, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:
@@ -84,11 +120,12 @@ def _traces(
             relevance,
             layout,
             thread_axes(kernel.body),
-            assume_barriers=assume_barriers,
-            budget=budget,
+            assume_barriers=setup.assume_barriers,
+            budget=setup.budget,
+            work=setup.work,
         )
         for buffer in layout.partners:
-            if layout.sizes[buffer] > MAX_FOLLOWED:
+            if layout.sizes[buffer] > MAX_BUFFER:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
         for block, kind in zip(kinds_of_blocks(kernel.body), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
@@ -101,7 +138,7 @@ def _traces(
                 for key, finding in trace.findings.found.items():
                     if key not in findings or finding.certain:
                         findings[key] = finding
-            block.settle(trace.values.decisions)
+            block.settle(trace.values.decisions, setup.work)
     except (Uncovered, UnknownThreads) as reason:
         return list(findings.values()), (str(reason), *left.values())
     return list(findings.values()), tuple(left.values())

@@ -10,6 +10,7 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.checker.vectors import Key, identity
+from smemreuse.checker.work import Work
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.evaluate import Value
 
@@ -27,7 +28,8 @@ the buffer, which is then not understood: any byte may be meant."""
 class Footprints:
     """Footprints in buffers, remembered by where the access starts for which threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
+        self._work = work
         self._known: dict[Key, tuple[Located, object]] = {}
         self._arrays: dict[bytes, np.ndarray] = {}
         self._wholes: dict[int, Located] = {}
@@ -37,6 +39,7 @@ class Footprints:
         key = (id(access), identity(start), id(ids))
         entry = self._known.get(key)
         if entry is None:
+            self._work.do(_places(access.footprint, start, len(ids)))
             where, by_thread, leaves = _located(access.footprint, start, ids, size)
             touched = self._once(where), self._once(by_thread), leaves
             entry = self._known[key] = (touched, (access, start, ids))
@@ -52,6 +55,16 @@ class Footprints:
         """The same numbers are the same array, so that accesses can be told apart by it."""
         digest = hashlib.blake2b(array.tobytes(), digest_size=16).digest()
         return self._arrays.setdefault(digest, array)
+
+
+def _places(footprint: Footprint, start: Value, threads: int) -> int:
+    """About how many bytes are looked at to find the places of an access."""
+    return (
+        8
+        * threads
+        * min(footprint.count * footprint.size, MAX_UNITS)
+        // _unit(footprint, np.asarray(start if start is not None else 0))
+    )
 
 
 def _located(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> Located:
@@ -78,7 +91,7 @@ def _located(footprint: Footprint, start: Value, ids: np.ndarray, size: int) -> 
 
 def _unit(footprint: Footprint, starts: np.ndarray) -> int:
     """Bytes that are always touched together: a power of two that divides all places."""
-    bits = int(np.bitwise_or.reduce(starts)) | footprint.size | footprint.stride
+    bits = int(np.bitwise_or.reduce(starts, axis=None)) | footprint.size | footprint.stride
     return bits & -bits or 1
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.accesses import Footprint
+from smemreuse.semantics.evaluate import Threads
 
 ByteIndices = np.ndarray  # indices of bytes in a buffer, ascending, each once
 
@@ -31,6 +33,19 @@ class Layout:
                 if self.sizes[one] and self.sizes[two]:
                     self.partners.setdefault(one, []).append(two)
                     self.partners.setdefault(two, []).append(one)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes are gone through to copy and join what is known of buffers."""
+        pairs = sum(map(len, self.partners.values()))
+        return sum(self.sizes[one] for one in self.partners) + 20_000 * pairs
+
+    def reach(self, buffer: Buffer, footprint: Footprint, threads: Threads) -> int:
+        """About how many bytes an access goes through, in its buffer and those in its place."""
+        size = self.sizes[buffer]
+        if footprint.start is not None:
+            size = min(size, threads.count * footprint.count * footprint.size)
+        return size * (1 + len(self.partners[buffer])) // 2
 
     def shift(self, one: Buffer, two: Buffer) -> int:
         """What to add to an index in `one` to get the index of the same byte in `two`."""

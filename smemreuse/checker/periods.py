@@ -1,160 +1,200 @@
-"""Which iterations of a loop the byte trace executes: as many as show all its states.
+"""From where on, until where, and after how many iterations a loop does the same again.
 
-A loop that uses its variable only under `% c` behaves the same every `c` iterations, so a few
-periods stand for all. What else it may depend on, counters and phases of mbarriers, must repeat
-itself too.
+That is seen, not concluded from how expressions are written: what decides an iteration is evaluated
+for all of them (`repetition`). What the iterations do to mbarriers must repeat itself too; that is
+counted where they are executed (`pauses`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from smemreuse.checker.counters import Counters
 from smemreuse.checker.relevance import Relevance
-from smemreuse.ir.expr import Const, Expr, Load, Var, walk
-from smemreuse.ir.kernel import (
-    Bind,
-    Block,
-    For,
-    If,
-    Stmt,
-    Store,
-    While,
-    expressions_of,
-    walk_statements,
-)
-from smemreuse.semantics.effects import Effect, Signal
-from smemreuse.semantics.periodic import is_affine, is_increment, moduli
-from smemreuse.semantics.table import is_mbarrier
+from smemreuse.checker.repetition import Local, Repetition, Unclear, numbered
+from smemreuse.checker.vectors import identity
+from smemreuse.checker.work import Work
+from smemreuse.ir.expr import Load, Var, constant, walk
+from smemreuse.ir.kernel import For, Store, expressions_of, walk_statements
+from smemreuse.semantics.evaluate import Threads
 
 MAX_PERIOD = 64
 """The longest period that is looked for, in iterations."""
+
+MAX_COUNT = 1 << 16
+"""The most iterations of a loop that are looked at."""
+
+FIRST_ROUNDS = 8
+"""Iterations after which it is guessed what counters hold in the others."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Iterations `first` to `end`: each does what the one `period` iterations before it did.
+
+    `counters` is what each local that the loop sets holds in front of each iteration, and behind
+    the last.
+    """
+
+    first: int
+    period: int
+    end: int
+    counters: Mapping[Local, np.ndarray] = field(default_factory=dict)
 
 
 class Periods:
     """Answers for the loops of one kernel."""
 
-    def __init__(self, relevance: Relevance):
+    def __init__(self, relevance: Relevance, work: Work):
+        self._work = work
         self._relevance = relevance
-        self._known: dict[For, int | None] = {}
+        self._names: dict[For, tuple[Var, ...]] = {}
+        self._locals: dict[For, list[Local]] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[Window | None, Threads]] = {}
 
-    def iterations(self, loop: For, count: int) -> Iterable[int]:
-        """The iterations to run: all, or as many as show every state that the loop can be in.
-
-        What is left out is a whole number of periods, so that counters end where they would.
-        """
-        if loop not in self._known:
-            self._known[loop] = self._period(loop)
-        period = self._known[loop]
-        if period is None or count <= 3 * period:
-            return range(count)
-        return range(2 * period + count % period)
-
-    def _period(self, loop: For) -> int | None:
-        """After how many iterations a loop repeats itself; None if it never may.
-
-        What varies is its variable, and counters that it steps by a constant. Both must decide
-        only under a modulus by a constant; the period is then the common one.
-        """
-        arrives = self._arrives(loop)
-        if arrives and self._completes_phases(loop):
+    def window(
+        self, loop: For, rounds: range, threads: Threads, counters: Counters
+    ) -> Window | None:
+        """Where a loop repeats itself most, with the shortest period; None where it does not."""
+        if not 3 <= len(rounds) <= MAX_COUNT:
             return None
-        stepped: set[object] = set()
-        for stmt in walk_statements(loop.body):
-            if isinstance(stmt, Store) and self._relevance.sets_counter(stmt):
-                stepped.add(stmt.buffer.storage)
-                if not _is_step(stmt):
-                    return None
-            if isinstance(stmt, (If, While)):
-                if any(self._relevance.sets_counter(inner) for inner in walk_statements((stmt,))):
-                    return None  # not a step in every iteration
-        tainted: set[Var] = {loop.var}
-
-        def varies(node: Expr) -> bool:
-            if isinstance(node, Load):
-                return node.buffer.storage in stepped
-            return node in tainted
-
-        crooked: set[Var] = set()
-        for stmt in walk_statements(loop.body):
-            if isinstance(stmt, Bind) and any(varies(node) for node in walk(stmt.value)):
-                tainted.add(stmt.var)
-                if not is_affine(stmt.value, varies) or crooked & set(walk(stmt.value)):
-                    crooked.add(stmt.var)  # `k // 4` has another period than `k`
-            elif isinstance(stmt, For) and self._steps_differ(stmt, varies):
+        set_here = self._relevance.counters_set(loop.body)
+        elements = _elements(set_here)
+        if elements is None:
+            return None
+        starts: dict[Local, int] = {}
+        for local in elements:
+            value = counters.get(*local, threads.ids)
+            if not isinstance(value, int):
                 return None
-        period = 1
-        # A counter that the loop steps decides elsewhere too, with the value that it is left with.
-        inside = set(walk_statements(loop.body))
-        for stmt in walk_statements(self._relevance.body if stepped else loop.body):
-            if self._relevance.sets_counter(stmt) or isinstance(stmt, Bind):
-                if stmt not in inside and _loads_any(stmt, stepped):
-                    return None  # its value goes on under another name
-                continue
-            for expr in self._relevance.deciding(stmt):
-                divisors = moduli(expr, varies)
-                if divisors is None or crooked & set(walk(expr)):
-                    return None
-                period = math.lcm(period, *divisors)
-        if arrives:
-            period *= 2  # whose phases are even
-        return period if period <= MAX_PERIOD else None
-
-    def _arrives(self, loop: For) -> bool:
-        return any(
-            effect.arrives
-            for stmt in walk_statements(loop.body)
-            for _, effect in self._relevance.synchronizing(stmt)
+            starts[local] = value
+        read = [identity(counters.get(*local, threads.ids)) for local in self._read(loop)]
+        values = [identity(threads.values.get(name)) for name in self._variables(loop)]
+        key: tuple[Hashable, ...] = (
+            loop,
+            rounds,
+            id(threads.ids),
+            *starts.values(),
+            *read,
+            *values,
         )
+        if key not in self._known:
+            try:
+                found = self._found(loop, rounds, threads, starts)
+            except Unclear:
+                found = None
+            self._known[key] = (found, threads)
+        return self._known[key][0]
 
-    def _completes_phases(self, loop: For) -> bool:
-        """Whether a loop that arrives at mbarriers does so at some for which it does not wait."""
-        arrived = self._slots(loop.body, lambda effect: effect.arrives)
-        waited = self._slots(loop.body, lambda effect: effect.signals is Signal.WAIT)
-        if not waited or not {one for one, _ in arrived} <= {one for one, _ in waited}:
-            return True
-        fixed = all(isinstance(index, Const) for _, index in arrived | waited)
-        return fixed and not arrived <= waited
+    def _variables(self, loop: For) -> tuple[Var, ...]:
+        if loop not in self._names:
+            self._names[loop] = tuple(
+                dict.fromkeys(
+                    node
+                    for stmt in walk_statements(loop.body)
+                    for expr in expressions_of(stmt)
+                    for node in walk(expr)
+                    if isinstance(node, Var)
+                )
+            )
+        return self._names[loop]
 
-    def _slots(self, block: Block, holds: Callable[[Effect], bool]) -> set[tuple[object, object]]:
-        """The mbarriers that operations name: their storage and slot, a constant or just some."""
+    def _read(self, loop: For) -> list[Local]:
+        """The locals that a loop reads at fixed places."""
+        if loop not in self._locals:
+            found: dict[Local, None] = {}
+            for stmt in walk_statements(loop.body):
+                for expr in expressions_of(stmt):
+                    for node in walk(expr):
+                        if isinstance(node, Load) and len(node.indices) == 1:
+                            index = constant(node.indices[0])
+                            if index is not None and node.buffer.scope.startswith("local"):
+                                found[node.buffer.storage, index] = None
+            self._locals[loop] = list(found)
+        return self._locals[loop]
+
+    def _found(
+        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+    ) -> Window | None:
+        counters = self._guessed(loop, rounds, threads, starts)
+        here = self._pass(loop, np.array(rounds, dtype=np.int64), threads, counters)
+        behind: dict[Local, np.ndarray] = {}
+        for local, values in counters.items():
+            if not np.array_equal(here.behind[local][:-1], values[1:]):
+                raise Unclear
+            behind[local] = np.append(values, here.behind[local][-1])
+        where = _longest(numbered(here.columns, len(rounds)))
+        return None if where is None else Window(*where, behind)
+
+    def _pass(
+        self, loop: For, index: np.ndarray, threads: Threads, counters: Mapping[Local, np.ndarray]
+    ) -> Repetition:
+        own = {loop.var: index}
+        here = Repetition(self._relevance, own, threads, counters, len(index), self._work)
+        here.visit(loop.body)
+        return here
+
+    def _guessed(
+        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+    ) -> dict[Local, np.ndarray]:
+        """What the counters that a loop sets may hold at the beginning of each iteration."""
+        if not starts:
+            return {}
+        seen = [dict(starts)]
+        for value in rounds[:FIRST_ROUNDS]:
+            one = {local: np.array([value]) for local, value in seen[-1].items()}
+            here = self._pass(loop, np.array([value]), threads, one)
+            seen.append({local: int(values[0]) for local, values in here.behind.items()})
         return {
-            (arg.buffer.storage, arg.indices[0] if isinstance(arg.indices[0], Const) else None)
-            for stmt in walk_statements(block)
-            for call, effect in self._relevance.synchronizing(stmt)
-            if holds(effect)
-            for arg in call.args
-            if isinstance(arg, Load) and is_mbarrier(arg)
+            local: _continued(np.array([each[local] for each in seen]), len(rounds))
+            for local in starts
         }
 
-    def _steps_differ(self, inner: For, varies: Callable[[Expr], bool]) -> bool:
-        """Whether an inner loop steps counters, and not equally often every time."""
-        rounds = (inner.begin, inner.extent, inner.step)
-        return any(varies(node) for expr in rounds for node in walk(expr)) and any(
-            self._relevance.sets_counter(stmt) for stmt in walk_statements(inner.body)
-        )
+
+def _elements(stores: list[Store]) -> list[Local] | None:
+    """The elements that stores set; None where one is not fixed."""
+    found: dict[Local, None] = {}
+    for store in stores:
+        index = constant(store.indices[0]) if len(store.indices) == 1 else None
+        if index is None:
+            return None
+        found[store.buffer.storage, index] = None
+    return list(found)
 
 
-def _loads_any(stmt: Stmt, storages: Set[object]) -> bool:
-    return any(
-        isinstance(node, Load) and node.buffer.storage in storages
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
-    )
+def _continued(seen: np.ndarray, length: int) -> np.ndarray:
+    """The first `length` of a sequence that goes on as it began: by steps, or round and round.
+
+    The first may be another: what the loop found.
+    """
+    for first in (0, 1):
+        rest, step = seen[first:], int(seen[first + 1] - seen[first])
+        if (np.diff(rest) == step).all():
+            going_on = int(rest[0]) + step * np.arange(length - first)
+            return np.append(seen[:first], going_on)
+        for period in range(2, len(rest) // 2 + 1):
+            if (rest[period:] == rest[:-period]).all():
+                return np.append(seen[:first], np.resize(rest[:period], length - first))
+    raise Unclear
 
 
-def _is_step(store: Store) -> bool:
-    """`counter[i] = counter[i] + constant`, of a type that does not wrap."""
-    value = store.value
-    if store.buffer.dtype not in ("int32", "int64") or store.predicate is not None:
-        return False
-    if not all(isinstance(index, Const) for index in store.indices):
-        return False
-    return is_increment(
-        value,
-        lambda node: (
-            isinstance(node, Load)
-            and node.buffer.storage is store.buffer.storage
-            and node.indices == store.indices
-        ),
-    )
+def _longest(numbers: np.ndarray) -> tuple[int, int, int] | None:
+    """The stretch that repeats itself most often: where it begins, its period, and its end."""
+    count, best, found = len(numbers), 0, None
+    for period in range(1, min(MAX_PERIOD, count // 3) + 1):
+        if count - 2 * period <= best:
+            break
+        equal = np.concatenate(([False], numbers[period:] == numbers[:-period], [False]))
+        edges = np.flatnonzero(np.diff(equal.astype(np.int8)))
+        begins, ends = edges[::2], edges[1::2]
+        if not len(begins):
+            continue
+        longest = int(np.argmax(ends - begins))
+        first, end = int(begins[longest]), int(ends[longest]) + period
+        spared = (end - first - 2 * period) // period * period
+        if spared > best:
+            best, found = spared, (first, period, end)
+    return found

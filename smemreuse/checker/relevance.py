@@ -16,6 +16,7 @@ from smemreuse.ir.kernel import (
     Buffer,
     For,
     If,
+    Kernel,
     Stmt,
     Store,
     While,
@@ -25,7 +26,65 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.pointers import escaping
-from smemreuse.semantics.table import calls_of, deciding_operands, effect_of, may_signal
+from smemreuse.semantics.table import (
+    calls_of,
+    deciding_operands,
+    effect_of,
+    evaluated_call,
+    may_signal,
+)
+
+
+class Operations:
+    """What the operations of a kernel do, whatever buffers share bytes."""
+
+    def __init__(self, body: Block):
+        statements = list(walk_statements(body))
+        self.count = len(statements)
+        self.written = {
+            stmt.buffer.storage
+            for stmt in statements
+            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
+        }
+        self.escaped = {one for stmt in statements for one in escaping(stmt)}
+        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._inside: dict[Stmt, tuple[Call, ...]] = {}
+
+    def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
+        """The operations of a statement itself that the order of accesses depends on."""
+        known = self._effects.get(stmt)
+        if known is None:
+            found = ((call, effect_of(call)) for call in calls_of(stmt))
+            known = self._effects[stmt] = tuple(
+                (call, effect)
+                for call, effect in found
+                if effect.synchronizes or may_signal(call, effect)
+            )
+        return known
+
+    def inside(self, stmt: Stmt) -> tuple[Call, ...]:
+        """The operations that order accesses, or may, and are no statements of their own."""
+        known = self._inside.get(stmt)
+        if known is None:
+            whole = evaluated_call(stmt)
+            known = self._inside[stmt] = tuple(
+                call
+                for call in calls_of(stmt)
+                if call is not whole and _orders(call, effect_of(call))
+            )
+        return known
+
+
+def _orders(call: Call, effect: Effect) -> bool:
+    return effect.orders or may_signal(call, effect)
+
+
+def operations_of(kernel: Kernel) -> Operations:
+    """Those of a kernel, kept with it."""
+    found = kernel.derived.get(Operations)
+    if not isinstance(found, Operations):
+        found = kernel.derived[Operations] = Operations(kernel.body)
+    return found
 
 
 class Relevance:
@@ -36,14 +95,15 @@ class Relevance:
         body: Block,
         shared: Set[Buffer],
         accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
+        operations: Operations | None = None,
     ):
         self.body = body
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
-        self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._waits: dict[Stmt, bool] = {}
         self._touches: dict[Stmt, bool] = {}
         self._everything = accesses
+        self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
             if found:
@@ -51,13 +111,11 @@ class Relevance:
             for access in everything:
                 if access.engine is Engine.TMA_LOAD and access.footprint.start is not None:
                     self.load_bytes[stmt] = access.footprint.size
-        self.written = {
-            stmt.buffer.storage
-            for stmt in walk_statements(body)
-            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
-        }
-        self.escaped = {one for stmt in walk_statements(body) for one in escaping(stmt)}
+        self.operations = operations or Operations(body)
+        self.written, self.escaped = self.operations.written, self.operations.escaped
+        self.synchronizing = self.operations.synchronizing
         self._counters: set[object] = set()
+        self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
         self._find_counters(body)
 
@@ -95,6 +153,17 @@ class Relevance:
             )
         return known
 
+    def signals(self, stmt: Stmt) -> bool:
+        """Whether there is anything in a statement that is done to an mbarrier."""
+        known = self._signals.get(stmt)
+        if known is None:
+            known = self._signals[stmt] = any(
+                effect.mbarrier is not None
+                for inner in walk_statements((stmt,))
+                for _, effect in self.synchronizing(inner)
+            )
+        return known
+
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""
         return any(
@@ -115,20 +184,18 @@ class Relevance:
     def _matters(self, stmt: Stmt) -> bool:
         return bool(stmt in self.accesses or self.synchronizing(stmt) or self.sets_counter(stmt))
 
-    def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
-        """The operations of a statement itself that the order of accesses depends on."""
-        known = self._effects.get(stmt)
-        if known is None:
-            found = ((call, effect_of(call)) for call in calls_of(stmt))
-            known = self._effects[stmt] = tuple(
-                (call, effect)
-                for call, effect in found
-                if effect.synchronizes or may_signal(call, effect)
-            )
-        return known
-
     def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
+
+    def counters_set(self, block: Block) -> list[Store]:
+        """The statements of a block that set counters."""
+        if block not in self._sets:
+            self._sets[block] = [
+                stmt
+                for stmt in walk_statements(block)
+                if isinstance(stmt, Store) and self.sets_counter(stmt)
+            ]
+        return self._sets[block]
 
     def _find_counters(self, body: Block) -> None:
         """Local buffers that decide where, when or whether a relevant statement acts."""
@@ -160,6 +227,10 @@ class Relevance:
         elif self.sets_counter(stmt):
             assert isinstance(stmt, Store)
             yield from (stmt.value, *stmt.indices)
+        yield from self.acting(stmt)
+
+    def acting(self, stmt: Stmt) -> Iterator[Expr]:
+        """Expressions that say what a statement itself does: places, operands of barriers."""
         for access in self.accesses.get(stmt, ()):
             if access.footprint.start is not None:
                 yield access.footprint.start

@@ -11,7 +11,9 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
-from smemreuse.ir.kernel import For
+from smemreuse.checker.work import Work
+from smemreuse.ir.kernel import Block, For
+from smemreuse.ir.launch import AXES
 from smemreuse.semantics.fence_pass import fences_to_come
 
 
@@ -26,29 +28,36 @@ class Setting:
         *,
         assume_barriers: bool,
         budget: int,
+        work: Work | None = None,
     ):
         self.relevance = relevance
-        self.periods = Periods(relevance)
+        self.work = work or Work()
+        self.periods = Periods(relevance, self.work)
         self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes
         self.assume_barriers = assume_barriers
         self.budget = budget
-        self.vectors = Vectors(math.prod(axes.values()))
-        self.footprints = Footprints()
+        self.vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
+        self.footprints = Footprints(self.work)
         self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
-        self._independent: dict[For, bool] = {}
+        self._at_once: dict[For, bool] = {}
 
-    def independent(self, loop: For) -> bool:
-        """Whether a loop's iterations may run as one: nothing in them is ordered or related."""
-        known = self._independent.get(loop)
+    def at_once(self, loop: For) -> bool:
+        """Whether a loop's iterations run as one.
+
+        They may where nothing in them is ordered or related. In a vectorized loop each statement is
+        done for all lanes before the next one; a branch may be taken for one lane after the other.
+        """
+        known = self._at_once.get(loop)
         if known is None:
-            known = self._independent[loop] = self._is_independent(loop)
+            parts = [(stmt,) for stmt in loop.body] if loop.kind == "vectorized" else [loop.body]
+            known = self._at_once[loop] = all(map(self._is_independent, parts))
         return known
 
-    def _is_independent(self, loop: For) -> bool:
-        if self.relevance.synchronizes(loop.body):
+    def _is_independent(self, block: Block) -> bool:
+        if self.relevance.synchronizes(block):
             return False
-        buffers = [buffer for buffer, _ in self.relevance.kinds(loop.body)]
+        buffers = [buffer for buffer, _ in self.relevance.kinds(block)]
         related = any(two in self.layout.partners[one] for one in buffers for two in buffers)
         return len(set(buffers)) == len(buffers) and not related

@@ -17,7 +17,7 @@ from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import mbarrier_operand
 
-_ARRIVALS = {
+ARRIVALS = {
     Signal.ARRIVE: Engine.THREAD,
     Signal.ARRIVE_AND_EXPECT: Engine.THREAD,
     Signal.ARRIVE_WITH_COPIES: Engine.CP_ASYNC,
@@ -97,9 +97,9 @@ class Signals:
             if due is None:
                 raise Uncovered("the bytes that an mbarrier expects are not known")
             barrier.bytes_due += due * threads.count
-        if signal in _ARRIVALS:
+        if signal in ARRIVALS:
             times = self._times(call, effect, threads)
-            barrier.arrive(times, self._handed(_ARRIVALS[signal], effect, threads))
+            barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
         barrier.settle(self._warps)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:

@@ -17,10 +17,13 @@ from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
+from smemreuse.checker.loops import Loops
+from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
+from smemreuse.checker.work import PAIR, STEP
 from smemreuse.ir.expr import Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -37,6 +40,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.ir.launch import AXES
+from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import effect_of, evaluated_call
@@ -68,6 +72,8 @@ class Trace:
         self._vectors = setting.vectors
         shared = (self.state, self.values)
         self._accesses = Accesses(setting, *shared, self.findings)
+        self._work = setting.work
+        self._loops = Loops(setting, *shared)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
@@ -79,7 +85,11 @@ class Trace:
     def _drive(self, steps: Steps) -> None:
         """Runs steps that have nobody left to wait for."""
         before = -1
-        for _ in steps:
+        for step in steps:
+            if isinstance(step, list):
+                self._loops.leave_out(step)
+                before = -1
+                continue
             if self.steps == before:
                 raise Uncovered("an mbarrier is waited for that nobody completes")
             before = self.steps
@@ -87,7 +97,7 @@ class Trace:
     def _tick(self) -> None:
         self.steps += 1
         if self.steps > self._setting.budget:
-            raise Uncovered(f"more than {self._setting.budget:,} steps")
+            raise Uncovered(f"budget: more than {self._setting.budget:,} steps")
 
     # Blocks -------------------------------------------------------------------------------------
 
@@ -172,6 +182,7 @@ class Trace:
     def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
         self._tick()
         threads = agent.threads
+        self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return
         if self._relevance.touches_shared(stmt):
@@ -181,6 +192,8 @@ class Trace:
         self._access(stmt, agent)
         call = evaluated_call(stmt)
         effect = effect_of(call) if call is not None else None
+        if call is not None and effect is not None and agent.tallies:
+            self._loops.note(call, effect, stmt, agent)
         if call is not None and effect is not None and effect.signals is Signal.WAIT:
             yield from self._synchronization.wait_for_phase(call, effect, agent)
         elif call is not None and effect is not None:
@@ -193,9 +206,19 @@ class Trace:
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
         accesses = self._relevance.accesses.get(stmt, ())
+        for access in accesses:
+            self._work.do(self._cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops) if accesses else -1
         for access in accesses:
             self._accesses.perform(access, agent.threads, agent.partly, event)
+
+    def _cost(self, access: MemoryAccess, threads: Threads) -> int:
+        """About how much is to be done for an access: for its bytes, and for each partner."""
+        partners = self._setting.layout.partners[access.buffer]
+        pending = self.state.engines.pending
+        flying = sum(len(pending.get(partner, ())) for partner in partners)
+        reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
+        return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
@@ -248,14 +271,23 @@ class Trace:
         """
         self._assume_barrier(agent)
         running = [self._run_all(arm) for arm in arms]
+        paused: dict[Steps, list[Pause]] = {}
         while running:
             before = self.steps
-            for arm in list(running):
-                if next(arm, running) is running:
+            for arm in [one for one in running if one not in paused]:
+                step = next(arm, running)
+                if step is running:
                     running.remove(arm)
                     self.steps += 1
-            if self.steps == before:
+                elif isinstance(step, list):
+                    paused[arm] = step
+            if self.steps != before:
+                continue
+            if len(paused) == len(running) > 0:
+                yield [pause for pauses in paused.values() for pause in pauses]
+            elif not paused and running:
                 yield BLOCKED
+            paused.clear()  # they go on, for the sake of those who wait for them
         self._assume_barrier(agent)
 
     def _assume_barrier(self, agent: Agent, behind_wait: bool = False) -> None:
@@ -273,7 +305,9 @@ class Trace:
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
+        self._work.do(STEP + self._setting.layout.weight)
         threads, before = agent.threads, self.state.copy()
+        self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
         with agent.in_part(apart):
@@ -310,18 +344,20 @@ class Trace:
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
             if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
                 self.values.note_varying(stmt.var)
+            if stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
-        elif extent > 0 and step > 0:
-            count = -(-extent // step)
-            if threads.count * count <= MAX_VECTOR and self._setting.independent(stmt):
-                agent.threads = self._vectors.repeated(threads, stmt.var, begin, step, count)
+        elif step == 0:
+            raise Uncovered(f"`{label(stmt)}` does not go on")
+        elif rounds := range(begin, begin + extent, step):
+            at_once = threads.count * len(rounds) <= MAX_VECTOR and self._setting.at_once(stmt)
+            if at_once:
+                agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
                 yield from self._run(stmt.body, agent)
+            elif stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             else:
-                for index in self._setting.periods.iterations(stmt, count):
-                    value = begin + step * index
-                    agent.threads = threads.bind(stmt.var, value)
-                    agent.loops = (*loops, (stmt.var.name, value))
-                    yield from self._run(stmt.body, agent)
+                yield from self._loops.iterate(stmt, rounds, agent, self._run)
         agent.threads, agent.loops = threads, loops
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
@@ -341,8 +377,10 @@ class Trace:
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self.findings.forked = True
+        self._loops.leave_open(stmt, agent)
         apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
+            self._work.do(STEP + self._setting.layout.weight)
             before = self.state.copy()
             agent.threads = threads
             with agent.in_part(apart):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
-from smemreuse.ir.kernel import Bind, Buffer, Store
+from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
 from smemreuse.semantics.elements import flat_index
 from smemreuse.semantics.evaluate import Threads, Value, holds
 from smemreuse.semantics.table import varies_by_thread
+
+_SHARED_BY_ALL = ("global", *SHARED_SCOPES)
 
 Decision = tuple[Expr, Threads, Value]
 
@@ -36,7 +39,7 @@ class Values:
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
-        return Threads(self._vectors.everyone, {}, self._counter)
+        return Threads(self._vectors.everyone, {}, self._counter, self._vectors.row)
 
     def __call__(self, expr: Expr, threads: Threads) -> Value:
         return self._vectors.evaluate(expr, threads)
@@ -45,7 +48,7 @@ class Values:
         """The value that control flow depends on, if need be for this trace's block alone."""
         value = self(expr, threads)
         if value is None and self._block:
-            here = Threads(threads.ids, {**threads.values, **self._block}, threads.load)
+            here = replace(threads, values={**threads.values, **self._block})
             value = self(expr, here)
             if value is not None:
                 self._note_decision(expr, threads, value)
@@ -115,6 +118,10 @@ class Values:
             if isinstance(threads.load(expr, threads), np.ndarray):
                 return True
             storage = expr.buffer.storage
+            if expr.buffer.scope not in _SHARED_BY_ALL and not expr.buffer.scope.startswith(
+                "local"
+            ):
+                return True  # registers, perhaps
             if storage in self._varying or storage in self._changing:
                 return True
         elif isinstance(expr, Call) and varies_by_thread(expr):
@@ -150,4 +157,4 @@ def _frozen(expr: Expr, threads: Threads) -> Threads:
             return np.repeat(value, asking.count // len(value))
         return value
 
-    return Threads(threads.ids, threads.values, load)
+    return replace(threads, load=load)

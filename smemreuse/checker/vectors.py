@@ -23,9 +23,13 @@ def identity(value: Value) -> Hashable:
 
 
 class Vectors:
-    """Evaluation and selection of the values of `count` threads, with a memory."""
+    """Evaluation and selection of the values of `count` threads, with a memory.
 
-    def __init__(self, count: int):
+    `row` is how many of them differ in threadIdx.x alone; 0 for all.
+    """
+
+    def __init__(self, count: int, row: int = 0):
+        self.row = row
         self.everyone = np.arange(count)
         self._known: dict[Key, tuple[Any, object]] = {}
         self._inputs: dict[Expr, tuple[Var, ...] | None] = {}
@@ -110,19 +114,19 @@ class Vectors:
 
         return threads if mask.all() else _mapped(threads, chosen)
 
-    def repeated(self, threads: Threads, var: Var, begin: int, step: int, count: int) -> Threads:
+    def repeated(self, threads: Threads, var: Var, rounds: range) -> Threads:
         """Every thread once for each iteration of a loop: the whole loop as more threads."""
 
         def each(values: np.ndarray) -> np.ndarray:
             found: np.ndarray = self._once(
-                ("repeat", id(values), count), values, lambda: np.repeat(values, count)
+                ("repeat", id(values), len(rounds)), values, lambda: np.repeat(values, len(rounds))
             )
             return found
 
         choices = self._once(
-            ("choices of", begin, step, count, threads.count),
+            ("choices of", rounds, threads.count),
             None,
-            lambda: np.tile(begin + step * np.arange(count), threads.count),
+            lambda: np.tile(np.array(rounds), threads.count),
         )
         return _mapped(threads, each).bind(var, choices)
 
@@ -159,4 +163,4 @@ def _mapped(threads: Threads, change: Callable[[np.ndarray], np.ndarray]) -> Thr
         var: change(value) if isinstance(value, np.ndarray) else value
         for var, value in threads.values.items()
     }
-    return Threads(change(threads.ids), values, threads.load)
+    return Threads(change(threads.ids), values, threads.load, threads.row)

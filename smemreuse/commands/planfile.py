@@ -19,7 +19,7 @@ SCHEMA = "smemreuse.plan/1"
 class PlannedKernel:
     """One kernel's entry: offsets by buffer name, and the arena, in bytes.
 
-    A symbolic offset is an expression: behind everything else, sharing with nothing (rule 9).
+    A symbolic offset is an expression; no plan with one is checked.
     """
 
     name: str
@@ -50,7 +50,8 @@ class PlanFile:
     def layout_for(self, subject: Subject) -> tuple[dict[Buffer, int], int] | None:
         """The offsets and arena planned for a kernel; None if the file has none for it.
 
-        Raises `InputError` for an offset of what the kernel does not have, or for a missing one.
+        Raises `InputError` for an offset of what the kernel does not have, for a missing one, and
+        for one that is no number.
         """
         for planned in self.kernels:
             if (planned.name, planned.scope) == (subject.kernel.name, subject.scope):
@@ -74,6 +75,10 @@ class PlanFile:
                 offsets[by_name[name]] = offset
             elif by_name[name].size is not None:
                 raise _no_number(name, planned.name, self.path)
+            else:
+                why = f"the offset of {name} in kernel {planned.name} is symbolic"
+                mend = "plans are checked by numbers alone; check what `smemreuse apply` writes"
+                raise InputError(f"{why}; {mend}", file=self.path)
         return offsets
 
     def _require_places(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from smemreuse.checker import share_work
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, printable
 from smemreuse.explainer.timeline import used_buffers
@@ -18,6 +19,7 @@ def read_subjects(files: Iterable[str]) -> list[Subject]:
     found: list[Subject] = []
     for file in files:
         dump = read_dump(file)
+        share_work(dump.kernels)
         try:
             found += subjects(file, dump.kernels)
         except InputError as error:

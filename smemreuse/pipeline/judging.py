@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
-from smemreuse.checker import check_plan
+from smemreuse.checker import check_plan, work_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.results.plan import Plan
@@ -71,6 +71,7 @@ def verdict_of_layout(
         align,
         assume_barriers=kernel.dialect.synchronizes_later,
         accesses=facts_of(kernel).memory,
+        work=work_of(facts.kernel),
     )
     if not needed:
         return verdict

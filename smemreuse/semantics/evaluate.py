@@ -19,6 +19,10 @@ Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
 
 
+NOBODY = -1
+"""In place of the threads of a row: nothing that asks which thread this is has an answer."""
+
+
 def unknown_load(load: Load, threads: Threads) -> Value:
     """What memory holds is not known."""
     return None
@@ -26,11 +30,16 @@ def unknown_load(load: Load, threads: Threads) -> Value:
 
 @dataclass(frozen=True)
 class Threads:
-    """The active threads: their linear indices in the block, and what their variables hold."""
+    """The active threads: their linear indices in the block, and what their variables hold.
+
+    `row` is how many threads of the block differ in threadIdx.x alone; 0 for all of them, and
+    `NOBODY` where it is not known which threads they are.
+    """
 
     ids: np.ndarray
     values: Mapping[Var, Value] = field(default_factory=dict)
     load: LoadHook = unknown_load
+    row: int = 0
 
     @property
     def count(self) -> int:
@@ -38,7 +47,7 @@ class Threads:
 
     def bind(self, var: Var, value: Value) -> Threads:
         """The same threads with one more variable."""
-        return Threads(self.ids, {**self.values, var: value}, self.load)
+        return Threads(self.ids, {**self.values, var: value}, self.load, self.row)
 
     def where(self, mask: np.ndarray) -> Threads:
         """Only the threads for which `mask` holds."""
@@ -46,7 +55,7 @@ class Threads:
             var: value[mask] if isinstance(value, np.ndarray) else value
             for var, value in self.values.items()
         }
-        return Threads(self.ids[mask], values, self.load)
+        return Threads(self.ids[mask], values, self.load, self.row)
 
     def repeated(self, var: Var, choices: np.ndarray) -> Threads:
         """Every thread once for each choice of `var`: a whole loop at once, as more threads."""
@@ -55,7 +64,7 @@ class Threads:
             for known, value in self.values.items()
         }
         values[var] = np.tile(choices, len(self.ids))
-        return Threads(np.repeat(self.ids, len(choices)), values, self.load)
+        return Threads(np.repeat(self.ids, len(choices)), values, self.load, self.row)
 
 
 def _trunc_div(a: Any, b: Any) -> Any:
@@ -268,12 +277,29 @@ def holds(dtype: str, value: Value) -> bool:
 
 def _thread_query(expr: Call, threads: Threads) -> Value:
     """The intrinsics that ask which thread this is."""
+    if threads.row == NOBODY:
+        return None
     if expr.op == "tl_shuffle_elect" and len(expr.args) == 1:
-        group = evaluate(expr.args[0], threads)
-        if isinstance(group, int) and group >= 0:
-            return _plain(threads.ids == 0 if group == 0 else threads.ids % group == 0)
+        return _elected(evaluate(expr.args[0], threads), threads)
     if expr.op in ("get_warp_idx", "get_warp_idx_sync") and not expr.args:
         return threads.ids // 32
     if expr.op == "get_lane_idx" and not expr.args:
         return threads.ids % 32
     return None
+
+
+def _elected(group: Value, threads: Threads) -> Value:
+    """Which threads are elected: one of the first warp of each `group` threads, at 0 of all.
+
+    TileLang and CUTLASS count warps by the threadIdx.x of their first thread. The thread elected is
+    the first of its warp, if that takes part.
+    """
+    if not isinstance(group, int) or group < 0 or group % 32:
+        return None
+    first = threads.ids // 32 * 32
+    if not np.isin(first, threads.ids).all():
+        return None
+    warp = (first % threads.row if threads.row else first) // 32
+    if group:
+        warp = warp % (group // 32)
+    return _plain((threads.ids == first) & (warp == 0))

@@ -47,11 +47,3 @@ def is_affine(expr: Expr, varies: Varies) -> bool:
             is_affine(arg, varies) for arg in expr.args
         )
     return False
-
-
-def is_increment(value: Expr, is_counter: Varies) -> bool:
-    """Whether a value is `counter + constant`."""
-    if not (isinstance(value, Call) and value.op == "add" and len(value.args) == 2):
-        return False
-    left, right = value.args
-    return isinstance(right, Const) and is_counter(left)

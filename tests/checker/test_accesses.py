@@ -238,3 +238,9 @@ def test_an_operation_without_a_row_that_gets_the_bytes_is_not_covered() -> None
     found = judge(f"T.mangle(As.data)\n{SYNC}{USE_B}")
     assert found.verdict == UNPROVED
     assert found.uncovered == ("`mangle` has no row in the table of effects, and gets As",)
+
+
+def test_a_function_of_any_name_may_take_a_reference() -> None:
+    """From the element that it is handed it may write all of Bs."""
+    body = f"As[tx] = 1\n{SYNC}T.call_extern('handle', '__scale_in_place', Bs[0])\n{SYNC}"
+    assert not judge(f"{body}O[tx] = As[tx]\n").sound

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from smemreuse.checker.blocks import MAX_BLOCKS, ThreadBlocks, kinds_of_blocks
+from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Block
 from smemreuse.semantics.evaluate import Threads, evaluate
@@ -37,7 +38,7 @@ def count(blocks: Block, decisions: list[Expr]) -> int:
         here = ONE
         for var, value in found.index.items():
             here = here.bind(var, value)
-        found.settle([(expr, ONE, evaluate(expr, here)) for expr in decisions])
+        found.settle([(expr, ONE, evaluate(expr, here)) for expr in decisions], Work())
     return kinds
 
 
@@ -73,15 +74,15 @@ def test_a_block_is_of_a_kind_if_all_its_threads_decide_alike() -> None:
     blocks = ThreadBlocks([BX], [4])
     threads = Threads(np.arange(3), {TX: np.arange(3)})
     decision = Call("lt", (TX, BX))
-    blocks.settle([(decision, threads, np.array([0, 0, 0]))])
+    blocks.settle([(decision, threads, np.array([0, 0, 0]))], Work())
     assert blocks.open.tolist() == [False, True, True, True]
-    blocks.settle([(decision, threads, np.array([1, 1, 1]))])
+    blocks.settle([(decision, threads, np.array([1, 1, 1]))], Work())
     assert blocks.open.tolist() == [False, False, True, False]
 
 
 def test_the_block_that_was_tried_is_done_even_if_its_decision_is_not_understood() -> None:
     blocks = ThreadBlocks([BX], [2])
-    blocks.settle([(Var("data"), ONE, 1)])
+    blocks.settle([(Var("data"), ONE, 1)], Work())
     assert blocks.open.tolist() == [False, True]
 
 
@@ -92,7 +93,7 @@ def test_where_too_much_would_be_evaluated_a_block_is_done_with_itself_alone(
     for most, left in ((4, 0), (3, 3)):
         monkeypatch.setattr("smemreuse.checker.blocks.MAX_DECISION", most)
         blocks = ThreadBlocks([BX], [4])
-        blocks.settle([decision])
+        blocks.settle([decision], Work())
         assert blocks.open.sum() == left
 
 
@@ -113,5 +114,5 @@ def test_an_axis_that_makes_too_many_blocks_stays_unknown() -> None:
 
 def _index_and_settle(blocks: ThreadBlocks) -> dict[Var, int]:
     index = blocks.index
-    blocks.settle([])
+    blocks.settle([], Work())
     return index

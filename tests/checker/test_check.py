@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker import check_plan
-from smemreuse.checker.check import BARRIERS_FOLLOW, MAX_KINDS
-from smemreuse.ir.kernel import MAX_FOLLOWED
+from smemreuse.checker.check import BARRIERS_FOLLOW, MAX_BUFFER, MAX_KINDS
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import COPY_A, SCOPE, SYNC, USE_A, USE_B, judge, kernel_of, under
@@ -96,7 +95,7 @@ def test_a_kernel_whose_threads_are_not_known_is_not_covered() -> None:
 
 
 def test_a_buffer_that_is_too_large_is_not_followed() -> None:
-    found = judge(USE_A + SYNC + USE_B, elements=MAX_FOLLOWED // 4 + 1)
+    found = judge(USE_A + SYNC + USE_B, elements=MAX_BUFFER // 4 + 1)
     assert found.verdict == UNPROVED
     assert found.uncovered == ("As is too large to be followed",)
 
@@ -106,7 +105,7 @@ def test_a_budget_of_steps() -> None:
     a, b = kernel.allocations(SCOPE)
     plan = {a: 0, b: 0}
     few = check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, budget=3)
-    assert few.uncovered == ("more than 3 steps",)
+    assert few.uncovered == ("budget: more than 3 steps",)
     enough = check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, budget=7)
     assert enough.sound
 

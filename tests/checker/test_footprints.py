@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.footprints import MAX_DISTANCE, MAX_UNITS, Footprints, Located
 from smemreuse.checker.traced import ANYONE
+from smemreuse.checker.work import Work
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
@@ -26,7 +27,7 @@ def made(size: int, stride: int = 0, count: int = 1) -> MemoryAccess:
 
 
 def located(access: MemoryAccess, start: Value, threads: int = 1) -> Located:
-    return Footprints()(access, start, np.arange(threads), SIZE)
+    return Footprints(Work())(access, start, np.arange(threads), SIZE)
 
 
 def test_each_thread_has_its_bytes() -> None:
@@ -48,7 +49,7 @@ def test_one_place_that_all_threads_name_is_anyones() -> None:
 
 def test_a_thread_that_comes_twice_is_still_one() -> None:
     access, ids = made(2), np.array([5, 5])
-    where, by_thread, _ = Footprints()(access, np.array([0, 0]), ids, SIZE)
+    where, by_thread, _ = Footprints(Work())(access, np.array([0, 0]), ids, SIZE)
     assert (where.tolist(), by_thread.tolist()) == ([0, 1], [5, 5])
 
 
@@ -90,7 +91,7 @@ def test_what_is_too_large_is_not_covered() -> None:
 
 
 def test_the_same_question_gets_the_same_arrays() -> None:
-    footprints, access = Footprints(), made(2)
+    footprints, access = Footprints(Work()), made(2)
     start, ids = np.array([0, 4]), np.arange(2)
     assert footprints(access, start, ids, SIZE) is footprints(access, start, ids, SIZE)
     assert footprints(access, start, ids + 7, SIZE)[1].tolist() == [7, 7, 8, 8]
@@ -125,7 +126,7 @@ def test_footprints_are_what_they_are_byte_by_byte(
 
 def test_the_same_bytes_are_the_same_arrays() -> None:
     """Accesses are told apart by them."""
-    footprints, ids = Footprints(), np.arange(2)
+    footprints, ids = Footprints(Work()), np.arange(2)
     one = footprints(made(4), np.array([0, 4]), ids, SIZE)
     other = footprints(made(2, 2, 2), np.array([0, 4]), ids, SIZE)
     assert one[0] is other[0]

@@ -2,29 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.checker.periods import MAX_PERIOD, Periods
-from smemreuse.ir.kernel import For
-from tests.checker.small import judge, kernel_of, relevance_of, statement, under
+from smemreuse.checker.agent import Agent, Steps
+from smemreuse.checker.periods import MAX_PERIOD, Periods, Window
+from smemreuse.checker.setting import Setting
+from smemreuse.checker.trace import Trace
+from smemreuse.checker.work import Work
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
+from smemreuse.ir.launch import launches
+from tests.checker.small import (
+    SYNC,
+    init_barrier,
+    judge,
+    kernel_of,
+    relevance_of,
+    setting_of,
+    statement,
+    under,
+)
 
 COUNT = 240
 STEP = "c[0] = c[0] + 1\n"
 
 
-def executed(body: str, count: int = COUNT, before: str = "", after: str = "") -> int:
-    """How many iterations of `for k: body` are executed."""
-    loop_text = under(f"for k in range({count})", body)
-    kernel = kernel_of(f"{before}{loop_text}{after}", elements=100_000)
-    loop = statement(kernel, "for k")
+def looped(body: str, count: int = COUNT) -> Kernel:
+    return kernel_of(under(f"for k in range({count})", body), elements=100_000)
+
+
+def window(body: str, count: int = COUNT, start: int | None = 0) -> Window | None:
+    """Where `for k: body` repeats itself, if `c[0]` is `start` in front of it."""
+    kernel = looped(body, count)
+    loop, trace = statement(kernel, "for k"), Trace(setting_of(kernel), {})
     assert isinstance(loop, For)
-    return len([*Periods(relevance_of(kernel)).iterations(loop, count)])
+    threads = trace.values.everyone()
+    for launch in launches(kernel.body):
+        if launch.var is not None and launch.var.name == "tx":
+            threads = threads.bind(launch.var, np.arange(64))
+    for stmt in walk_statements(kernel.body):
+        storage = getattr(getattr(stmt, "buffer", None), "storage", None)
+        if storage is not None and storage.name == "c" and start is not None:
+            trace.state.counters.set(storage, 0, threads.ids, start)
+    return Periods(relevance_of(kernel), Work()).window(
+        loop, range(count), threads, trace.state.counters
+    )
 
 
-def test_a_loop_that_does_not_use_its_variable_is_executed_twice() -> None:
-    assert executed("As[tx] = k\n") == 2
+class Counting(Trace):
+    """A trace that notes which iterations it executes."""
+
+    def __init__(self, setting: Setting, block: Mapping[Var, int]):
+        super().__init__(setting, block)
+        self.seen: set[object] = set()
+
+    def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
+        if agent.loops:
+            self.seen.add((agent.loops, agent.threads.count))
+        return super()._leaf(stmt, agent)
+
+
+def executed(body: str, before: str = "", count: int = COUNT) -> int:
+    """How many iterations of `for k: body` are executed."""
+    loop = body if "range" in body else under(f"for k in range({count})", body)
+    kernel = kernel_of(before + loop, elements=192)
+    trace = Counting(setting_of(kernel, budget=10_000), {})
+    trace.run(kernel.body)
+    return len(trace.seen)
+
+
+def test_a_loop_that_does_not_use_its_variable_repeats_itself_at_once() -> None:
+    assert window("As[tx] = k\n") == Window(0, 1, COUNT)
 
 
 @pytest.mark.parametrize(
@@ -33,81 +86,163 @@ def test_a_loop_that_does_not_use_its_variable_is_executed_twice() -> None:
         ("As[tx + k % 3] = 1\n", 3),
         ("As[tx + (k + 1) % 4 * 64] = 1\n", 4),
         ("As[tx + k % 4 + k % 6] = 1\n", 12),
+        ("As[(tx + k * 2) % 6] = 1\n", 3),
+        ("As[tx + (k // 4) % 2] = 1\n", 8),
+        ("As[tx + k * k % 3] = 1\n", 3),
+        ("As[tx + T.shift_right(k, 1) % 2] = 1\n", 4),
+        ("As[tx + T.Cast('uint32', k) * T.uint32(3) % T.uint32(3)] = 1\n", 1),
         (under("if k % 5 == 0", "As[tx] = 1\n"), 5),
+        (under("if k % 5 == tx // 32", "As[tx] = 1\n"), 5),
+        (under("if T.tl_shuffle_elect(0)", "As[tx + k % 3] = 1\n"), 3),
+        (under("if D[k] > 0", "As[tx] = 1\n"), 1),  # it goes both ways every time
         (under("for j in range(k % 2)", "As[tx] = 1\n"), 2),
+        (under("for j in range(4)", "As[tx + (k * 4 + j) % 6] = 1\n"), 3),
         ("v: T.int32 = k + 1\nAs[v % 3 + tx] = 1\n", 3),
+        ("v: T.int32 = k // 4\nw: T.int32 = v + 1\nAs[w % 3 + tx] = 1\n", 12),
+        ("v: T.int32 = k * 2 + tx\nAs[v % 6] = 1\n", 3),
         (f"{STEP}As[tx + c[0] % 3] = 1\n", 3),
+        (f"As[tx + c[0] % 3] = 1\n{STEP}O[tx] = As[tx + c[0] % 2]\n", 6),
+        ("c[0] = T.bitwise_xor(c[0], 1)\nAs[tx + c[0]] = 1\n", 2),
+        ("c[0] = k\nAs[tx + c[0] % 3] = 1\n", 3),
+        (under("for j in range(2)", STEP) + "As[tx + c[0] % 6] = 1\n", 3),
     ],
 )
-def test_two_periods_stand_for_all(body: str, period: int) -> None:
-    count = 30 * period
-    assert executed(body, count) == 2 * period
-    assert executed(body, count + 1) == 2 * period + 1  # what is left out is whole periods
-    assert executed(body, 3 * period) == 3 * period
+def test_iterations_that_do_the_same_are_seen(body: str, period: int) -> None:
+    found = window(body, 30 * period)
+    assert found is not None
+    assert (found.first, found.period, found.end) == (0, period, 30 * period)
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "end"),
+    [
+        (under("if k == 7", "As[tx] = 1\n"), 8, COUNT),
+        (under("if k == 0", "As[tx] = 1\n"), 1, COUNT),
+        ("O[tx] = As[tx + c[0] % 3]\nc[0] = k * 2 + 3\n", 1, COUNT),
+        (under("if k < 237", "As[tx + k % 1] = 1\n"), 0, 237),
+        (under("if k == 3", "As[tx + k] = 1\n"), 4, COUNT),  # elsewhere the place is of no matter
+        (under("for j in range(T.min(k, 4))", "As[tx] = 1\n"), 4, COUNT),
+    ],
+)
+def test_first_and_last_iterations_may_differ(body: str, first: int, end: int) -> None:
+    found = window(body)
+    assert found is not None
+    assert (found.first, found.end) == (first, end)
 
 
 @pytest.mark.parametrize(
     "body",
     [
         "As[tx + k] = 1\n",
-        "As[tx + k // 4] = 1\n",
-        "As[tx + (k // 4) % 2] = 1\n",
-        "As[tx + k * k % 3] = 1\n",
-        under("if k == 7", "As[tx] = 1\n"),
+        "As[tx + k // 2] = 1\n",
         under("if k < D[0]", "As[tx] = 1\n"),
         under("for j in range(k)", "As[tx] = 1\n"),
-        "v: T.int32 = k // 4\nAs[v % 3 + tx] = 1\n",
-        "v: T.int32 = k // 4\nw: T.int32 = v + 1\nAs[w % 3 + tx] = 1\n",
-        "As[tx + T.Cast('uint32', k) * T.uint32(3) % T.uint32(3)] = 1\n",
-        f"As[tx + k % {MAX_PERIOD + 1}] = 1\n",
-    ],
-)
-def test_a_loop_that_is_not_seen_to_repeat_itself_is_executed_whole(body: str) -> None:
-    assert executed(body) == COUNT
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
+        f"As[tx + k % {COUNT // 2 + 1}] = 1\n",
         f"{STEP}As[tx + c[0]] = 1\n",
-        "c[0] = c[0] * 2\nAs[tx + c[0] % 3] = 1\n",
-        "c[0] = k\nAs[tx + c[0] % 3] = 1\n",
+        "c[0] = c[0] * 2 + 1\nAs[tx + c[0] % 3] = 1\n",
         under("if tx < 3", STEP) + "As[tx + c[0] % 3] = 1\n",
-        under("for j in range(k % 2)", STEP) + "As[tx + c[0] % 3] = 1\n",
-        under("for j in range(k % 2)", f"O[tx] = 1\n{STEP}") + "As[tx + c[0] % 3] = 1\n",
+        under("if D[0] < 3", STEP) + "As[tx + c[0] % 3] = 1\n",
+        under("while c[0] < 3", STEP) + "As[tx + c[0] % 3] = 1\n",
         "c[D[0]] = c[D[0]] + 1\nAs[tx + c[0] % 3] = 1\n",
     ],
 )
-def test_a_counter_must_be_stepped_by_a_constant_in_every_iteration(body: str) -> None:
-    assert executed(body) == COUNT
+def test_a_loop_that_is_not_seen_to_repeat_itself_is_executed_whole(body: str) -> None:
+    assert window(body) is None
 
 
-def test_a_counter_may_decide_behind_the_loop_too() -> None:
-    body = f"{STEP}As[tx + c[0] % 3] = 1\n"
-    assert executed(body, after="As[tx + c[0] % 4] = 1\n") == 2 * 12
-    assert executed(body, after="As[tx + c[0]] = 1\n") == COUNT
-    assert executed(body, after="c[1] = c[0]\nAs[tx + c[1] % 3] = 1\n") == COUNT
-    assert executed(body, after="v: T.int32 = c[0]\nAs[tx + v % 3] = 1\n") == COUNT
+def test_the_longest_period() -> None:
+    assert window(f"As[tx + k % {MAX_PERIOD}] = 1\n", 1000) is not None
+    assert window(f"As[tx + k % {MAX_PERIOD + 1}] = 1\n", 1000) is None
+
+
+def test_counters_must_be_known_in_front_of_the_loop() -> None:
+    assert window(f"{STEP}As[tx + c[0] % 3] = 1\n", start=None) is None
+
+
+@pytest.mark.parametrize("count", [29, 30, 31])
+def test_what_is_left_out_is_whole_periods(count: int) -> None:
+    body = 'As[tx + k % 3] = 1\nT.tvm_storage_sync("shared")\nO[tx] = Bs[tx]\n'
+    assert executed(body, count=count) == 6 + count % 3
+
+
+@pytest.mark.parametrize(("index", "sound"), [("c[0] - 100", True), ("c[0] - 99", False)])
+def test_behind_a_shortened_loop_counters_are_what_they_would_be(index: str, sound: bool) -> None:
+    """Bs[1] has been overwritten, and Bs[0] has not."""
+    rounds = under("for k in range(100)", f"{STEP}O[0] = As[2 + c[0] % 3]\n")
+    body = f"c[0] = 0\nBs[0] = 1\nBs[1] = 1\nAs[1] = 1\n{rounds}O[0] = Bs[{index}]\n"
+    assert judge(body, threads=1, elements=16).sound is sound
 
 
 ROUND = "T.ptx_arrive_barrier(full[{}])\nT.mbarrier_wait_parity(full[{}], {})\n"
 
 
+def init(arrivals: int) -> str:
+    return "".join(init_barrier(arrivals, f"full[{slot}]") for slot in range(2))
+
+
+THREE_ROUNDS = "T.ptx_arrive_barrier(full[0])\n" + under(
+    "if k % 3 == 2", "T.mbarrier_wait_parity(full[0], k // 3 % 2)\n"
+)
+
+
 @pytest.mark.parametrize(
-    ("body", "iterations"),
+    ("body", "arrivals", "iterations"),
     [
-        (ROUND.format(0, 0, "k % 2"), 8),  # a period of four has an even number of phases
-        (ROUND.format(0, 0, "k % 3"), 12),
-        (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 16),
-        (ROUND.format(0, "k % 2", "k % 4 // 2"), 16),
-        (ROUND.format(0, 0, "k // 2 % 2"), COUNT),
-        (ROUND.format(0, 1, "k % 2"), COUNT),  # who waits for 0 is not seen
-        ("T.ptx_arrive_barrier(full[0])\n", COUNT),
-        ("T.mbarrier_wait_parity(full[0], k % 2)\n", 4),
+        (ROUND.format(0, 0, "k % 2"), 64, 4),
+        (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 64, 8),
+        (THREE_ROUNDS, 192, 12),  # they make a phase
+        ("T.mbarrier_wait_parity(full[0], 1)\n", 64, 2),
+        # Who arrives is not known.
+        (under("if D[0] > 0", "T.mbarrier_wait_parity(full[0], 1)\n"), 64, COUNT),
     ],
 )
-def test_phases_repeat_themselves_too(body: str, iterations: int) -> None:
-    assert executed(body) == iterations
+def test_phases_repeat_themselves_too(body: str, arrivals: int, iterations: int) -> None:
+    assert executed(body, init(arrivals)) == iterations
+
+
+def test_a_shortened_loop_leaves_every_phase_as_it_would_be() -> None:
+    """In 24 rounds eight phases are completed. Then a wait for parity 1 is passed at once; behind
+    a number of rounds that is no multiple of six it would wait for the other warp's arrivals."""
+    prepare = init_barrier(96) + init_barrier(1, "full[1]")
+    rounds = "T.ptx_arrive_barrier(full[0])\nT.mbarrier_wait_parity(full[1], 1)\n"
+    wait = "T.mbarrier_wait_parity(full[0], 1)\nBs[tx] = tx\nO[tx] = Bs[tx]\n"
+    other = "As[tx - 32] = tx\nO[tx] = As[tx - 32]\n" + "T.ptx_arrive_barrier(full[0])\n" * 2
+    body = under("if tx < 32", under("for k in range(24)", rounds) + wait) + under("else", other)
+    assert not judge(prepare + body).sound
+
+
+# Loops of arms that run at the same time ------------------------------------------------------
+
+FULL, EMPTY = "full[{0} % 2]", "full[{0} % 2 + 2]"
+
+
+def pipeline(count: int, first: str = "") -> str:
+    """A warp fills As stage by stage, two ahead of another that reads it; then comes Bs."""
+    slots = "".join(init_barrier(32, f"full[{slot}]") for slot in range(4))
+    fill = (
+        f"T.mbarrier_wait_parity({EMPTY.format('k')}, (k // 2 + 1) % 2)\n"
+        f"As[tx + k % 2 * 32] = k\nT.ptx_arrive_barrier({FULL.format('k')})\n"
+    )
+    use = (
+        f"{first}T.mbarrier_wait_parity({FULL.format('k')}, k // 2 % 2)\n"
+        f"O[tx] = As[tx - 32 + k % 2 * 32]\nT.ptx_arrive_barrier({EMPTY.format('k')})\n"
+    )
+    arms = under("if tx < 32", under(f"for k in range({count})", fill))
+    return slots + arms + under("else", under(f"for k in range({count})", use))
+
+
+@pytest.mark.parametrize("first", ["", under("if k == 0", "T.mbarrier_wait_parity(full[0], 0)\n")])
+@pytest.mark.parametrize("count", [40, 41, 43])
+def test_arms_leave_out_the_same_iterations(count: int, first: str) -> None:
+    """What is executed leaves the mbarriers as all iterations would: the last waits are passed."""
+    last = [count - 1 - (count - 1 - slot) % 2 for slot in range(2)]
+    waits = "".join(
+        f"T.mbarrier_wait_parity(full[{slot}], {last[slot] // 2 % 2})\n" for slot in range(2)
+    )
+    loops = pipeline(count, first)
+    assert judge(f"{loops}{waits}{SYNC}Bs[63 - tx] = 1\n").sound
+    assert not judge(f"{loops}Bs[63 - tx] = 1\n").sound
+    assert executed(loops[loops.index("if tx < 32") :], loops[: loops.index("if tx < 32")]) < 40
 
 
 # Shortened or not, the verdict is that of all iterations --------------------------------------
@@ -133,8 +268,8 @@ def test_what_a_shortened_loop_proves_holds_of_all_iterations(
     before = "c[0] = 0\nAs[tx] = 1\n"
     behind = "O[tx] = As[tx] + Bs[tx + 64]\n"
     body = "".join(pieces)
-    looped = before + under(f"for k in range({count})", body) + behind
-    if judge(looped, elements=192).sound:
+    whole = before + under(f"for k in range({count})", body) + behind
+    if judge(whole, elements=192).sound:
         rounds = "".join(_written_out(body, number) for number in range(count))
         assert judge(before + rounds + behind, elements=192).sound
 

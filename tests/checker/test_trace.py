@@ -262,3 +262,52 @@ def test_a_later_pass_inserts_barriers_where_all_threads_come_by(
     found = judge(body, assume_barriers=True)
     assert found.verdict == with_barriers
     assert len(found.assumptions) == 1
+
+
+# Loops that are not serial ----------------------------------------------------------------------
+
+
+def test_each_statement_of_a_vectorized_loop_is_done_for_all_lanes_at_once() -> None:
+    """Both elements of As are written, then Bs over the second one, then both are read."""
+    loop = under("for v in T.vectorized(2)", "As[v] = v\nBs[v] = 7\nO[v] = As[v]\n")
+    assert not judge(loop, threads=1, elements=2, offsets={"Bs": 4}).sound
+
+
+def test_a_loop_may_count_down() -> None:
+    loop = under("for k in range(3, -1, -1)", "Bs[63 - tx] = k\n")
+    assert not judge(f"As[tx] = 1\n{SYNC}{loop}{SYNC}O[tx] = As[tx]\n").sound
+
+
+def test_a_loop_that_counts_down_goes_through_all_its_values() -> None:
+    """As[0] is written, and As[1] is, but not As[2]: so Bs[2] is still there."""
+    loop = under("for k in range(1, -1, -1)", f"As[k] = k\n{SYNC}")
+    assert judge(f"Bs[2] = 1\n{loop}O[0] = Bs[2]\n", threads=1, elements=4).sound
+    assert not judge(f"Bs[0] = 1\n{loop}O[0] = Bs[0]\n", threads=1, elements=4).sound
+
+
+def test_a_vectorized_copy_is_followed() -> None:
+    copy = under("for v in T.vectorized(4)", "As[tx * 4 + v] = D[tx * 4 + v]\n")
+    use = f"{copy}{SYNC}O[tx] = As[255 - tx]\n{SYNC}"
+    assert judge(f"{use}{use.replace('As', 'Bs')}", elements=256).sound
+
+
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        ("for v in T.vectorized(4)", "As[v] = Bs[v + 1]\n"),  # whether lane by lane is not known
+        ("for v in T.vectorized(4)", f"As[v] = v\n{SYNC}"),
+        ("for v in T.vectorized(D[0])", "As[v] = v\nBs[v] = 7\n"),
+    ],
+)
+def test_other_vectorized_loops_are_not_followed(header: str, body: str) -> None:
+    verdict = judge(under(header, body), threads=1, elements=8)
+    assert verdict.verdict is UNPROVED
+    assert "vectorized" in verdict.uncovered[0]
+
+
+def test_a_thread_is_elected_in_every_row_of_a_block() -> None:
+    """`cutlass::canonical_warp_idx` is threadIdx.x / 32: 0 in both warps here."""
+    rows = 'ty = T.launch_thread("threadIdx.y", 2)\n'
+    use = "As[ty] = 1\nO[ty] = As[ty]\nBs[1 - ty] = 2\nO[ty] = Bs[1 - ty]\n"
+    assert judge(rows + under("if tx == 0", use), threads=32).verdict == UNSOUND
+    assert not judge(rows + under("if T.tl_shuffle_elect(0)", use), threads=32).sound

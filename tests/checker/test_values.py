@@ -14,7 +14,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import Bind, If, Kernel, Store, expressions_of, walk_statements
 from smemreuse.semantics.evaluate import Threads, Value
-from tests.checker.small import kernel_of, layout_of, relevance_of, statement, under
+from tests.checker.small import SYNC, judge, kernel_of, layout_of, relevance_of, statement, under
 
 THREADS = 64
 
@@ -220,3 +220,10 @@ def test_what_is_no_element_names_no_mbarrier() -> None:
     asked = Asked("", "tx < 3")
     assert asked.values.slot(asked.condition, asked.threads) is None
     assert asked.values.slot(None, asked.threads) is None
+
+
+def test_registers_of_a_warp_are_each_threads_own() -> None:
+    """Threads are in both arms."""
+    declared = 'w = T.alloc_buffer((1,), "int32", scope="warp")'
+    branch = under("if w[0] < 16", "O[tx] = As[63 - tx]\n") + under("else", "Bs[63 - tx] = 7\n")
+    assert not judge(f"w[0] = tx\nAs[tx] = 1\n{SYNC}{branch}", declared=declared).sound

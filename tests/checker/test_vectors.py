@@ -89,7 +89,7 @@ def test_who_chooses_alike(vectors: Vectors) -> None:
 
 def test_a_loop_at_once_is_every_thread_with_every_iteration(vectors: Vectors) -> None:
     threads = vectors.where(all_of(vectors), vectors.everyone < 2)
-    repeated = vectors.repeated(threads, K, begin=3, step=2, count=3)
+    repeated = vectors.repeated(threads, K, range(3, 9, 2))
     columns = [repeated.values[TX], repeated.values[K]]
     assert repeated.ids.tolist() == [0, 0, 0, 1, 1, 1]
     assert [np.asarray(column).tolist() for column in columns] == [

@@ -236,6 +236,28 @@ def test_which_thread_asks(expr: Expr, value: object) -> None:
     assert plain(evaluate(expr, Threads(np.array([0, 32, 37, 128])))) == value
 
 
+@pytest.mark.parametrize(
+    ("row", "group", "elected"),
+    [
+        (0, 0, [0]),
+        (128, 0, [0]),
+        (32, 0, [0, 32, 64, 96]),  # each warp is a row, and the first of its row
+        (64, 0, [0, 64]),
+        (1, 0, [0, 32, 64, 96]),
+        (64, 32, [0, 32, 64, 96]),
+        (64, 64, [0, 64]),
+    ],
+)
+def test_warps_are_counted_along_x(row: int, group: int, elected: list[int]) -> None:
+    found = evaluate(call("tl_shuffle_elect", group), Threads(np.arange(128), row=row))
+    assert np.flatnonzero(np.asarray(found)).tolist() == elected
+
+
+def test_who_is_elected_of_half_a_warp_is_not_known() -> None:
+    assert evaluate(call("tl_shuffle_elect", 0), Threads(np.arange(4, 32))) is None
+    assert evaluate(call("tl_shuffle_elect", 16), Threads(np.arange(32))) is None
+
+
 # Threads ------------------------------------------------------------------------------------------
 
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.semantics.evaluate import Threads, evaluate
-from smemreuse.semantics.periodic import is_affine, is_increment, moduli
+from smemreuse.semantics.periodic import is_affine, moduli
 
 K, TX, U = Var("k"), Var("tx"), Var("u", 32)
-C = Load(Buffer("c", "int32", (Const(1),), "local"), (Const(0),))
 
 
 def call(op: str, *args: Expr | int | str) -> Call:
@@ -86,17 +84,6 @@ def test_sums_of_multiples_are_affine() -> None:
     assert not is_affine(call("floordiv", K, 4), is_k)
     assert not is_affine(call("mul", K, TX), is_k)
     assert not is_affine(call("cast", "int8", K), is_k)
-
-
-def test_an_increment_adds_a_constant_behind_the_counter() -> None:
-    def is_c(node: Expr) -> bool:
-        return node is C
-
-    assert is_increment(call("add", C, 2), is_c)
-    assert not is_increment(call("add", C, K), is_c)
-    assert not is_increment(call("add", K, 2), is_c)
-    assert not is_increment(call("sub", C, 2), is_c)
-    assert not is_increment(C, is_c)
 
 
 OPERATORS = ["add", "sub", "mul", "floordiv", "floormod", "min", "max", "lt", "eq", "bitwise_xor"]

@@ -8,7 +8,7 @@ from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.buffers import is_allocation, need
 from smemreuse.compilers.text.expressions import Value, fail, script_name
 from smemreuse.compilers.text.names import NameTable
-from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, same, unsigned_bits
 from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Stmt
 from smemreuse.semantics.evaluate import unsigned_type
 
@@ -30,6 +30,7 @@ class DefinitionReader:
         self._buffers = names.buffers
         self._legacy = legacy
         self._env_threads: dict[Var, str] = {}
+        self._let: dict[Var, Expr] = {}
 
     def parameter(self, argument: ast.arg) -> None:
         """A parameter of the function: a buffer if its type says so."""
@@ -219,6 +220,9 @@ class DefinitionReader:
         var = self._expr.read(named)
         if not isinstance(var, Var):
             fail(call, f"`{ast.unparse(named)}` is no variable")
+        if var in self._let and not same(self._let[var], value):
+            fail(call, f"{var.name} is bound twice, to other values; give each its own variable")
+        self._let[var] = value
         if target is not None:
             self._names.define(target, var)
         return Bind(var, value, call.lineno, _may_be_address(value))

@@ -1,0 +1,105 @@
+"""Running the iterations of loops, and noting for them what is done to mbarriers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from smemreuse.checker.agent import Agent, Steps
+from smemreuse.checker.pauses import LoopTally, Pause, leave_out
+from smemreuse.checker.setting import Setting
+from smemreuse.checker.signals import ARRIVALS
+from smemreuse.checker.state import State
+from smemreuse.checker.values import Values
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.semantics.effects import Effect, Group, Signal
+from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.table import counted, mbarrier_operand
+
+
+class Loops:
+    """The loops of a trace."""
+
+    def __init__(self, setting: Setting, state: State, values: Values):
+        self._relevance = setting.relevance
+        self._periods = setting.periods
+        self._state = state
+        self._values = values
+
+    def iterate(
+        self, stmt: For, rounds: range, agent: Agent, run: Callable[[Block, Agent], Steps]
+    ) -> Steps:
+        """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
+        threads, loops, outer = agent.threads, agent.loops, agent.tallies
+        window = self._periods.window(stmt, rounds, threads, self._state.counters)
+        tally, at = LoopTally(), 0
+        while at < len(rounds):
+            if window is not None and at - window.first >= 2 * window.period:
+                pause = Pause(window, at, tally.latest(window.period))
+                if at + window.period <= window.end and not self.leave_out([pause]):
+                    yield [pause]
+                if pause.skip:
+                    at += pause.skip
+                    self._go_on(pause, at, threads, outer)
+                    continue
+            tally.begin()
+            agent.tallies = (*outer, tally)
+            agent.threads = threads.bind(stmt.var, rounds[at])
+            agent.loops = (*loops, (stmt.var.name, rounds[at]))
+            yield from run(stmt.body, agent)
+            at += 1
+        agent.tallies = outer
+
+    def leave_out(self, pauses: Sequence[Pause]) -> bool:
+        """Decides how many iterations loops that stand still together leave out."""
+        return leave_out(pauses, lambda slot: self._state.barriers[slot].expected)
+
+    def _go_on(self, pause: Pause, at: int, threads: Threads, outer: Sequence[LoopTally]) -> None:
+        """Behind iterations that were left out, all is as if they had been run."""
+        for loop in outer:
+            loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
+        for local, values in pause.window.counters.items():
+            self._state.counters.set(*local, threads.ids, int(values[at]))
+
+    def leave_open(self, stmt: If | For | While, agent: Agent) -> None:
+        """How often the mbarriers in a statement are used is not known to the loops around it."""
+        for loop in agent.tallies if self._relevance.signals(stmt) else ():
+            loop.rounds[-1].clear = False
+
+    def note(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
+        """Notes for the loops around an operation what it does to mbarriers."""
+        threads = agent.threads
+        for loop in agent.tallies:
+            if effect.mbarrier is not None:
+                self._signal(call, effect, stmt, threads, loop)
+            elif effect.meeting is not None and effect.meeting.group is Group.NAMED:
+                count = counted(call, effect.meeting)
+                if count is not None and self._values(count, threads) != threads.count:
+                    loop.rounds[-1].clear = False  # others come to this barrier
+
+    def _signal(
+        self, call: Call, effect: Effect, stmt: Stmt, threads: Threads, loop: LoopTally
+    ) -> None:
+        assert effect.mbarrier is not None
+        now, signal, at = loop.rounds[-1], effect.signals, effect.mbarrier.count
+        slot = self._values.slot(mbarrier_operand(call, effect), threads)
+        known = at is not None and at < len(call.args)
+        count = self._values(call.args[at], threads) if at is not None and known else None
+        if signal is Signal.COMPLETE_WITH_BYTES:
+            count = self._relevance.load_bytes.get(stmt)
+        arrives = signal in ARRIVALS
+        if slot is None or (at is not None and not isinstance(count, int)):
+            now.clear = False
+            return
+        number = count if isinstance(count, int) else 1
+        if signal is Signal.WAIT:
+            loop.wait(slot, number % 2)
+        elif signal is Signal.COMPLETE_WITH_BYTES:
+            now.due[slot] -= number * threads.count
+        elif signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
+            now.due[slot] += number * threads.count
+        elif not arrives and signal is not Signal.HOLD_FOR_COPIES:
+            now.clear = False
+        if arrives:
+            times = number if signal is Signal.ARRIVE else 1
+            now.arrivals[slot] += times * threads.count

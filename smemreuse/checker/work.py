@@ -1,0 +1,58 @@
+"""How much may be done to judge plans: counted, not timed, so that answers can be repeated.
+
+A unit is about what NumPy does to a byte, some 10 ns.
+"""
+
+from __future__ import annotations
+
+from smemreuse.checker.errors import Uncovered
+from smemreuse.ir.kernel import Kernel
+
+STEP = 25_000
+"""Units of a statement that is executed, beside what it does to bytes."""
+
+STATEMENT = 8_000
+"""Units of a statement that is looked at before anything is executed."""
+
+PAIR = 15_000
+"""Units of an access, for its buffer and for each one that shares bytes with it."""
+
+OF_CHECK = 500_000_000
+"""Units for one plan."""
+
+OF_KERNEL = 800_000_000
+"""Units for all plans of one kernel together."""
+
+OF_FILE = 1_000_000_000
+"""Units for all kernels of one file together."""
+
+
+class Work:
+    """Counts the work done, also for what it is a part of. Raises `Uncovered` beyond the limit."""
+
+    def __init__(self, limit: int = OF_KERNEL, part_of: Work | None = None):
+        self.limit = limit
+        self.done = 0
+        self._part_of = part_of
+
+    def do(self, units: int) -> None:
+        """Counts some more, before it is done."""
+        if self.done + units > self.limit:
+            raise Uncovered("budget: it takes too long to follow what the kernel does")
+        if self._part_of is not None:
+            self._part_of.do(units)
+        self.done += units
+
+
+def work_of(kernel: Kernel) -> Work:
+    """What may be done for a kernel, kept with it."""
+    found = kernel.derived.setdefault(Work, Work())
+    assert isinstance(found, Work)
+    return found
+
+
+def share_work(kernels: tuple[Kernel, ...] | list[Kernel]) -> None:
+    """The kernels of one file have one budget beside their own."""
+    together = Work(OF_FILE)
+    for kernel in kernels:
+        kernel.derived[Work] = Work(OF_KERNEL, together)
