@@ -116,7 +116,9 @@ class Signals:
     def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
         """The number that a signal to an mbarrier speaks of, if it is known."""
         operands, at = call.args, effect.mbarrier.count if effect.mbarrier else None
-        value = self._values(operands[at], threads) if at is not None else None
+        if at is None or at >= len(operands):
+            return None
+        value = self._values(operands[at], threads)
         return value if isinstance(value, int) else None
 
     def _times(self, call: Call, effect: Effect, threads: Threads) -> int:

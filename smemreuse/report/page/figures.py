@@ -47,12 +47,8 @@ def memory_map(kernel: Entry, policy: str) -> Any:
     top = max(kernel["side_by_side"]["bytes"], plan["arena_bytes"], 1)
     _levels(figure, kernel, plan, top)
     _peak(figure, plan)
-    for mark in kernel["marks"]:
-        dash = "solid" if mark["kind"] == "barrier" else "dot"
-        figure.add_vline(
-            mark["position"], row=1, col=1, line={"color": _LINE, "width": 1.5, "dash": dash}
-        )
     figure.update_layout(
+        shapes=[*figure.layout.shapes, *map(_mark, kernel["marks"])],  # Plotly adds one by one
         barmode="overlay",
         bargap=0,
         showlegend=False,
@@ -69,6 +65,17 @@ def memory_map(kernel: Entry, policy: str) -> Any:
     figure.update_xaxes(range=[0, max(1, len(kernel["steps"]))], zeroline=False)
     figure.update_xaxes(title="position in program order", row=2, col=1)
     return figure.to_plotly_json()
+
+
+def _mark(mark: Entry) -> dict[str, object]:
+    """A barrier's or a wait's line, as `add_vline` makes it in the map."""
+    dash = "solid" if mark["kind"] == "barrier" else "dot"
+    return {
+        "type": "line",
+        **{"x0": mark["position"], "x1": mark["position"], "xref": "x"},
+        **{"y0": 0, "y1": 1, "yref": "y domain"},
+        "line": {"color": _LINE, "width": 1.5, "dash": dash},
+    }
 
 
 def _buffers(figure: Any, kernel: Entry, plan: Entry) -> None:
