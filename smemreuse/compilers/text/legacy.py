@@ -67,8 +67,26 @@ def _cp_async(args: tuple[Expr, ...]) -> Call:
     elements: Expr = Call("floordiv", (Call("mul", (size, Const(8))), Const(bits)))
     if isinstance(size, Const) and isinstance(size.value, int) and size.value * 8 % bits == 0:
         elements = Const(size.value * 8 // bits)
-    source = _place(src, src_offset, dtype, elements, _READ)
-    return Call("ptx_cp_async", (_with_extent(target, elements), source, elements, *args[6:]))
+    target, source = (
+        _with_extent(target, elements),
+        _place(src, src_offset, dtype, elements, _READ),
+    )
+    return _copy_of(dtype, target, source, elements, size, args[6:])
+
+
+def _copy_of(
+    dtype: Expr,
+    target: Expr,
+    source: Expr,
+    elements: Expr,
+    size: Expr,
+    predicate: tuple[Expr, ...],
+) -> Call:
+    """`size` bytes are copied; with a predicate, in the form that does not say what becomes of the
+    bytes where that is off: some versions of TVM fill them with zeros, others leave them alone."""
+    if predicate:
+        return Call("ptx_cp_async", (dtype, target, source, size, *predicate))
+    return Call("ptx_cp_async", (target, source, elements))
 
 
 def _place(pointer: Expr, offset: Expr, dtype: Expr, extent: Expr, mask: int) -> Expr:
@@ -201,5 +219,6 @@ def _copy(store: Store) -> Evaluate | None:
     annotation = Call("type_annotation", (Const(buffer.dtype),))
     extent = Const(lanes)
     target = Call("tvm_access_ptr", (annotation, Pointer(buffer), index, extent, Const(_WRITE)))
-    copy = Call("ptx_cp_async", (target, store.value, extent, *guard))
+    size = Const(lanes * element_bits(buffer.dtype) // 8)
+    copy = _copy_of(Const(buffer.dtype), target, store.value, extent, size, guard)
     return Evaluate(copy, store.line)

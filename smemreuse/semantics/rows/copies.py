@@ -43,8 +43,9 @@ def _cp_async(call: Call) -> Effect | None:
     if not predicated and len(call.args) != at + 3:
         return None
     # Where the predicate is off, TileLang copies zeros, to all of the bytes (`src-size` 0 in
-    # `copy.h`); what the form that counts bytes does then hangs on who compiles it. No copy to a
-    # plain address is certain, as some versions count bytes there, and others elements.
+    # `copy.h`); the form that counts bytes is also TVM's, some versions of which then leave them
+    # alone. No copy to a plain address is certain: some versions count bytes there, and others
+    # elements.
     target = call.args[at]
     typed = isinstance(target, Call) and target.op == "tvm_access_ptr"
     return accessing(

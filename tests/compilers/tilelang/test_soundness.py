@@ -22,12 +22,10 @@ pytestmark = pytest.mark.tilelang
 SCOPE = "shared.dyn"
 # Unsafe only for the barriers that ThreadSync leaves out (rule 6): seen behind it, not before.
 UNSYNCED = {"step_branches_unsynced", "while_phases_unsynced"}
-# Sound to share, and not found by the static rules: what a `while` carries is not proved, nor that
-# a copy whose predicate is off writes zeros; and live ranges follow the text, in which the producer
-# of the three groups comes behind their epilogues.
+# Sound to share, and not found by the static rules: what a `while` carries is not proved; and live
+# ranges follow the text, in which the producer of the three groups comes behind their epilogues.
 NOT_FOUND = {
     ("while_phases", ("first", "second")),
-    ("zero_filled_cp_async", ("scratch", "table")),
     ("gemm_three_groups", ("C0", "A0")),
     ("gemm_three_groups", ("C1", "A1")),
 }
