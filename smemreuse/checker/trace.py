@@ -206,6 +206,8 @@ class Trace:
 
     def _cost(self, access: MemoryAccess, threads: Threads) -> int:
         """About how much is to be done for an access: for its bytes, and for each partner."""
+        if access.descriptor is not None:
+            return PAIR  # only noted
         partners = self._setting.layout.partners[access.buffer]
         flying = sum(one.traced.buffer in partners for one in self.state.engines.pending)
         reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
