@@ -214,6 +214,8 @@ class Trace:
 
     def _cost(self, access: MemoryAccess, threads: Threads) -> int:
         """About how much is to be done for an access: for its bytes, and for each partner."""
+        if access.descriptor is not None:
+            return PAIR  # only noted
         partners = self._setting.layout.partners[access.buffer]
         pending = self.state.engines.pending
         flying = sum(len(pending.get(partner, ())) for partner in partners)

@@ -17,7 +17,7 @@ STATEMENT = 8_000
 PAIR = 15_000
 """Units of an access, for its buffer and for each one that shares bytes with it."""
 
-OF_CHECK = 500_000_000
+OF_CHECK = 600_000_000
 """Units for one plan."""
 
 OF_KERNEL = 800_000_000
