@@ -1,6 +1,6 @@
 """How much may be done to judge plans: counted, not timed, so that answers can be repeated.
 
-A unit is about what NumPy does to a byte, some 10 ns.
+A unit is about what NumPy does to a byte, some 5 ns.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ STATEMENT = 8_000
 PAIR = 15_000
 """Units of an access, for its buffer and for each one that shares bytes with it."""
 
-OF_CHECK = 600_000_000
+OF_CHECK = 1_200_000_000
 """Units for one plan."""
 
-OF_KERNEL = 800_000_000
+OF_KERNEL = 1_800_000_000
 """Units for all plans of one kernel together."""
 
-OF_FILE = 1_000_000_000
+OF_FILE = 2_400_000_000
 """Units for all kernels of one file together."""
 
 
