@@ -30,7 +30,6 @@ from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.soundness.compare import differing, inputs_from
-from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
 from tests.soundness.kernels import (
     BX,
     INPUT,
@@ -48,6 +47,7 @@ from tests.soundness.kernels import (
     store,
 )
 from tests.soundness.kernels import kernel as build
+from tests.soundness.model.modes import BASE_MODES, FREE_MODES, Mode
 
 A, B = shared("A", 32), shared("B", 32)
 C = scalar("c")

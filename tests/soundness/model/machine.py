@@ -1,0 +1,416 @@
+"""Runs a program: threads in agents that go together, and what is under way besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Buffer, element_bits
+from tests.soundness.model.barriers import Mbarrier, Meeting, WarpMeeting
+from tests.soundness.model.expressions import BUFFER, Element, Fn
+from tests.soundness.model.flights import Flights, Kind
+from tests.soundness.model.memory import Layout, Memory, Seen
+from tests.soundness.model.modes import IllDefined, Mode, NotModelled
+from tests.soundness.model.program import Branch, Ids, Jump, Leaf, Program
+
+MAX_STEPS = 700
+"""Of all agents together, for each warp."""
+
+
+@dataclass(eq=False)
+class Join:
+    """Where threads that parted meet again."""
+
+    at: int
+    depth: int
+    ids: Ids
+    missing: int
+    outer: tuple[Join, ...]
+
+
+@dataclass(eq=False)
+class Agent:
+    """Threads that are at one place of the program."""
+
+    ids: Ids
+    at: int = 0
+    joins: tuple[Join, ...] = ()
+    blocked: Callable[[], bool] | None = None
+    rank: float = 0.0
+    held: bool = False
+
+    def can_go(self) -> bool:
+        if self.blocked is not None and self.blocked():
+            self.blocked = None
+        return self.blocked is None and not self.held
+
+
+@dataclass(eq=False)
+class State:
+    """What threads share beside shared memory."""
+
+    meetings: dict[tuple[int, int], Meeting] = field(default_factory=dict)
+    warps: dict[tuple[int, bool], WarpMeeting] = field(default_factory=dict)
+    mbarriers: dict[tuple[int, int], Mbarrier] = field(default_factory=dict)
+
+
+class Machine:
+    """One execution of a program in a mode, under all rows of a layout."""
+
+    def __init__(self, program: Program, layout: Layout, inputs: np.ndarray, mode: Mode) -> None:
+        threads = program.shape.all_threads
+        self.program = program
+        self.layout = layout
+        self.mode = mode
+        self.inputs = inputs
+        self.random = Random(mode.seed)
+        self.seen = Seen(np.zeros(layout.count, dtype=bool), np.zeros(threads, dtype=np.uint64))
+        self.memory = Memory(layout, self.seen, fences=mode.fences, assumed=mode.assumed)
+        self.flights = Flights(threads, mode, self.random)
+        self.variables: dict[Var, np.ndarray] = {}
+        self.state = State()
+        self.alive = np.ones(threads, dtype=bool)
+        self.occurrences = np.zeros(threads, dtype=np.int64)
+        self.cluster_rounds = np.zeros(threads, dtype=np.int64)
+        self._cells: dict[Buffer, np.ndarray] = {}
+        self._agents: list[Agent] = []
+        self._current: Agent | None = None
+        self._hold = int(mode.hold * len(program.code)) if mode.hold >= 0 else -1
+        self.steps = self._branches = 0
+        self._budget = MAX_STEPS * (1 if mode.assumed else -(-threads // 16))
+
+    # State of threads ---------------------------------------------------------------------------
+
+    def cells(self, buffer: Buffer) -> np.ndarray:
+        """Rows, threads, elements of a thread's own buffer."""
+        if buffer not in self._cells:
+            size = (buffer.size or 0) * 8 // element_bits(buffer.dtype)
+            shape = (self.layout.count, len(self.alive), size)
+            self._cells[buffer] = np.zeros(shape, dtype=np.int64)
+        return self._cells[buffer]
+
+    def bind(self, var: Var, ids: Ids, value: np.ndarray) -> None:
+        held = self.variables.get(var)
+        if held is None or held.shape[0] < value.shape[0] or held.shape[2] < value.shape[2]:
+            rows, lanes = value.shape[0], value.shape[2]
+            known = np.zeros((rows, len(self.alive), lanes), dtype=np.int64)
+            if held is not None:
+                known[:] = held
+            self.variables[var] = held = known
+        held[:, ids] = value
+
+    def truth(self, condition: Fn, ids: Ids) -> np.ndarray:
+        """For which threads it holds."""
+        value = self.seen.control(condition(self, ids))
+        return np.broadcast_to(value[:, 0] != 0, (len(ids),))
+
+    def number(self, operand: Fn, ids: Ids) -> int:
+        """A number that is the same for all threads."""
+        found = np.unique(self.seen.control(operand(self, ids)))
+        if len(found) != 1:
+            raise NotModelled("threads that ask for different things")
+        return int(found[0])
+
+    def in_parts(self, ids: Ids) -> list[Ids]:
+        """The threads of one statement: all at once, or one half after the other."""
+        if not self.mode.assumed:
+            return [ids if self.steps % 3 else ids[::-1]]
+        if self.mode.halves is None:
+            return [ids]
+        upper = (ids >> self.steps % 6) & 1 == self.mode.halves
+        return [part for part in (ids[upper], ids[~upper]) if len(part)]
+
+    # Shared memory ------------------------------------------------------------------------------
+
+    def _at(self, element: Element, ids: Ids) -> np.ndarray:
+        known = self.layout.known.get(element)
+        if known is not None:
+            return known[:, ids]
+        if element.is_static:
+            every = np.arange(len(self.alive))
+            offsets = np.broadcast_to(
+                element.offset(self, every)[0],
+                (len(every), element.offset(self, every).shape[2]),
+            )
+            fits = (offsets >= 0) & (offsets + element.size <= self.layout.sizes[element.number])
+            if fits.all():
+                assert element.number is not None
+                at = self.layout.addresses(element.number, offsets, element.size, self.layout.base)
+                self.layout.known[element] = at
+                return at[:, ids]
+        offsets = self.seen.control(element.offset(self, ids))
+        return self.bytes_at(offsets, element.size, ids, element.number)
+
+    def bytes_at(
+        self,
+        addresses: np.ndarray,
+        size: int,
+        ids: Ids,
+        number: int | None = None,
+        base: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Rows, threads, bytes: of `size` bytes at addresses (threads or 1, lanes), or at offsets
+        in the buffer of a number."""
+        offsets = np.broadcast_to(addresses, (len(ids), addresses.shape[-1]))
+        which: int | np.ndarray | None = number
+        if which is None:
+            which, offsets = offsets // BUFFER - 1, offsets % BUFFER
+            if (which < 0).any() or (which >= len(self.layout.sizes)).any():
+                raise NotModelled("a pointer that points nowhere")
+        return self.layout.addresses(
+            which, offsets, size, self.layout.base[ids] if base is None else base
+        )
+
+    def load(self, element: Element, ids: Ids) -> np.ndarray:
+        raw = self.memory.read(self._at(element, ids))
+        return raw.view(element.dtype).astype(np.int64)
+
+    def store(self, element: Element, ids: Ids, value: np.ndarray) -> None:
+        at = self._at(element, ids)
+        lanes = at.shape[2] // element.size
+        data = np.empty((len(at), len(ids), lanes), dtype=element.dtype)
+        data[:] = value
+        self.memory.write(at, data.view(np.uint8))
+
+    def together(self, ids: Ids, act: Callable[[Ids], None]) -> Callable[[], bool] | None:
+        """Done by whole warps: when the last thread of one that is there has come."""
+        if self.mode.assumed:
+            for warp in np.unique(ids // 32):
+                act(ids[ids // 32 == warp])
+            return None
+        meeting = self.warp_meeting(ids, collective=True)
+        begun = meeting.round
+        meeting.arrive(ids, 0xFFFFFFFF, self.alive)
+        if meeting.round > begun:
+            act(meeting.there(self.alive))
+            return None
+        return lambda: meeting.round > begun
+
+    # Barriers -----------------------------------------------------------------------------------
+
+    def meeting(self, number: int, ids: Ids) -> Meeting:
+        """The named barrier of the block that these threads are of; -1 is the cluster's."""
+        threads = self.program.shape.threads
+        block = -1 if number == -1 else int(ids[0]) // threads
+        key = (block, number)
+        if key not in self.state.meetings:
+            first = max(block, 0) * threads
+            last = len(self.alive) if block == -1 else first + threads
+            self.state.meetings[key] = Meeting(np.arange(first, last))
+        return self.state.meetings[key]
+
+    def warp_meeting(self, ids: Ids, *, collective: bool = False) -> WarpMeeting:
+        warp = int(ids.min()) // 32
+        key = (warp, collective)
+        if key not in self.state.warps:
+            lanes = np.arange(warp * 32, min(warp * 32 + 32, len(self.alive)))
+            self.state.warps[key] = WarpMeeting(lanes)
+        return self.state.warps[key]
+
+    def mbarriers(
+        self, addresses: np.ndarray, ids: Ids, blocks: np.ndarray | None = None
+    ) -> Iterator[tuple[tuple[int, int], int]]:
+        """The mbarriers at the addresses (threads or 1), and how many threads name each."""
+        where = np.broadcast_to(addresses, (len(ids),))
+        block = ids // self.program.shape.threads if blocks is None else blocks
+        found: dict[tuple[int, int], int] = {}
+        for key in zip(block.tolist(), where.tolist(), strict=True):
+            found[key] = found.get(key, 0) + 1
+        yield from found.items()
+
+    def mbarrier(self, key: tuple[int, int]) -> Mbarrier:
+        if key not in self.state.mbarriers:
+            raise IllDefined("an mbarrier that is not initialized")
+        return self.state.mbarriers[key]
+
+    def initialize(self, key: tuple[int, int], count: int) -> None:
+        """In the first phase, whatever was before."""
+        if key in self.state.mbarriers:
+            self.state.mbarriers[key].initialize(count)
+        else:
+            self.state.mbarriers[key] = Mbarrier(count)
+
+    def read_later(self, at: np.ndarray, who: np.ndarray, kind: Kind, ids: Ids) -> None:
+        """The async proxy reads these bytes now or at any time before the wait for it."""
+        self.memory.begins(at, is_write=False)
+
+        def land(rows: np.ndarray) -> None:
+            self.seen.sometime(who[rows], self.memory.read_async(at[:, rows]))
+
+        self.flights.start(kind, ids, self.steps, land)
+
+    # Running ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Until all threads are done and nothing is under way."""
+        self._agents = [Agent(ids) for ids in self._groups(np.arange(len(self.alive)), True)]
+        self._rank(self._agents)
+        while True:
+            agent = self._choose()
+            if agent is not None:
+                self._step(agent)
+            elif any(one.held for one in self._agents) and (
+                not self.flights or self.random.random() < 0.5
+            ):
+                self._release()
+            elif self.flights:
+                self.flights.land_one()
+            elif self._agents:
+                raise IllDefined("it hangs")
+            else:
+                return
+
+    def _groups(self, ids: Ids, outermost: bool = False) -> list[Ids]:
+        """Threads that go together from here on."""
+        if self.mode.assumed:
+            if not self.mode.free or outermost:
+                return [ids]
+            warps, count = np.unique(ids // 32, return_counts=True)
+            whole = np.minimum(len(self.alive) - warps * 32, 32) == count
+            together = np.isin(ids // 32, warps[whole])
+            groups = [ids[together]] if together.any() else []
+            alone = ids[~together]
+            return groups + [part for part in (alone[i::8] for i in range(8)) if len(part)]
+        if not outermost:
+            return [ids]
+        found = []
+        for warp in np.unique(ids // 32):
+            mine = ids[ids // 32 == warp]
+            if self.mode.parts:
+                chosen = np.array([self.random.random() < 0.5 for _ in mine])
+                found += [part for part in (mine[chosen], mine[~chosen]) if len(part)]
+            else:
+                found.append(mine)
+        return found
+
+    def _rank(self, agents: list[Agent]) -> None:
+        for one in agents:
+            one.rank = self.random.random()
+
+    def _release(self) -> None:
+        self.random.choice([one for one in self._agents if one.held]).held = False
+
+    def _choose(self) -> Agent | None:
+        current, arms = self._current, self.mode.arms
+        if current is not None and current not in self._agents:
+            current = None
+        if current is not None and arms in ("bursts", "ranked") and current.can_go():
+            if self.random.random() < 0.93:
+                return current
+            if arms == "ranked":
+                current.rank = self.random.random() - 1.0
+        able = [one for one in self._agents if one.can_go()]
+        if not able:
+            return None
+        if arms == "then":
+            return able[0]
+        if arms == "else":
+            return able[-1]
+        if arms == "turns":
+            place = -1 if current is None else self._agents.index(current)
+            return next((one for one in able if self._agents.index(one) > place), able[0])
+        if arms == "ranked":
+            return max(able, key=lambda one: one.rank)
+        return self.random.choice(able)
+
+    def _step(self, agent: Agent) -> None:
+        """One statement, and what leads up to it."""
+        self._current = agent
+        code = self.program.code
+        while agent in self._agents:
+            if agent.at >= len(code):
+                self._end(agent)
+                return
+            instruction = code[agent.at]
+            if isinstance(instruction, Branch):
+                self._branches += 1
+                if self._branches > self._budget:
+                    raise IllDefined("too long")
+                self._branch(agent, instruction)
+            elif isinstance(instruction, Jump):
+                self._jump(agent, instruction)
+            else:
+                self._leaf(agent, instruction)
+            self._arrive(agent)
+            if not (isinstance(instruction, Jump) or instruction.is_silent):
+                return
+
+    def _leaf(self, agent: Agent, leaf: Leaf) -> None:
+        if not leaf.is_silent:
+            self.steps += 1
+            if self.steps > self._budget:
+                raise IllDefined("too long")
+            self.flights.tick(self.steps)
+        agent.at += 1
+        agent.blocked = leaf.run(self, agent.ids)
+        agent.held = agent.at == self._hold and self.random.random() < 0.5
+
+    def _end(self, agent: Agent) -> None:
+        self.alive[agent.ids] = False
+        self._agents.remove(agent)
+        for meeting in self.state.meetings.values():
+            meeting.complete(self.alive)
+
+    # Parting and meeting again ------------------------------------------------------------------
+
+    def _branch(self, agent: Agent, branch: Branch) -> None:
+        chosen = self.truth(branch.condition, agent.ids)
+        if chosen.all():
+            agent.at += 1
+            return
+        if not chosen.any():
+            agent.at = branch.other
+            return
+        joins = agent.joins
+        for at, depth in branch.joins if self.mode.assumed else ():
+            if not any((one.at, one.depth) == (at, depth) for one in joins):
+                joins = (*joins, Join(at, depth, agent.ids, len(agent.ids), joins))
+        parts = [
+            Agent(ids, at, joins, rank=agent.rank)
+            for mine, at in ((agent.ids[chosen], agent.at + 1), (agent.ids[~chosen], branch.other))
+            for ids in self._groups(mine)
+        ]
+        parts[-1].rank = self.random.random()
+        place = self._agents.index(agent)
+        self._agents[place : place + 1] = parts
+        for one in parts:
+            self._arrive(one)
+
+    def _jump(self, agent: Agent, jump: Jump) -> None:
+        while agent.joins and agent.joins[-1].depth > jump.depth:
+            left = agent.joins[-1]
+            agent.joins = agent.joins[:-1]
+            left.ids = np.setdiff1d(left.ids, agent.ids)
+            left.missing -= len(agent.ids)
+            self._meet(left)
+        if jump.target == -1:
+            self._end(agent)
+        agent.at = jump.target
+
+    def _arrive(self, agent: Agent) -> None:
+        """Threads come to a place where others may be, or will be."""
+        if agent not in self._agents:
+            return
+        if self.mode.assumed:
+            join = agent.joins[-1] if agent.joins else None
+            if join is not None and agent.at == join.at:
+                self._agents.remove(agent)
+                join.missing -= len(agent.ids)
+                self._meet(join)
+        elif self.mode.rejoins and agent.blocked is None:
+            for other in self._agents:
+                if other is not agent and other.at == agent.at and other.blocked is None:
+                    if other.ids[0] // 32 == agent.ids[0] // 32:
+                        other.ids = np.sort(np.concatenate([other.ids, agent.ids]))
+                        self._agents.remove(agent)
+                        return
+
+    def _meet(self, join: Join) -> None:
+        if join.missing == 0 and len(join.ids):
+            agent = Agent(join.ids, join.at, join.outer)
+            self._agents.append(agent)
+            self._arrive(agent)
