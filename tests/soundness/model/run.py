@@ -63,6 +63,11 @@ class Model:
         """How many places there are in the program where threads can be."""
         return len(self._program.code)
 
+    @property
+    def plans(self) -> int:
+        """How many plans there are beside the unmerged layout."""
+        return self._layout.count - 1
+
     def run(self, mode: Mode) -> Outcome:
         """One execution. Raises `IllDefined` if the unmerged kernel is."""
         machine = Machine(self._program, self._layout, self._inputs, mode)
