@@ -14,38 +14,46 @@ class Meeting:
     threads that are still there.
     """
 
-    def __init__(self, threads: np.ndarray) -> None:
-        """`threads` are all that could come, in the order of their warps."""
-        self._first = int(threads[0])
-        self._warp = (threads - self._first) // 32
-        self._come = np.zeros(len(threads), dtype=np.int64)
+    def __init__(self, first: int, alive: np.ndarray) -> None:
+        """Those that could come are numbered from `first` on; `alive` are not gone yet."""
+        self._first = first
+        self._come = np.zeros(len(alive), dtype=np.int64)
         self._whole = 0
-        self.round = 0
         self._count: int | None = None
+        self.round = 0
+        self.left(alive)
 
-    def arrive(self, ids: np.ndarray, count: int | None, alive: np.ndarray) -> None:
-        """`alive` tells of all threads whether they are still there."""
+    def left(self, alive: np.ndarray) -> None:
+        """Threads have returned."""
+        self._gone = ~alive
+        self._there = sum(
+            len(warp) for warp in np.split(alive, range(32, len(alive), 32)) if warp.any()
+        )
+        for warp in range(-(-len(alive) // 32)):
+            self._come_whole(warp)
+        self._complete()
+
+    def arrive(self, ids: np.ndarray, count: int | None) -> None:
         if self._whole and count != self._count:
             raise IllDefined("a barrier for different numbers of threads")
         self._count = count
         here = ids - self._first
         self._come[here] += 1
-        mine = alive[self._first : self._first + len(self._come)]
-        for warp in set(self._warp[here].tolist()):
-            lanes = self._warp == warp
-            if (self._come[lanes & mine] > 0).all():
-                self._come[lanes & mine] -= 1
-                self._whole += int(lanes.sum())
-        self.complete(alive)
+        for warp in set((here // 32).tolist()):
+            self._come_whole(warp)
+        self._complete()
 
-    def complete(self, alive: np.ndarray) -> None:
+    def _come_whole(self, warp: int) -> None:
+        """Counts a warp if all threads of it have come that are still there."""
+        come = self._come[warp * 32 : warp * 32 + 32]
+        if come.any() and ((come > 0) | self._gone[warp * 32 : warp * 32 + 32]).all():
+            np.maximum(come - 1, 0, out=come)
+            self._whole += len(come)
+
+    def _complete(self) -> None:
         """Begins the next round if all have come."""
-        needed = self._count
-        if needed is None:
-            mine = alive[self._first : self._first + len(self._come)]
-            there = np.isin(self._warp, self._warp[mine])
-            needed = int(there.sum())
-        if self._whole > needed:
+        needed = self._there if self._count is None else self._count
+        if self._whole > needed > 0:
             raise IllDefined("more threads at a barrier than it takes")
         if self._whole and self._whole == needed:
             self._whole = 0

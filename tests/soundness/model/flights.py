@@ -66,7 +66,7 @@ class Flights:
         late = self._mode.late
         if late is None:
             draw = self._random.random()
-            return 0 if draw < 0.3 else NEVER if draw < 0.55 else self._random.randrange(1, 40)
+            return 0 if draw < 0.3 else NEVER if draw < 0.55 else int(40 ** self._random.random())
         return late if late >= 0 else now * -late % 5 + 1
 
     def commit(self, kind: Kind, ids: np.ndarray) -> None:

@@ -110,10 +110,11 @@ class Machine:
 
     def number(self, operand: Fn, ids: Ids) -> int:
         """A number that is the same for all threads."""
-        found = np.unique(self.seen.control(operand(self, ids)))
-        if len(found) != 1:
+        found = self.seen.control(operand(self, ids))
+        first = int(found[0, 0])
+        if found.size > 1 and (found != first).any():
             raise NotModelled("threads that ask for different things")
-        return int(found[0])
+        return first
 
     def in_parts(self, ids: Ids) -> list[Ids]:
         """The threads of one statement: all at once, or one half after the other."""
@@ -199,8 +200,7 @@ class Machine:
         key = (block, number)
         if key not in self.state.meetings:
             first = max(block, 0) * threads
-            last = len(self.alive) if block == -1 else first + threads
-            self.state.meetings[key] = Meeting(np.arange(first, last))
+            self.state.meetings[key] = Meeting(first, self._alive_in(block))
         return self.state.meetings[key]
 
     def warp_meeting(self, ids: Ids, *, collective: bool = False) -> WarpMeeting:
@@ -347,13 +347,22 @@ class Machine:
             self.flights.tick(self.steps)
         agent.at += 1
         agent.blocked = leaf.run(self, agent.ids)
-        agent.held = agent.at == self._hold and self.random.random() < 0.5
+        if agent.at == self._hold:
+            draw = self.random.random()
+            agent.held = draw < 0.5
+            while draw > 0.7 and self.flights:
+                self.flights.land_one()
 
     def _end(self, agent: Agent) -> None:
         self.alive[agent.ids] = False
         self._agents.remove(agent)
-        for meeting in self.state.meetings.values():
-            meeting.complete(self.alive)
+        for (block, _), meeting in self.state.meetings.items():
+            meeting.left(self._alive_in(block))
+
+    def _alive_in(self, block: int) -> np.ndarray:
+        """Of the threads of a block, or of the cluster at -1, who has not returned."""
+        threads = self.program.shape.threads
+        return self.alive if block == -1 else self.alive[block * threads : (block + 1) * threads]
 
     # Parting and meeting again ------------------------------------------------------------------
 

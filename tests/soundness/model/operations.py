@@ -60,12 +60,13 @@ def _meet(number: Fn | None, count: Fn | None, *, waits: bool) -> Action:
     def action(m: Machine, ids: Ids) -> Blocked:
         threads = m.program.shape.threads
         waited = []
-        for block in np.unique(ids // threads):
-            mine = ids[ids // threads == block]
+        blocks = ids // threads
+        for block in set(blocks.tolist()):
+            mine = ids[blocks == block]
             which = 0 if number is None else m.number(number, mine)
             meeting = m.meeting(which, mine)
             waited.append((meeting, meeting.round))
-            meeting.arrive(mine, None if count is None else m.number(count, mine), m.alive)
+            meeting.arrive(mine, None if count is None else m.number(count, mine))
         if not waits:
             return None
         return lambda: all(one.round > begun for one, begun in waited)
@@ -96,7 +97,7 @@ def _cluster(*, arrives: bool, waits: bool) -> Maker:
             meeting = m.meeting(-1, ids)
             if arrives:
                 m.cluster_rounds[ids] = meeting.round
-                meeting.arrive(ids, None, m.alive)
+                meeting.arrive(ids, None)
             begun = int(m.cluster_rounds[ids].max())
             return (lambda: meeting.round > begun) if waits else None
 
