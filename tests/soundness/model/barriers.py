@@ -70,7 +70,8 @@ class WarpMeeting:
 
     def there(self, alive: np.ndarray) -> np.ndarray:
         """Those of its threads that have not returned."""
-        return self._lanes[alive[self._lanes]]
+        found: np.ndarray = self._lanes[alive[self._lanes]]
+        return found
 
     def arrive(self, ids: np.ndarray, mask: int, alive: np.ndarray) -> None:
         inside = ids - self._lanes[0]

@@ -37,7 +37,8 @@ class Mode:
     Otherwise nobody waits for anybody but where the kernel says so. The threads of a warp go
     together as long as they can, or in `parts`; where they have parted they stay apart unless
     `rejoins`. `hold`: some agents stop at this part of the program (0 to 1) as long as others can
-    go on, or all that is under way happens when they come there. `fences`: whether the proxies' accesses need fences between them (rule 11).
+    go on, or all that is under way happens when they come there. `fences`: whether the proxies'
+    accesses need fences between them (rule 11).
     """
 
     arms: str = "then"

@@ -8,7 +8,8 @@ import numpy as np
 
 
 def _broadcast(value: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-    return np.repeat(value, int(lanes[0, 0, 0]), axis=2)
+    found: np.ndarray = np.repeat(value, int(lanes[0, 0, 0]), axis=2)
+    return found
 
 
 def _ramp(base: np.ndarray, stride: np.ndarray, lanes: np.ndarray) -> np.ndarray:
@@ -18,7 +19,8 @@ def _ramp(base: np.ndarray, stride: np.ndarray, lanes: np.ndarray) -> np.ndarray
 
 def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     quotient = np.abs(a) // np.abs(b)
-    return np.where((a < 0) != (b < 0), -quotient, quotient)
+    found: np.ndarray = np.where((a < 0) != (b < 0), -quotient, quotient)
+    return found
 
 
 OPERATORS: dict[str, Callable[..., np.ndarray]] = {

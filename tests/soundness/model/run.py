@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from smemreuse.ir.kernel import Buffer, Kernel
+from tests.soundness.model.execution import Execution
 from tests.soundness.model.expressions import Expressions
 from tests.soundness.model.machine import Machine
 from tests.soundness.model.memory import Layout
@@ -71,7 +72,7 @@ class Model:
     def run(self, mode: Mode) -> Outcome:
         """One execution. Raises `IllDefined` if the unmerged kernel is."""
         machine = Machine(self._program, self._layout, self._inputs, mode)
-        machine.run()
+        Execution(machine).run()
         seen = machine.seen
         return Outcome(seen.differs, (seen.by_thread.tobytes(), seen.unordered))
 
