@@ -11,7 +11,6 @@ from tests.random_kernels.text import (
     SYNC,
     TextGrower,
     Threads,
-    arrive,
     cp_async,
     under,
     wait,
@@ -32,7 +31,8 @@ def _copies(pick: Pick) -> str:
         guarded = "".join(copies)
         if grow.chance(10):
             guarded = under(f"if tx % 32 < {grow.one_of((16, 32))}", guarded)
-        return guarded + grow.mostly("T.ptx_commit_group()\n", 15)
+        commit = grow.mostly("T.ptx_commit_group()\n", 15)
+        return guarded + (under("if tx % 32 < 16", commit) if grow.chance(20) else commit)
 
     rounds = grow.pick(1, 4)
     found = grow.use(last, who) + (SYNC if grow.chance(2) else "") if grow.chance(2) else ""
@@ -145,6 +145,7 @@ def _phases(pick: Pick) -> str:
     tiles = [grow.tile(32 * grow.pick(1, 2)) for _ in range(warps)]
     barriers = grow.pick(1, 2)
     each = [grow.pick(1, 2) if grow.chance(3) else 1 for _ in range(barriers)]
+    names = ["full[0]", "behind[0]" if grow.chance(4) else "full[1]"]
     done = [0] * barriers
     bodies = [""] * warps
     giver = grow.pick(0, warps - 1)
@@ -152,16 +153,19 @@ def _phases(pick: Pick) -> str:
         taker, which = grow.pick(0, warps - 1), grow.pick(0, barriers - 1)
         bodies[giver] += grow.use(tiles[giver], groups[giver])
         phases = 2 if grow.chance(12) else 1
-        bodies[giver] += arrive(f"full[{which}]") * each[which] * phases
+        arrivals = each[which] * phases
+        bodies[giver] += "".join(grow.arrival(names[which]) for _ in range(arrivals))
         done[which] += phases
         parity = grow.pick(0, 1) if grow.chance(10) else (done[which] - 1) % 2
-        bodies[taker] += grow.mostly(wait(f"full[{which}]", str(parity)), 10)
+        bodies[taker] += grow.mostly(wait(names[which], str(parity)), 10)
         bodies[taker] += grow.use(tiles[taker], groups[taker])
         giver = grow.pick(0, warps - 1) if grow.chance(6) else taker
     if grow.chance(10):
         bodies[0] = under(f"for k in range({grow.pick(2, 3)})", bodies[0])
     counts = [(f"full[{one}]", 32 * each[one]) for one in range(barriers)]
     found = grow.initialize(counts) + grow.arms(list(zip(groups, bodies, strict=True)))
+    if grow.chance(6):
+        found += SYNC + found
     if grow.chance(3):
         found += SYNC + grow.uses([tiles[0]], grow.all)
     return grow.text(found)

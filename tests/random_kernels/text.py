@@ -27,6 +27,7 @@ O = T.decl_buffer((4096,), "int32", data=Y)
 {buffers}
 full = T.alloc_buffer((4,), "uint64", scope="shared.barrier")
 empty = T.alloc_buffer((4,), "uint64", scope="shared.barrier")
+behind = T.decl_buffer((3,), "uint64", data=full.data, scope="shared.barrier", elem_offset=1)
 c = T.alloc_buffer((4,), "int32", scope="local.var")
 da = T.alloc_buffer((4,), "uint64", scope="local.descriptor.wgmma")
 acc = T.alloc_buffer((64,), "float32", scope="local")
@@ -158,13 +159,14 @@ class TextGrower(Grower):
 
     def use(self, tile: Tile, who: Threads, varying: str = "0") -> str:
         """Fills a tile and reads it: each thread for itself, or with a barrier in between."""
-        if self.chance(3) and tile.elements >= who.count:
-            return self.fill(tile, who, varying) + self.read(tile, who, own=True)
         meet = self.sync(who)
-        before = self.mostly(meet) if tile.name in self._used else ""
+        again = tile.name in self._used or varying != "0"
+        before = self.mostly(meet, 40) if again else ""
         self._used.add(tile.name)
-        fill = before + self.fill(tile, who, varying) + self.mostly(meet)
-        return fill + self.read(tile, who)
+        fill = before + self.fill(tile, who, varying)
+        if self.chance(3) and tile.elements >= who.count:
+            return fill + self.read(tile, who, own=True)
+        return fill + self.mostly(meet, 40) + self.read(tile, who)
 
     def uses(self, tiles: Sequence[Tile], who: Threads, varying: str = "0") -> str:
         """One tile after the other, with a barrier in between or not."""
@@ -210,6 +212,19 @@ class TextGrower(Grower):
         return self.one_of(options)
 
     # Mbarriers
+
+    def arrival(self, barrier: str) -> str:
+        """In the usual form, or in one that is easily left out."""
+        plain = f"T.ptx_arrive_barrier({barrier})"
+        words = '"arrive", "relaxed", "cta", "shared::cta", "b64", ""'
+        forms = (
+            (12, f"{plain}\n"),
+            (1, f"c[1] = {plain}\n"),
+            (1, under(f"if {plain} >= 0", "c[1] = 1\n")),
+            (1, f"T.ptx_cp_async_barrier_noinc({barrier})\n"),
+            (1, f"T.ptx.mbarrier({barrier}, {words})\n"),
+        )
+        return self.weighted(forms)
 
     def initialize(self, counts: Sequence[tuple[str, int]]) -> str:
         body = "".join(

@@ -1,6 +1,6 @@
 """Kernels for which the analysis or the checker was once wrong, each smallest and by name.
 
-`run` is what the reference interpreter says, so no test rests on an argument alone.
+`run` is what the operational model says, so no test rests on an argument alone.
 """
 
 from __future__ import annotations
@@ -627,7 +627,7 @@ _OPAQUE = {
 
 
 def _apart_and_unproved(kernel: Kernel) -> None:
-    """The interpreter does not know what such a kernel does; so nothing may be concluded."""
+    """The model does not know what such a kernel does; so nothing may be concluded."""
     assert plan_kernel(kernel, SCOPE).arena_bytes == 256
     plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
     assert judge(kernel, plan).verdict != SOUND
