@@ -15,7 +15,7 @@ from tests.soundness.wrong_plans import WRONG_PLANS, WrongPlan
 SEEDS = 12
 
 
-def _executions(plan: WrongPlan) -> Iterator[tuple[Model, Mode]]:
+def _executions(plan: WrongPlan) -> Iterator[tuple[int, Model, Mode]]:
     """With other inputs each time, of which about half are positive."""
     kernel = plan.kernel()
     for seed in range(SEEDS):
@@ -23,16 +23,16 @@ def _executions(plan: WrongPlan) -> Iterator[tuple[Model, Mode]]:
         model = Model(kernel, [plan.places(kernel)], inputs)
         some = as_it_stands(12, seed, fences=plan.fences)
         for mode in chain(some, held_at_each(model.places, seed, fences=plan.fences)):
-            yield model, mode
+            yield seed, model, mode
 
 
 @pytest.mark.parametrize("name", WRONG_PLANS)
 def test_a_wrong_plan_is_broken(name: str) -> None:
     """And the unmerged kernel is well defined as far as it was tried until then."""
     outputs: dict[int, tuple[bytes, int]] = {}
-    for model, mode in _executions(WRONG_PLANS[name]):
+    for seed, model, mode in _executions(WRONG_PLANS[name]):
         found = model.run(mode)
-        assert outputs.setdefault(id(model), found.outputs) == found.outputs
+        assert outputs.setdefault(seed, found.outputs) == found.outputs
         if found.differs[1]:
             return
     pytest.fail("no execution breaks it")

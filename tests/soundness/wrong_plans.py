@@ -137,6 +137,11 @@ MBARRIERS = {
     "an mbarrier that is initialized again": WrongPlan(
         _AGAIN + arms(PRODUCE, WAIT.replace("0)", "1)") + CONSUME)
     ),
+    # Parity 1 is passed before the first arrival, not only behind the second.
+    "a wait for the phase before the first": WrongPlan(
+        init_barrier(32)
+        + arms(WAIT.replace("0)", "1)") + PRODUCE, CONSUME + ARRIVE + WAIT + CONSUME + ARRIVE)
+    ),
     # The consumer is let go by the other block's producer, before this one's is done.
     "an arrival in another block": WrongPlan(
         _CLUSTER_INIT
