@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.random_kernels.choices import Pick, run_seed, source_of  # noqa: E402
 from tests.random_kernels.families import FAMILIES  # noqa: E402
-from tests.soundness.as_it_stands import examine  # noqa: E402
+from tests.soundness.as_it_stands import TRIED, examine  # noqa: E402
 from tests.soundness.compare import compare  # noqa: E402
 
 BATCH = 100
@@ -44,8 +44,9 @@ def main() -> int:
     options = _parse()
     begin = time.monotonic()
     last = options.seed + options.examples
+    families = tuple(options.family or ALL_FAMILIES)
     batches = [
-        (tuple(options.family or ALL_FAMILIES), range(first, min(first + BATCH, last)))
+        (families, options.modes, range(first, min(first + BATCH, last)))
         for first in range(options.seed, last, BATCH)
     ]
     stats: Counter[str] = Counter()
@@ -65,7 +66,9 @@ def main() -> int:
     for family, seed, way in sorted(failing):
         shown[way] += 1
         if shown[way] <= MAX_SHRUNK:
-            print(f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed)}\n")
+            print(
+                f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed, options.modes)}\n"
+            )
     summary = {
         "schema": "smemreuse.random-kernels/1",
         "date": datetime.date.today().isoformat(),
@@ -95,20 +98,21 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
     parser.add_argument("--family", action="append", choices=ALL_FAMILIES, help="any number")
+    parser.add_argument("--modes", type=int, default=TRIED, help="executions tried, of two kinds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="where the JSON summary goes")
     return parser.parse_args()
 
 
-def _batch(work: tuple[tuple[str, ...], range]) -> tuple[Counter[str], list[Failed]]:
-    families, seeds = work
+def _batch(work: tuple[tuple[str, ...], int, range]) -> tuple[Counter[str], list[Failed]]:
+    families, modes, seeds = work
     stats: Counter[str] = Counter()
     failed = []
     for seed in seeds:
         family = families[seed // 2 % len(families)]  # even and odd seeds choose differently
         stats[f"{family}: kernels"] += 1
         try:
-            _check(family, source_of(seed), seed, stats)
+            _check(family, source_of(seed), seed, stats, modes)
         except Exception as error:
             way = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             stats[f"failed: {way}"] += 1
@@ -116,17 +120,17 @@ def _batch(work: tuple[tuple[str, ...], range]) -> tuple[Counter[str], list[Fail
     return stats, failed
 
 
-def _check(family: str, pick: Pick, seed: int, stats: Counter[str]) -> None:
+def _check(family: str, pick: Pick, seed: int, stats: Counter[str], modes: int) -> None:
     if family == STATEMENTS:
         compare(pick, seed, stats)
     else:
-        examine(family, pick, seed, stats)
+        examine(family, pick, seed, stats, tried=modes)
 
 
-def _smallest(family: str, seed: int) -> str:
+def _smallest(family: str, seed: int, modes: int) -> str:
     """The failure of a seed, with a kernel as small as can be found."""
     try:
-        run_seed(seed, lambda pick: _check(family, pick, seed, Counter()))
+        run_seed(seed, lambda pick: _check(family, pick, seed, Counter(), modes))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "it does not fail any more"

@@ -23,7 +23,7 @@ from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_
 from tests.soundness.model.run import Model
 
 TRIED = 6
-"""Modes of either kind that every kernel is run in."""
+"""Modes of either kind that every kernel is run in, unless more are asked for."""
 
 MAX_JUDGED = 3
 """Plans that differ whose verdicts are asked for."""
@@ -41,7 +41,15 @@ def inputs_from(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-(1 << 15), 1 << 15, 4096)
 
 
-def examine(family: str, pick: Pick, seed: int, stats: Counter[str], *, arbitrary: int = 6) -> None:
+def examine(
+    family: str,
+    pick: Pick,
+    seed: int,
+    stats: Counter[str],
+    *,
+    arbitrary: int = 6,
+    tried: int = TRIED,
+) -> None:
     """Grows a kernel of a family, runs it under the policies' and other plans, and counts.
 
     Raises `Unsound` where the checker calls a plan sound that makes a difference. A kernel without
@@ -52,7 +60,7 @@ def examine(family: str, pick: Pick, seed: int, stats: Counter[str], *, arbitrar
     plans = _plans(kernel, pick, arbitrary)
     model = Model(kernel, [one.offsets for one in plans], inputs_from(seed))
     try:
-        differs = model.differing(_modes(model, seed, fences=False))
+        differs = model.differing(_modes(model, seed, tried))
     except IllDefined as reason:
         stats[f"{family}: discarded, {reason}"] += 1
         return
@@ -86,10 +94,10 @@ def _verdict(kernel: Kernel, plan: Plan) -> Verdict:
     return check_plan(kernel, SCOPE, plan.offsets, plan.arena_bytes, {}, assume_barriers=False)
 
 
-def _modes(model: Model, seed: int, *, fences: bool) -> Iterator[Mode]:
-    held = list(held_at_each(model.places, seed, fences=fences))
-    some: Sequence[Mode] = Random(seed).sample(held, min(TRIED, len(held)))
-    return chain(as_it_stands(TRIED, seed, fences=fences), some)
+def _modes(model: Model, seed: int, tried: int) -> Iterator[Mode]:
+    held = list(held_at_each(model.places, seed, fences=False))
+    some: Sequence[Mode] = Random(seed).sample(held, min(tried, len(held)))
+    return chain(as_it_stands(tried, seed, fences=False), some)
 
 
 def _lacking_fences(model: Model, seed: int) -> np.ndarray:
