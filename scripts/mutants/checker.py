@@ -37,14 +37,8 @@ MUTATIONS = (
     Mutation(
         "checker: order is not required",
         HISTORY,
-        "        if ((latest >= order.clock[traced.warps]) & (latest > 0)).any():\n",
+        "        if ((latest >= order.sure[traced.warps]) & (latest > 0)).any():\n",
         "        if False:\n",
-    ),
-    Mutation(
-        "checker: copies in flight are ignored",
-        ACCESSES,
-        "            if (mine.is_write or other.is_write) and meeting",
-        "            if False and meeting",
     ),
     Mutation(
         "checker: any wait retires everything",
@@ -175,8 +169,8 @@ MUTATIONS = (
     Mutation(
         "mbarriers: parts of warps learn what they wait for",
         SIGNALS,
-        "            full = self._vectors.full_warps(threads.ids)\n            order.acquire(",
-        "            full = self._vectors.warps(threads.ids)\n            order.acquire(",
+        "            full = self._vectors.full_warps(threads.ids)\n            handed",
+        "            full = self._vectors.warps(threads.ids)\n            handed",
     ),
     Mutation(
         "mbarriers: an unknown few that arrive are all",
@@ -253,7 +247,7 @@ MUTATIONS = (
     Mutation(
         "order: parts of warps hand over what they did",
         ORDER,
-        "        return Handed(self._clocks[:, warps].min(axis=1), self.known_to_some(warps))\n",
+        "        clocks = self._clocks[:, warps].min(axis=1)\n",
         "        return self.release(warps)\n",
     ),
     Mutation(
@@ -277,8 +271,8 @@ MUTATIONS = (
     Mutation(
         "checker: every warp is as far as the first",
         HISTORY,
-        "        unordered = self.epochs >= order.clock[traced.warps]\n",
-        "        unordered = self.epochs >= order.clock[traced.warps[:1]]\n",
+        "        unordered = self.epochs >= clock[traced.warps]\n",
+        "        unordered = self.epochs >= clock[traced.warps[:1]]\n",
     ),
     Mutation(
         "checker: older accesses are forgotten",
@@ -339,5 +333,65 @@ MUTATIONS = (
         PAUSES,
         "        times = math.lcm(times, 2 * count // math.gcd(2 * count, arrivals))\n",
         "        times = 1\n",
+    ),
+    Mutation(
+        "proxies: no fence is needed",
+        ACCESSES,
+        "        if other is not None:\n            self._findings.unfenced",
+        "        if False:\n            self._findings.unfenced",
+    ),
+    Mutation(
+        "proxies: reads need no fence",
+        "checker/proxies.py",
+        "        if traced.proxy is Proxy.GENERIC:\n",
+        "        if traced.proxy is Proxy.GENERIC and traced.is_write:\n",
+    ),
+    Mutation(
+        "proxies: a fence of one thread is all threads'",
+        "checker/proxies.py",
+        "            self.reach[warp, lanes] = np.maximum(self.reach[warp, lanes], reached)\n",
+        "            self.reach[warp] = np.maximum(self.reach[warp], reached)\n",
+    ),
+    Mutation(
+        "proxies: a join keeps one side's fences",
+        "checker/proxies.py",
+        "        twin.reach = np.minimum(self.reach, other.reach)\n",
+        "        twin.reach = np.maximum(self.reach, other.reach)\n",
+    ),
+    Mutation(
+        "proxies: a join forgets one side's accesses",
+        "checker/proxies.py",
+        "                twin._note(buffer, place)\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "proxies: a fence counts on barriers that are assumed",
+        "checker/proxies.py",
+        "        clock = order.clock if assumed else order.sure\n",
+        "        clock = order.clock\n",
+    ),
+    Mutation(
+        "checker: a barrier that is assumed stands behind the wait",
+        "checker/groups.py",
+        "met_before_wait=bool(met.any())",
+        "met_before_wait=False",
+    ),
+    Mutation(
+        "mbarriers: copies that arrive are not over with the phase",
+        SIGNALS,
+        "order.known_to_some(warps) | Known(copies))",
+        "order.known_to_some(warps))",
+    ),
+    Mutation(
+        "trace: operations inside expressions are nothing",
+        "checker/unfollowed.py",
+        "        for call in relevance.operations.inside(stmt):\n",
+        "        for call in ():\n",
+    ),
+    Mutation(
+        "trace: virtual threads are one",
+        "checker/unfollowed.py",
+        "constant(stmt.value) != 1:",
+        "False:",
     ),
 )

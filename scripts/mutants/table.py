@@ -12,6 +12,26 @@ SEMANTIC_OPERANDS = "semantics/operands.py"
 
 TESTS = ("tests/semantics", "tests/checker")
 
+NOTHING = (
+    *("commits=None", "waits=None", "mbarrier=None", "meeting=None", "describes=None"),
+    *("leaves=None", "fence=False", "reads_described=False", "remote=False", "handed_on=False"),
+    *("by_reference=False", "swizzles=False", "follows=False", "address=False"),
+    *("writes_locals=()", "engine=Engine.THREAD", "answer=Answer.SAME"),
+    "proxy=type(effect.proxy).GENERIC",
+)
+"""Columns of the table, each as it is for an operation that has no such effect."""
+
+
+def _without(column: str) -> Mutation:
+    """No row has this column."""
+    return Mutation(
+        f"table: {column}",
+        TABLE,
+        "return _in_this_form(call, effect)",
+        f"return _in_this_form(call, replace(effect, {column}))",
+    )
+
+
 MUTATIONS = (
     Mutation(
         "table: what has no row is over when the thread goes on",
@@ -55,4 +75,5 @@ MUTATIONS = (
         "        by_reference=not takes_values(call),\n",
         "",
     ),
+    *map(_without, NOTHING),
 )

@@ -1,1 +1,1 @@
-"""Random kernels, grown from choices: arbitrary trees, and kernels that the interpreter can run."""
+"""Random kernels, grown from choices: arbitrary trees, and kernels that the model can run."""

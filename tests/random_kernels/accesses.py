@@ -1,4 +1,4 @@
-"""Accesses of random kernels that the interpreter can run: fills, uses, and conditions on them."""
+"""Accesses of random kernels that the model can run: fills, uses, and conditions on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small kernels for the interpreter, in which threads and loops mean something.
+"""Random small kernels for the model, in which threads and loops mean something.
 
 Made so that many are well defined, that buffers are often used in one phase only (so that bytes can
 be shared), and often carried from one iteration to the next (so that sharing them is wrong).

@@ -16,15 +16,9 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.defined import grow_kernel
-from tests.soundness.interpreter import (
-    BASE_MODES,
-    FREE_MODES,
-    IllDefined,
-    Mode,
-    run_kernel,
-    side_by_side,
-)
 from tests.soundness.kernels import SCOPE, format_kernel
+from tests.soundness.model.modes import BASE_MODES, FREE_MODES, IllDefined, Mode
+from tests.soundness.model.run import Model, side_by_side
 
 MAX_JUDGED = 4
 """Arbitrary plans whose verdicts are asked for; a plan that differs always comes first."""
@@ -59,17 +53,7 @@ def differing(
 
     Raises `IllDefined` if the unmerged kernel is not the same in all modes.
     """
-    differs = np.zeros(len(plans), dtype=bool)
-    expected = None
-    for mode in modes:
-        outcome = run_kernel(kernel, plans, inputs, mode)
-        # A statement may be met first in another mode, so the order of statements is not compared.
-        seen = sorted(data for _, data in outcome.outputs)
-        if expected is not None and seen != expected:
-            raise IllDefined("the unmerged kernel races")
-        expected = seen
-        differs |= outcome.differs[1:]
-    return differs
+    return Model(kernel, plans, inputs).differing(modes)
 
 
 def arbitrary_plans(kernel: Kernel, base: Plan, pick: Pick, count: int) -> list[Plan]:

@@ -1,6 +1,6 @@
 """Kernels for which the analysis or the checker was once wrong, each smallest and by name.
 
-`run` is what the reference interpreter says, so no test rests on an argument alone.
+`run` is what the operational model says, so no test rests on an argument alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.soundness.compare import differing, inputs_from
-from tests.soundness.interpreter import BASE_MODES, FREE_MODES, Mode
 from tests.soundness.kernels import (
     BX,
     INPUT,
@@ -48,6 +47,7 @@ from tests.soundness.kernels import (
     store,
 )
 from tests.soundness.kernels import kernel as build
+from tests.soundness.model.modes import BASE_MODES, FREE_MODES, Mode
 
 A, B = shared("A", 32), shared("B", 32)
 C = scalar("c")
@@ -627,7 +627,7 @@ _OPAQUE = {
 
 
 def _apart_and_unproved(kernel: Kernel) -> None:
-    """The interpreter does not know what such a kernel does; so nothing may be concluded."""
+    """The model does not know what such a kernel does; so nothing may be concluded."""
     assert plan_kernel(kernel, SCOPE).arena_bytes == 256
     plan = replace(plan_kernel(kernel, SCOPE), offsets={A: 0, B: 0}, arena_bytes=128)
     assert judge(kernel, plan).verdict != SOUND

@@ -1,0 +1,193 @@
+"""Random pipelines of a producer and a consumer with mbarriers for full and empty stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.random_kernels.choices import Pick
+from tests.random_kernels.text import (
+    FENCE,
+    SYNC,
+    TextGrower,
+    Threads,
+    Tile,
+    arrive,
+    cp_async,
+    tma_load,
+    under,
+    wait,
+)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a pipeline works: the tile of all stages, and who does what in which way."""
+
+    tile: Tile
+    stages: int
+    rounds: int
+    producer: Threads
+    consumer: Threads
+    by: str
+    """"tma", "cp.async" or "stores"."""
+    each_arrives: bool
+    """All threads of the consumer, or one of each warp."""
+    arrivals: int
+    """Times that whoever releases a stage arrives."""
+    per_phase: int
+    """Rounds that make one phase of the mbarriers."""
+
+    def stage(self, loop: str) -> str:
+        return f"{loop} % {self.stages}" if self.stages > 1 else "0"
+
+    def phase(self, loop: str) -> str:
+        return f"{loop} // {self.stages * self.per_phase} % 2"
+
+
+class _Pipelines(TextGrower):
+    def plan(self, producer: Threads, consumer: Threads) -> _Plan:
+        stages = self.pick(1, 3)
+        tile = self.tile(32 * stages)
+        by = self.one_of(("tma", "stores", "cp.async"))
+        per_phase = self.pick(2, 3) if stages == 1 and by == "stores" and self.chance(6) else 1
+        return _Plan(
+            tile,
+            stages,
+            self.pick(1, 3) * (stages if self.pick(0, 1) else 1) * per_phase,
+            producer,
+            consumer,
+            by,
+            bool(self.pick(0, 1)),
+            2 if self.chance(8) else 1,
+            per_phase,
+        )
+
+    def counts(self, plan: _Plan) -> list[tuple[str, int]]:
+        full = 1 if plan.by == "tma" else plan.producer.count
+        empty = plan.consumer.count if plan.each_arrives else plan.consumer.count // 32
+        empty *= plan.arrivals
+        return [
+            *((f"full[{one}]", full * plan.per_phase) for one in range(plan.stages)),
+            *((f"empty[{one}]", empty * plan.per_phase) for one in range(plan.stages)),
+        ]
+
+    def produce(self, plan: _Plan, header: str, *, shift: int = 0) -> str:
+        loop = f"(k + {shift})" if shift else "k"
+        full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
+        stage = plan.tile.staged(plan.stages, loop)
+        parity = plan.phase(loop) if self.chance(16) else f"{plan.phase(loop)} ^ 1"
+        waited = wait(empty, f"({parity})")
+        if plan.per_phase > 1:
+            # The stage is released when all rounds of a phase have been consumed.
+            waited = under(f"if {loop} % {plan.per_phase} == 0", waited)
+        elif self.chance(5):
+            waited = under(f"if {loop} >= {plan.stages}", waited)
+        if self.chance(16):
+            waited = under(f"if {loop} % 2 == 0", waited)
+        body = self.mostly(waited, 20)
+        if plan.by == "tma":
+            body = under(f"if tx == {plan.producer.first}", body + tma_load(stage, full, loop))
+        elif plan.by == "stores":
+            body += self.fill(stage, plan.producer, loop) + arrive(full)
+        else:
+            for place in self.places(stage, plan.producer):
+                body += cp_async(stage, place, f"{place} + {loop} * 64")
+            body += f"T.ptx_cp_async_barrier_noinc({full})\n"
+        return under(header, body)
+
+    def consume(self, plan: _Plan, header: str, extra: str, *, shift: int = 0) -> str:
+        loop = f"(k + {shift})" if shift else "k"
+        full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
+        stage = plan.tile.staged(plan.stages, loop)
+        waited = wait(full, f"({plan.phase(loop)})")
+        if plan.per_phase > 1:
+            waited = under(f"if {loop} % {plan.per_phase} == {plan.per_phase - 1}", waited)
+        body = self.mostly(waited, 40)
+        if self.chance(12):  # more than is needed
+            body += waited
+        body += self.read(stage, plan.consumer)
+        if plan.by == "tma":
+            body += self.mostly(FENCE, 8)
+        released = arrive(empty) * plan.arrivals
+        if not plan.each_arrives:
+            released = "T.sync_warp()\n" + under("if tx % 32 == 0", released)
+        body = (
+            body + self.mostly(released, 30) + extra
+            if self.chance(2)
+            else (body + extra + self.mostly(released, 30))
+        )
+        return under(header, body)
+
+    def drained(self, plan: _Plan) -> str:
+        """The producer waits until every stage has been consumed, or some."""
+        last = plan.rounds - 1
+        found = ""
+        for back in range(min(plan.stages, plan.rounds)):
+            number = last - back
+            parity = number // (plan.stages * plan.per_phase) % 2
+            waited = wait(f"empty[{number % plan.stages}]", str(parity))
+            found += self.mostly(waited, 4)
+        return found
+
+    def epilogue(self, tile: Tile, who: Threads) -> str:
+        """A result on its way out, by plain accesses or TMA."""
+        if self.chance(2):
+            return self.use(tile, who)
+        fill = self.fill(tile, who) + self.mostly(FENCE) + self.mostly(self.sync(who), 20)
+        store = f"T.tma_store({tile.pointer(1)}, X, 0)\nT.tma_store_arrive()\n"
+        store += self.mostly("T.tma_store_wait(0)\n", 4)
+        return fill + under(f"if tx == {who.first}", store)
+
+    def grow(self) -> str:
+        counts = self.one_of(((32, 32), (32, 64), (64, 32), (32, 32, 32)))
+        groups = self.split(*counts)
+        self.all = Threads(0, sum(counts))
+        producer, consumer, *others = groups
+        if self.chance(2):
+            producer, consumer = consumer, producer
+        plan = self.plan(producer, consumer)
+        first, out, more = self.tile(), self.tile(), self.tile()
+        body = self.initialize(self.counts(plan))
+        if self.chance(2):
+            body += self.use(first, self.all) + self.mostly(FENCE, 3) + self.mostly(SYNC, 4)
+        header = self.rounds("k", plan.rounds)
+        extra = self.use(more, consumer, "k") + self.sync(consumer) if self.chance(3) else ""
+        produce = self.produce(plan, header)
+        if self.chance(3):
+            produce += self.drained(plan)
+        if self.chance(3):
+            produce += self.use(first, producer)
+        consume = self.consume(plan, header, extra)
+        if not self.chance(4):
+            consume += self.epilogue(out, consumer)
+        arms = [(producer, produce), (consumer, consume)]
+        arms += [(one, self.use(first, one)) for one in others]
+        body += self.arms(arms)
+        return self.text(body + self.behind(plan, out, more))
+
+    def behind(self, plan: _Plan, out: Tile, more: Tile) -> str:
+        """What all threads do in the end; perhaps the same pipeline once more."""
+        found = self.mostly(SYNC, 3)
+        if self.chance(6):
+            found += SYNC + self.initialize(self.counts(plan))
+            header = f"for k in range({plan.rounds})"
+            again = [
+                (plan.producer, self.produce(plan, header)),
+                (plan.consumer, self.consume(plan, header, "")),
+            ]
+            return found + self.arms(again)
+        if self.chance(8) and plan.rounds % plan.stages == 0:
+            header = f"for k in range({plan.rounds})"
+            again = [
+                (plan.producer, self.produce(plan, header, shift=plan.rounds)),
+                (plan.consumer, self.consume(plan, header, "", shift=plan.rounds)),
+            ]
+            return found + self.arms(again)
+        if self.chance(2):
+            return found + self.uses([more, out][: self.pick(1, 2)], self.all)
+        return ""
+
+
+def grow_pipeline(pick: Pick) -> str:
+    """A warp-specialized kernel, mostly a right one."""
+    return _Pipelines(pick).grow()

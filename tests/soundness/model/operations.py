@@ -1,0 +1,282 @@
+"""What operations do, by name: from the PTX ISA and the device functions that wrap it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer
+from tests.soundness.model.copies import COPIES
+from tests.soundness.model.expressions import Expressions, Fn
+from tests.soundness.model.flights import Kind
+from tests.soundness.model.machine import Machine
+from tests.soundness.model.modes import NotModelled
+from tests.soundness.model.program import Action, Blocked, Ids
+
+Maker: TypeAlias = "Callable[[Call, Expressions], Action]"
+
+
+def operation(call: Call, expressions: Expressions) -> Action:
+    """The action of a call; raises `NotModelled` for one that is not known here."""
+    name, operands = call.op, call.args
+    if name in ("call_extern", "call_pure_extern"):
+        assert isinstance(operands[0], Const)
+        found = [one for one in operands if isinstance(one, Const) and str(one.value) in OPERATIONS]
+        if not found:
+            raise NotModelled(f"the function {operands}")
+        name = str(found[0].value)
+        operands = operands[operands.index(found[0]) + 1 :]
+    if name not in OPERATIONS:
+        raise NotModelled(f"`{name}`")
+    return OPERATIONS[name](Call(name, operands), expressions)
+
+
+def _nothing(call: Call, expressions: Expressions) -> Action:
+    return lambda m, ids: None
+
+
+# Barriers of threads ----------------------------------------------------------------------------
+
+
+def _storage_sync(call: Call, expressions: Expressions) -> Action:
+    """`tvm_storage_sync(scope[, barrier[, threads]])`"""
+    scope, *operands = call.args
+    if scope == Const("warp"):
+        return _nothing(call, expressions)
+    if scope == Const("cluster"):
+        return _cluster(arrives=True, waits=True)(call, expressions)
+    number, count = [*map(expressions.value, operands), None, None][:2]
+    return _meet(number, count, waits=True)
+
+
+def _named_arrive(call: Call, expressions: Expressions) -> Action:
+    number, count = map(expressions.value, call.args)
+    return _meet(number, count, waits=False)
+
+
+def _meet(number: Fn | None, count: Fn | None, *, waits: bool) -> Action:
+    def action(m: Machine, ids: Ids) -> Blocked:
+        threads = m.program.shape.threads
+        waited = []
+        blocks = ids // threads
+        for block in set(blocks.tolist()):
+            mine = ids[blocks == block]
+            which = 0 if number is None else m.number(number, mine)
+            meeting = m.meeting(which, mine)
+            waited.append((meeting, meeting.round))
+            meeting.arrive(mine, None if count is None else m.number(count, mine))
+        if not waits:
+            return None
+        return lambda: all(one.round > begun for one, begun in waited)
+
+    return action
+
+
+def _sync_warp(call: Call, expressions: Expressions) -> Action:
+    mask = expressions.value(call.args[0]) if call.args else None
+
+    def action(m: Machine, ids: Ids) -> Blocked:
+        if m.mode.assumed:
+            return None
+        meeting = m.warp_meeting(ids)
+        begun = meeting.round
+        named = 0xFFFFFFFF if mask is None else m.number(mask, ids)
+        meeting.arrive(ids, named, m.alive)
+        return lambda: meeting.round > begun
+
+    return action
+
+
+def _cluster(*, arrives: bool, waits: bool) -> Maker:
+    """A thread waits for the round that it arrived in last."""
+
+    def make(call: Call, expressions: Expressions) -> Action:
+        def action(m: Machine, ids: Ids) -> Blocked:
+            meeting = m.meeting(-1, ids)
+            if arrives:
+                m.cluster_rounds[ids] = meeting.round
+                meeting.arrive(ids, None)
+            begun = int(m.cluster_rounds[ids].max())
+            return (lambda: meeting.round > begun) if waits else None
+
+        return action
+
+    return make
+
+
+# Mbarriers --------------------------------------------------------------------------------------
+
+Signal: TypeAlias = "Callable[[Machine, tuple[int, int], int, int], None]"
+"""Done to an mbarrier by so many threads, with a number that the call hands over."""
+
+
+def barrier_address(operand: Expr, expressions: Expressions) -> Fn:
+    """An mbarrier is named by an element, by its address or by its buffer."""
+    if isinstance(operand, Load):
+        return expressions.address(operand.buffer, operand.indices)
+    return expressions.value(operand)
+
+
+def _signal(
+    signal: Signal, at: int = 0, count: int | None = None, rank: int | None = None
+) -> Maker:
+    def make(call: Call, expressions: Expressions) -> Action:
+        barrier = barrier_address(call.args[at], expressions)
+        given = None if count is None else expressions.value(call.args[count])
+        other = None
+        if rank is not None and rank < len(call.args):
+            other = expressions.value(call.args[rank])
+
+        def action(m: Machine, ids: Ids) -> None:
+            where = m.seen.control(barrier(m, ids))[:, 0]
+            number = 0 if given is None else m.number(given, ids)
+            blocks = None if other is None else np.full(len(ids), m.number(other, ids))
+            for key, threads in m.mbarriers(where, ids, blocks):
+                signal(m, key, threads, number)
+
+        return action
+
+    return make
+
+
+def _initialize(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
+    m.initialize(key, count)
+
+
+def _arrive(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
+    m.mbarrier(key).arrive(threads)
+
+
+def _arrive_and_expect(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
+    m.mbarrier(key).arrive(threads, count)
+
+
+def _expect(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
+    m.mbarrier(key).expect(threads * count)
+
+
+def _wait_parity(call: Call, expressions: Expressions) -> Action:
+    barrier, parity = barrier_address(call.args[0], expressions), expressions.value(call.args[1])
+
+    def action(m: Machine, ids: Ids) -> Blocked:
+        where = m.seen.control(barrier(m, ids))[:, 0]
+        wanted = np.broadcast_to(m.seen.control(parity(m, ids))[:, 0], (len(ids),)).tolist()
+        block = (ids // m.program.shape.threads).tolist()
+        keys = zip(block, np.broadcast_to(where, (len(ids),)).tolist(), strict=True)
+        asked = set(zip(keys, wanted, strict=True))
+        barriers = [(m.mbarrier(key), number) for key, number in asked]
+        return lambda: all(one.passes(number) for one, number in barriers)
+
+    return action
+
+
+def _noinc(*, holds: bool) -> Maker:
+    """An arrival when all copies of the thread so far have landed."""
+
+    def make(call: Call, expressions: Expressions) -> Action:
+        barrier = barrier_address(call.args[0], expressions)
+
+        def action(m: Machine, ids: Ids) -> None:
+            where = np.broadcast_to(m.seen.control(barrier(m, ids))[:, 0], (len(ids),))
+            for key, threads in m.mbarriers(where, ids):
+                for _ in range(threads if holds else 0):
+                    m.mbarrier(key).hold()
+
+            def land(rows: np.ndarray) -> None:
+                m.flights.finish(Kind.CP_ASYNC, ids[rows])
+                for key, threads in m.mbarriers(where[rows], ids[rows]):
+                    m.mbarrier(key).arrive(threads)
+
+            m.flights.start(Kind.ARRIVAL, ids, m.steps, land)
+
+        return action
+
+    return make
+
+
+def _matrix_arrive(call: Call, expressions: Expressions) -> Action:
+    """One thread of the warp arrives."""
+    arrive = _signal(_arrive)(call, expressions)
+    return lambda m, ids: arrive(m, ids[ids % 32 == 0]) if (ids % 32 == 0).any() else None
+
+
+def _ptx_mbarrier(call: Call, expressions: Expressions) -> Action:
+    words = [str(one.value) for one in call.args if isinstance(one, Const)]
+    operands = tuple(one for one in call.args if not isinstance(one, Const))
+    if "arrive" not in words or len(operands) != 1:
+        raise NotModelled("another form of `mbarrier`")
+    return _signal(_arrive)(Call(call.op, operands), expressions)
+
+
+# Functions that nobody else knows, which do what their names say ----------------------------------
+
+
+def _bump(call: Call, expressions: Expressions) -> Action:
+    """Adds one to a local scalar."""
+    address = call.args[0]
+    assert isinstance(address, Call)
+    load = address.args[0]
+    assert isinstance(load, Load)
+    storage = load.buffer
+
+    def action(m: Machine, ids: Ids) -> None:
+        m.cells(storage)[:, ids, 0] += 1
+
+    return action
+
+
+def _all_of(change: bool) -> Maker:
+    """`use(pointer)` reads all of a buffer; `mix(pointer)` changes what is there in place."""
+
+    def make(call: Call, expressions: Expressions) -> Action:
+        (pointer,) = call.args
+        data = pointer.args[1] if isinstance(pointer, Call) else pointer
+        assert isinstance(data, Pointer)
+        address, size = expressions.value(data), data.buffer.size or 0
+        number = expressions.statement()
+
+        def action(m: Machine, ids: Ids) -> None:
+            one = ids[:1]
+            at = m.bytes_at(address(m, one)[0], size, one)
+            found = m.memory.read(at)
+            if change:
+                m.memory.write(at, found[:, :, ::-1] ^ 0x5A)
+            else:
+                every = np.broadcast_to(found.astype(np.int64), (len(found), len(ids), size))
+                m.seen.values(ids, every, number)
+
+        return action
+
+    return make
+
+
+OPERATIONS: dict[str, Maker] = {
+    **COPIES,
+    "tvm_storage_sync": _storage_sync,
+    "sync_warp": _sync_warp,
+    "named_barrier_arrive": _named_arrive,
+    "cluster_sync": _cluster(arrives=True, waits=True),
+    "cluster_arrive": _cluster(arrives=True, waits=False),
+    "cluster_arrive_relaxed": _cluster(arrives=True, waits=False),
+    "cluster_wait": _cluster(arrives=False, waits=True),
+    "ptx_init_barrier_thread_count": _signal(_initialize, count=1),
+    "ptx_arrive_barrier": _signal(_arrive),
+    "ptx_arrive_cluster_barrier": _signal(_arrive, rank=1),
+    "ptx_arrive_barrier_expect_tx": _signal(_arrive_and_expect, count=1, rank=2),
+    "mbarrier_expect_tx": _signal(_expect, count=1),
+    "mbarrier_wait_parity": _wait_parity,
+    "ptx_cp_async_barrier_noinc": _noinc(holds=False),
+    "ptx_cp_async_barrier": _noinc(holds=True),
+    "tcgen05_mma_arrive": _matrix_arrive,
+    "ptx.mbarrier": _ptx_mbarrier,
+    "ptx_fence_barrier_init": _nothing,
+    "warpgroup_arrive": _nothing,
+    "warpgroup_fence_operand": _nothing,
+    "arrive_on": _signal(_arrive),
+    "arrive_somehow": _signal(_arrive),
+    "bump": _bump,
+    "mix": _all_of(change=True),
+    "use": _all_of(change=False),
+}

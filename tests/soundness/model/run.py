@@ -1,0 +1,92 @@
+"""Runs kernels: what they do, and which plans change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from smemreuse.ir.kernel import Buffer, Kernel
+from tests.soundness.model.execution import Execution
+from tests.soundness.model.expressions import Expressions
+from tests.soundness.model.machine import Machine
+from tests.soundness.model.memory import Layout
+from tests.soundness.model.modes import IllDefined, Mode
+from tests.soundness.model.operations import operation
+from tests.soundness.model.program import Assembler, Program, find_shape, shared_buffers
+
+Offsets: TypeAlias = Mapping[Buffer, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Which plans differ from the unmerged kernel, and what that does."""
+
+    differs: np.ndarray
+    outputs: tuple[bytes, int]
+
+
+def side_by_side(kernel: Kernel, scope: str) -> dict[Buffer, int]:
+    """The unmerged layout."""
+    offsets, end = {}, 0
+    for buffer in kernel.allocations(scope):
+        offsets[buffer] = end
+        end += -(-(buffer.size or 0) // 16) * 16
+    return offsets
+
+
+class Model:
+    """A kernel under some plans, ready to be run.
+
+    A plan differs if a value that is stored to global memory or read by an asynchronous engine, a
+    condition or an index comes out otherwise than in the unmerged kernel, in the same execution.
+    Raises `NotModelled` for a kernel that does something unknown.
+    """
+
+    def __init__(self, kernel: Kernel, plans: Sequence[Offsets], inputs: np.ndarray) -> None:
+        shape = find_shape(kernel, int(inputs[7]) % 3)
+        self._program = Program(kernel, shape)
+        expressions = Expressions(self._program, operation)
+        Assembler(self._program, expressions).block(kernel.body)
+        buffers = shared_buffers(kernel)
+        apart: dict[Buffer, int] = {}
+        for scope in dict.fromkeys(one.scope for one in buffers):
+            shift = max((at + (one.size or 0) for one, at in apart.items()), default=0)
+            shift = -(-shift // 16) * 16
+            apart |= {one: at + shift for one, at in side_by_side(kernel, scope).items()}
+        self._layout = Layout(buffers, [apart, *({**apart, **plan} for plan in plans)], shape)
+        self._inputs = inputs.astype(np.int64)
+
+    @property
+    def places(self) -> int:
+        """How many places there are in the program where threads can be."""
+        return len(self._program.code)
+
+    @property
+    def plans(self) -> int:
+        """How many plans there are beside the unmerged layout."""
+        return self._layout.count - 1
+
+    def run(self, mode: Mode) -> Outcome:
+        """One execution. Raises `IllDefined` if the unmerged kernel is."""
+        machine = Machine(self._program, self._layout, self._inputs, mode)
+        Execution(machine).run()
+        seen = machine.seen
+        return Outcome(seen.differs, (seen.by_thread.tobytes(), seen.unordered))
+
+    def differing(self, modes: Iterable[Mode]) -> np.ndarray:
+        """Which plans differ in some mode.
+
+        Raises `IllDefined` if the unmerged kernel does not do the same in all modes.
+        """
+        differs = np.zeros(self._layout.count - 1, dtype=bool)
+        expected = None
+        for mode in modes:
+            outcome = self.run(mode)
+            if expected is not None and outcome.outputs != expected:
+                raise IllDefined("the unmerged kernel races")
+            expected = outcome.outputs
+            differs |= outcome.differs[1:]
+        return differs
