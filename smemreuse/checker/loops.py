@@ -16,6 +16,10 @@ from smemreuse.semantics.effects import Effect, Group, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import counted, mbarrier_operand
 
+AT_ONCE = 16
+"""Iterations that a loop with mbarriers in it is not stopped for: whoever stops lets the others
+catch up, while a producer that is ahead of them has filled more of its stages."""
+
 
 class Loops:
     """The loops of a trace."""
@@ -31,7 +35,9 @@ class Loops:
     ) -> Steps:
         """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
         threads, loops, outer = agent.threads, agent.loops, agent.tallies
-        window = self._periods.window(stmt, rounds, threads, self._state.counters)
+        window = None
+        if len(rounds) > AT_ONCE or not self._relevance.signals(stmt):
+            window = self._periods.window(stmt, rounds, threads, self._state.counters)
         tally, at = LoopTally(), 0
         while at < len(rounds):
             if window is not None and at - window.first >= 2 * window.period:
