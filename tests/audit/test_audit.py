@@ -97,6 +97,13 @@ def test_what_accesses_may_reach_behind_the_arena_is_not_proved(
     assert all(f"{buffer} may be accessed at" in reason for reason in found.uncovered)
 
 
+def test_what_is_accessed_beside_the_pointers_is_not_proved() -> None:
+    """Whose bytes the arena's own accesses are of, nobody tells."""
+    found = audited(f"{POINTERS}{COPY.format('Y', 'tx * 4')}arena[tx] = T.uint8(1)\n").verdict
+    assert found.verdict == "unproved"
+    assert "arena is accessed beside the pointers into it" in " ".join(found.uncovered)
+
+
 VIEWS = """\
 bx = T.launch_thread("blockIdx.x", 1)
 arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")

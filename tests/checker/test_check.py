@@ -123,3 +123,10 @@ def test_accesses_that_somebody_has_found_are_taken(
     monkeypatch.setattr(KernelAccesses, "of", staticmethod(never))
     plan = {a: 0, b: 0}
     assert check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, accesses=accesses).sound
+
+
+def test_a_plan_has_to_place_every_buffer_that_is_used() -> None:
+    kernel = kernel_of(USE_A + USE_B)
+    (one, _) = kernel.allocations(SCOPE)
+    with pytest.raises(ValueError, match="gives no place to Bs, which is used"):
+        check_plan(kernel, SCOPE, {one: 0}, 1024, {})

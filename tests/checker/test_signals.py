@@ -219,9 +219,18 @@ def test_a_load_whose_phase_may_be_over_before_it_is_announced_is_not_waited_for
     assert not found.sound
 
 
-def test_copies_are_not_over_with_the_arrival_of_threads() -> None:
-    body = init_barrier(32) + arms(COPY_A + ARRIVE, WAIT + CONSUME)
-    assert not judge(body).sound
+@pytest.mark.parametrize(
+    ("arrive", "sound"), [(ARRIVE, False), ("T.ptx_cp_async_barrier_noinc(full[0])\n", True)]
+)
+def test_copies_are_over_with_their_own_arrival(arrive: str, sound: bool) -> None:
+    assert judge(init_barrier(32) + arms(COPY_A + arrive, WAIT + CONSUME)).sound is sound
+
+
+@pytest.mark.parametrize(("expected", "sound"), [(32, True), (33, False)])
+def test_one_thread_may_arrive_for_several(expected: int, sound: bool) -> None:
+    arrival = 'T.ptx.mbarrier(c[0], full[0], 32, "arrive", "cta", "shared::cta", "b64", "")\n'
+    producer = f"{PRODUCE}T.sync_warp()\n" + under("if tx == 0", arrival)
+    assert judge(init_barrier(expected) + arms(producer, WAIT + CONSUME)).sound is sound
 
 
 def test_a_load_for_two_blocks_reaches_the_other_one() -> None:

@@ -551,3 +551,10 @@ def test_every_allocation_is_in_the_tree_once() -> None:
     kernel = kernel_of(launched("As_1[0] = Bs_1[0]\n"))
     made = [s.buffer.name for s in walk_statements(kernel.body) if isinstance(s, Allocate)]
     assert made == ["As", "Bs", "Al"]
+
+
+def test_a_variable_that_is_bound_twice_is_refused() -> None:
+    body = "x = T.var('int32')\nwith T.let(x, 1):\n    with T.let(x, {}):\n        pass\n"
+    parse_dump(launched(body.format(1)), file="k.tir")
+    with pytest.raises(InputError, match=r"k\.tir:13: x is bound twice, to other values"):
+        parse_dump(launched(body.format(2)), file="k.tir")
