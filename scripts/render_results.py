@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "h200.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
+HAZARDS = RESULTS.with_name("hazards-h200.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -132,9 +133,25 @@ def machine(data: Mapping[str, Any], compiler: str, key: str) -> str:
     )
 
 
+def hazard_table(data: Mapping[str, Any]) -> str:
+    """How many launches went wrong with two buffers in one place, however synchronized."""
+    lines = [
+        "| hazard | rule | buffers | synchronization | wrong launches |",
+        "|---|---|---|---|---|",
+    ]
+    for hazard in data["hazards"]:
+        rules = ", ".join(map(str, hazard["rules"]))
+        for one in hazard["variants"]:
+            wrong = f"{one['wrong_launches']} of {one['launches']}"
+            wrong = f"**{wrong}**" if one["wrong_launches"] else wrong
+            cells = (f"`{hazard['name']}`", rules, one["plan"], one["synchronization"], wrong)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def filled(text: str) -> str:
     """A page with the text between each pair of markers that it has made anew."""
-    data, tvm = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS))
+    data, tvm, hazards = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS, HAZARDS))
     parts = {
         "machine": machine(data, "TileLang", "tilelang"),
         "summary": summary_table(data["runs"], SUMMARY_MERGES),
@@ -144,6 +161,8 @@ def filled(text: str) -> str:
         "tvm-machine": machine(tvm, "Apache TVM", "apache-tvm"),
         "tvm-summary": summary_table(tvm["runs"], TVM_MERGES),
         "tvm": tvm_table(tvm["runs"]),
+        "hazards-machine": f"{hazards['device']}, {hazards['date']}, CUDA {hazards['cuda']}.\n",
+        "hazards": hazard_table(hazards),
     }
     for name, made in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
