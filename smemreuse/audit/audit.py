@@ -71,13 +71,6 @@ def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -
     align = alignments(kernel, scope)
     if applied.by_view:
         align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
-    if applied.beside:  # nobody knows whose bytes those are
-        return Audit(
-            Source.MERGED,
-            _by_name(kernel, scope, offsets),
-            arena,
-            Verdict(UNPROVED, (), applied.beside),
-        )
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
     if applied.by_view:
         verdict = _of_views(verdict)

@@ -55,11 +55,13 @@ def check_plan(
     trace may execute, `work` how much may be done for all plans of the kernel together.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
-    _require_all_placed(kernel, scope, offsets, accesses)
     names = unique_names(kernel.allocations(scope))
     static = tuple(static_violations(offsets, alignments, names, arena))
     if static:
         return Verdict(UNSOUND, static)
+    unplaced = _unplaced(kernel, scope, offsets, accesses)
+    if unplaced:
+        return Verdict(UNPROVED, (), unplaced)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
     layout = Layout(offsets, sizes, names)
     beyond = tuple(
@@ -82,14 +84,16 @@ def check_plan(
     return Verdict(SOUND, (), (), assumptions)
 
 
-def _require_all_placed(
+def _unplaced(
     kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
-) -> None:
-    """Raises `ValueError` for a buffer that is used, and left out of a plan."""
+) -> tuple[str, ...]:
+    """The buffers that are used, and left out of a plan: nobody knows where those are."""
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
-    for buffer in kernel.allocations(scope) if offsets else ():
-        if buffer in used and buffer not in offsets and buffer.size is not None:
-            raise ValueError(f"the plan gives no place to {buffer.name}, which is used")
+    return tuple(
+        f"the plan gives no place to {buffer.name}, which is used"
+        for buffer in (kernel.allocations(scope) if offsets else ())
+        if buffer in used and buffer not in offsets and buffer.size is not None
+    )
 
 
 @dataclass(frozen=True)
