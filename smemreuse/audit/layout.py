@@ -16,8 +16,8 @@ class AppliedLayout:
 
     `by_view` tells that views of the arena were taken for buffers. Two of them may be views of one
     buffer, and then share their bytes on purpose. `beyond` says of each buffer whose accesses might
-    leave the arena how far (a bound on an index, which no thread need reach), and of accesses to the
-    arena itself that nobody knows whose bytes they are of.
+    leave the arena how far (a bound on an index, which no thread need reach), and of accesses to
+    the arena itself that nobody knows whose bytes they are of.
     """
 
     kernel: Kernel
