@@ -225,6 +225,12 @@ class Engines:
         for queue in self.queues.values():
             queue.drop(over)
 
+    def of(self, engine: Engine, buffer: Buffer) -> Iterator[TracedAccess]:
+        """An engine's accesses to a buffer for which nobody has waited in their groups."""
+        for pending in self.pending.get(buffer, {}):
+            if pending.engine is engine:
+                yield pending.traced
+
     def in_flight(self, buffer: Buffer, known: int) -> Iterator[TracedAccess]:
         """A buffer's accesses that are not over, or may not be, for those who know these bits."""
         for pending in self.pending.get(buffer, {}):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from smemreuse.checker.agent import Agent, Steps
 from smemreuse.checker.pauses import LoopTally, Pause, leave_out
+from smemreuse.checker.periods import SEEN
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.signals import ARRIVALS
 from smemreuse.checker.state import State
@@ -40,7 +41,7 @@ class Loops:
             window = self._periods.window(stmt, rounds, threads, self._state.counters)
         tally, at = LoopTally(), 0
         while at < len(rounds):
-            if window is not None and at - window.first >= 2 * window.period:
+            if window is not None and at - window.first >= SEEN * window.period:
                 pause = Pause(window, at, tally.latest(window.period))
                 if at + window.period <= window.end and not self.leave_out([pause]):
                     yield [pause]

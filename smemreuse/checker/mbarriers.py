@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.order import Handed, Known
 from smemreuse.ir.expr import Var
@@ -20,6 +22,24 @@ Slot = tuple[Buffer | Var, int]
 
 Incarnation = tuple[Slot, int]
 """One mbarrier since it was initialized for the so-manieth time."""
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """Bytes that threads have announced without arriving, in these epochs of their warps.
+
+    They hold the phase open only if an arrival that it waits for comes behind them.
+    """
+
+    ids: np.ndarray
+    epochs: dict[int, int]
+
+    def comes_before(self, ids: np.ndarray, clocks: np.ndarray) -> bool:
+        """Whether threads that arrive have announced it, or one of them knows of it; `clocks` are
+        those of their warps."""
+        behind = clocks.max(axis=0)
+        known = all(behind[warp] > epoch for warp, epoch in self.epochs.items())
+        return known or bool(np.isin(self.ids, ids).all())
 
 
 @dataclass
@@ -35,6 +55,7 @@ class Barrier:
     arrived: int = 0
     bytes_due: int = 0
     copies: int = 0
+    announced: tuple[Announcement, ...] = ()
     handed: Handed | None = None
     completed: tuple[Handed, ...] = ()
 
@@ -58,6 +79,10 @@ class Barrier:
             raise Uncovered("more threads arrive at an mbarrier than its phase expects")
         self.handed = handed if self.handed is None else self.handed | handed
 
+    def come_behind(self, ids: np.ndarray, clocks: np.ndarray) -> None:
+        """These threads arrive: what they have announced, or know to be, holds the phase open."""
+        self.announced = tuple(one for one in self.announced if not one.comes_before(ids, clocks))
+
     def settle(self, warps: int) -> None:
         """Completes the phase if nothing is missing."""
         if self.expected is None or self.arrived < self.expected or self.bytes_due > 0:
@@ -65,6 +90,8 @@ class Barrier:
         if self.bytes_due < 0:
             # Before they have landed the phase is complete without them.
             raise Uncovered("bytes come in at an mbarrier that its phase was not told of")
+        if self.announced:
+            raise Uncovered("bytes are announced to an mbarrier whose phase may be over by then")
         handed = Handed.only(warps, Known(self.copies))
         if self.handed is not None:
             handed |= self.handed
@@ -90,6 +117,7 @@ class Barrier:
         return replace(
             self,
             copies=self.copies & other.copies,
+            announced=(*self.announced, *other.announced),
             handed=handed,
             completed=tuple(mine & theirs for mine, theirs in both),
         )

@@ -6,6 +6,7 @@ import numpy as np
 
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.findings import Findings
 from smemreuse.checker.mbarriers import LastMeeting
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
@@ -21,14 +22,18 @@ _ALL_LANES = 2**32 - 1
 class Meetings:
     """What barriers of threads do to the state."""
 
-    def __init__(self, vectors: Vectors, state: State, values: Values):
+    def __init__(self, vectors: Vectors, state: State, values: Values, findings: Findings):
         self._vectors = vectors
         self._state = state
         self._values = values
+        self._findings = findings
 
     def barrier(self, threads: Threads) -> None:
         """These threads meet; what a warp's other threads do is not ordered by that."""
-        self._meet(self._vectors.full_warps(threads.ids))
+        full = self._vectors.full_warps(threads.ids)
+        if len(full) < len(self._vectors.warps(threads.ids)):
+            self._findings.forked = True  # those of the others meet too, and are not followed
+        self._meet(full)
 
     def _meet(self, warps: np.ndarray) -> None:
         self._state.order.barrier(warps)
@@ -47,13 +52,18 @@ class Meetings:
         threads, group = agent.threads, meeting.group
         if group is Group.NAMED and not (meeting.arrives and meeting.waits):
             raise Uncovered(f"`{call.op}` is not followed")
-        if group is Group.NOBODY or not (meeting.arrives and meeting.waits):
+        if group is Group.NOBODY:
+            return
+        if not (meeting.arrives and meeting.waits):
+            self._findings.forked = True  # what it orders together with its other half is left out
             return
         if group is Group.WARP:
             if self._meets_whole(call, meeting, threads):
                 warps = self._vectors.full_warps(threads.ids)
                 for index in range(len(warps)):
                     self._meet(warps[index : index + 1])
+            else:
+                self._findings.forked = True  # it may order some lanes, and none are followed
             return
         count = counted(call, meeting) if group is Group.NAMED else None
         if count is None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from smemreuse.checker.mbarriers import Slot
-from smemreuse.checker.periods import Window
+from smemreuse.checker.periods import SEEN, Window
 
 
 @dataclass
@@ -98,7 +98,7 @@ def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
     unit = _unit(pauses, expected)
     if unit is None:
         return False
-    if all(one.at - one.window.first >= 2 * unit for one in pauses):  # all has been seen
+    if all(one.at - one.window.first >= SEEN * unit for one in pauses):  # all has been seen
         number = min((one.window.end - one.at) // unit for one in pauses) * unit
         for one in pauses:
             one.skip = number

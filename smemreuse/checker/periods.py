@@ -21,6 +21,10 @@ from smemreuse.ir.expr import Load, Var, constant, walk
 from smemreuse.ir.kernel import For, Store, expressions_of, walk_statements
 from smemreuse.semantics.evaluate import Threads
 
+SEEN = 3
+"""Periods that are executed before others are left out. A byte may be nobody's first, then its
+buffer's, then overwritten: one period may be needed to get from each of these to the next."""
+
 MAX_PERIOD = 64
 """The longest period that is looked for, in iterations."""
 
@@ -59,7 +63,7 @@ class Periods:
         self, loop: For, rounds: range, threads: Threads, counters: Counters
     ) -> Window | None:
         """Where a loop repeats itself most, with the shortest period; None where it does not."""
-        if not 3 <= len(rounds) <= MAX_COUNT:
+        if not SEEN < len(rounds) <= MAX_COUNT:
             return None
         set_here = self._relevance.counters_set(loop.body)
         elements = _elements(set_here)
@@ -184,8 +188,8 @@ def _continued(seen: np.ndarray, length: int) -> np.ndarray:
 def _longest(numbers: np.ndarray) -> tuple[int, int, int] | None:
     """The stretch that repeats itself most often: where it begins, its period, and its end."""
     count, best, found = len(numbers), 0, None
-    for period in range(1, min(MAX_PERIOD, count // 3) + 1):
-        if count - 2 * period <= best:
+    for period in range(1, min(MAX_PERIOD, count // (SEEN + 1)) + 1):
+        if count - SEEN * period <= best:
             break
         equal = np.concatenate(([False], numbers[period:] == numbers[:-period], [False]))
         edges = np.flatnonzero(np.diff(equal.astype(np.int8)))
@@ -194,7 +198,7 @@ def _longest(numbers: np.ndarray) -> tuple[int, int, int] | None:
             continue
         longest = int(np.argmax(ends - begins))
         first, end = int(begins[longest]), int(ends[longest]) + period
-        spared = (end - first - 2 * period) // period * period
+        spared = (end - first - SEEN * period) // period * period
         if spared > best:
             best, found = spared, (first, period, end)
     return found

@@ -75,7 +75,8 @@ class Repetition:
     def _local(self, load: Load, asking: Threads) -> Value:
         storage = load.buffer.storage
         if storage not in self._storages:
-            return self._threads.load(load, self._threads) if _fixed(load) else None
+            value = self._threads.load(load, self._threads) if _fixed(load) else None
+            return value if isinstance(value, int) else None  # threads are no iterations
         value = self.behind[self._element(load)]
         if asking.count != self._length:
             return np.repeat(value, asking.count // self._length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
-from smemreuse.checker.mbarriers import Slot
+from smemreuse.checker.mbarriers import Announcement, Slot
 from smemreuse.checker.order import Handed, Known
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
@@ -65,6 +65,8 @@ class Signals:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
             full = self._vectors.full_warps(threads.ids)
+            if len(full) < len(self._vectors.warps(threads.ids)):
+                self._findings.forked = True  # the threads of other warps learn of it too
             handed = barriers[slot].completed[complete - 1]
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)
@@ -92,12 +94,17 @@ class Signals:
         barrier = self._state.barriers[slot]
         if signal is Signal.COMPLETE_WITH_BYTES:
             barrier.bytes_due -= self._load_bytes(stmt) * threads.count
+        order, warps = self._state.order, self._vectors.warps(threads.ids)
+        if signal is Signal.EXPECT:
+            epochs = {int(warp): int(order.epochs[warp]) for warp in warps}
+            barrier.announced = (*barrier.announced, Announcement(threads.ids, epochs))
         if signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
             due = self._count(call, effect, threads)
             if due is None:
                 raise Uncovered("the bytes that an mbarrier expects are not known")
             barrier.bytes_due += due * threads.count
         if signal in ARRIVALS:
+            barrier.come_behind(threads.ids, order.sure[warps])
             times = self._times(call, effect, threads)
             barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
         barrier.settle(self._warps)

@@ -15,6 +15,7 @@ from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import effect_of, may_signal
 
 
@@ -30,7 +31,8 @@ class Synchronization:
         accesses: Accesses,
         findings: Findings,
     ):
-        self._meetings = Meetings(vectors, state, values)
+        self._findings = findings
+        self._meetings = Meetings(vectors, state, values, findings)
         self._groups = Groups(state, values, accesses, findings)
         self._signals = Signals(relevance, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
@@ -45,6 +47,8 @@ class Synchronization:
         if may_signal(call, effect):
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)
+        if effect.unknown or effect.engine is Engine.UNKNOWN_ASYNC:
+            self._findings.forked = True  # it may order accesses, and counts as if it did not
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:

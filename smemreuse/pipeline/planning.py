@@ -9,7 +9,7 @@ from typing import TypeVar, get_args
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.baselines import baseline_for
+from smemreuse.baselines import baseline_for, baseline_of
 from smemreuse.errors import PlanError
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
@@ -100,7 +100,7 @@ def planned(
         return made.with_provenance(objective=options.objective)
     maker = _Maker(facts, scope, options, arch)
     plan = maker.proved() if options.policy == "dataflow" else maker.attributed(options.policy)
-    if options.objective == "occupancy":
+    if options.objective == "occupancy" and not plan.provenance.is_kept:
         return with_least_sharing(facts.kernel, plan, arch)
     return plan
 
@@ -139,7 +139,21 @@ class _Maker:
             if verdict is SOUND:
                 plan = _vouched_for(outer, Origin.OUTER_PROVED)
             elif verdict is UNPROVED and may_keep(kernel):
-                plan = _vouched_for(outer, Origin.KEPT_FROM_COMPILER)
+                plan = self._kept(plan)
+        return plan
+
+    def _kept(self, plan: Plan) -> Plan:
+        """The compiler's own layout, to the byte, if it is smaller than `plan` and not refuted.
+
+        Not some of its pairs: the barriers that the compiler puts in for one shared pair may be
+        what orders another.
+        """
+        kernel = self.facts.kernel
+        own = baseline_of(kernel)
+        found = plan_with(kernel, self.scope, PlanOptions(own.policy, own.packer, "bytes"))
+        if found.arena_bytes < plan.arena_bytes and judge(kernel, found).verdict is UNPROVED:
+            kept = _vouched_for(found, Origin.KEPT_FROM_COMPILER)
+            return kept.with_provenance(objective=self.options.objective)
         return plan
 
     def _traced(self, plan: Plan) -> Plan:

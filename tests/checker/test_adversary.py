@@ -38,7 +38,6 @@ ONE_BY_ONE = (
 """In iteration k thread k writes Bs[k]: As[5] is overwritten in iteration 5, and read behind."""
 
 
-@pytest.mark.xfail(strict=True, reason="an array over threads is taken for one over iterations")
 def test_a_local_of_each_thread_is_no_column_of_iterations() -> None:
     """64 threads, 64 iterations: `k == c[0]` is evaluated as [0..63] == [0..63], true every time.
 
@@ -47,7 +46,6 @@ def test_a_local_of_each_thread_is_no_column_of_iterations() -> None:
     assert not judge(ONE_BY_ONE.format(64)).sound
 
 
-@pytest.mark.xfail(strict=True, reason="an array over threads is taken for one over iterations")
 def test_a_local_of_each_thread_in_a_place_is_no_column_of_iterations() -> None:
     """Thread 60 writes all of Bs, one place in each iteration: `k + c[0]` seems to be 63 always."""
     loop = under("if tx == 60", "Bs[(k + c[0]) % 64] = k\nO[0] = Bs[(k + c[0]) % 64]\n")
@@ -55,7 +53,6 @@ def test_a_local_of_each_thread_in_a_place_is_no_column_of_iterations() -> None:
     assert not judge(body + under("if tx >= 32", "O[tx] = As[tx]\n")).sound
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="arrays of 64 and 100 do not fit")
 @pytest.mark.parametrize("condition", ["k == c[0]", "(k + c[0]) % 2 == 0"])
 def test_a_local_of_each_thread_in_a_loop_of_another_length(condition: str) -> None:
     """`ValueError: operands could not be broadcast together with shapes (100,) (64,)`."""
@@ -85,7 +82,6 @@ BY_ANOTHER = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="an announcement is taken to hold the phase open")
 @pytest.mark.parametrize("issue", BY_ANOTHER)
 def test_a_phase_may_be_over_before_bytes_are_announced_by_one_who_does_not_arrive(
     issue: str,
@@ -123,7 +119,6 @@ REFILLED = (
 """As may be read, Bs is scratch, As may be filled for the iterations to come."""
 
 
-@pytest.mark.xfail(strict=True, reason="two periods of a loop do not show all its states")
 @pytest.mark.parametrize("count", [3, 4, 100])
 def test_a_value_may_be_lost_an_iteration_behind_the_one_that_wrote_it(count: int) -> None:
     """D[0] > 0 and D[102] > 0, the others are 0. Iteration 0 fills As; in iteration 1 Bs overwrites
@@ -143,7 +138,6 @@ def test_two_iterations_lose_nothing(count: int) -> None:
     assert judge(under(f"for k in range({count})", REFILLED)).sound
 
 
-@pytest.mark.xfail(strict=True, reason="two periods of a loop do not show all its states")
 def test_a_descriptor_that_is_made_behind_its_use_is_used_an_iteration_later() -> None:
     """D[0] is 0, the others are not. Iteration 0 makes the descriptor, 1 multiplies with it, and in
     2 Bs is written while that multiplication still reads As: it is waited for behind that."""
@@ -209,7 +203,6 @@ def dropping(arrival: str) -> str:
     return init + under("if tx < 64", arms) + under("if tx >= 64", other)
 
 
-@pytest.mark.xfail(strict=True, reason="arrive_drop counts as arrive")
 def test_who_drops_out_is_not_waited_for_in_later_phases() -> None:
     """Behind phase 0 the mbarrier expects 32. The first warp completes phase 1 alone, and the
     third writes Bs while the second uses As."""
@@ -228,7 +221,6 @@ def copied_and_loaded(wait: str) -> str:
     return f"{init_barrier(64)}{init_barrier(1, 'full[1]')}{COPY_A}{wait}{issue}{done}"
 
 
-@pytest.mark.xfail(strict=True, reason="a copy that an mbarrier tells of counts for no proxy")
 def test_a_copy_that_an_mbarrier_tells_of_is_generic_too() -> None:
     """cp.async writes As through the generic proxy; the load's bytes may be overtaken (rule 11)."""
     assert not judge(copied_and_loaded("T.ptx_cp_async_barrier_noinc(full[0])\n" + WAIT)).sound
@@ -246,7 +238,6 @@ LOADED = init_barrier(1) + under("if tx == 0", ARRIVE_AND_EXPECT + tma_load("As"
 HANDED_ON = init_barrier(32) + under("if tx < 32", f"As[tx] = tx\nO[tx] = As[tx]\n{ARRIVE}")
 
 
-@pytest.mark.xfail(strict=True, reason="what is not followed counts as not ordering anything")
 @pytest.mark.parametrize(
     "body",
     [

@@ -184,7 +184,9 @@ handings = st.builds(
     *(st.integers(0, 4), st.integers(0, 4), st.integers(0, 7)),
 )
 used = st.builds(
-    lambda copies, handed, completed: Barrier(2, 1, 1, 0, copies, handed, (completed,)),
+    lambda copies, handed, completed: Barrier(
+        2, 1, 1, 0, copies, handed=handed, completed=(completed,)
+    ),
     *(st.integers(0, 7), st.none() | handings, handings),
 )
 

@@ -50,8 +50,8 @@ def across(distance: int, barrier: str) -> str:
 def test_a_barrier_orders_those_who_meet_there(
     barrier: str, in_warp: bool, across_warps: bool
 ) -> None:
-    assert judge(across(1, barrier), threads=32).verdict == (SOUND if in_warp else UNSOUND)
-    assert judge(across(32, barrier)).verdict == (SOUND if across_warps else UNSOUND)
+    assert judge(across(1, barrier), threads=32).sound is in_warp
+    assert judge(across(32, barrier)).sound is across_warps
 
 
 def test_a_named_barrier_orders_as_many_threads_as_it_says() -> None:
@@ -76,8 +76,7 @@ def test_a_barrier_that_is_not_followed_proves_nothing(barrier: str, reason: str
 
 def test_a_barrier_that_part_of_a_warp_comes_by_orders_no_warp() -> None:
     body = under("if tx < 48", f"As[tx ^ 1] = tx\n{SYNC}Bs[tx] = tx\n")
-    found = judge(body)
-    assert found.verdict == UNSOUND  # for the second warp
+    assert judge(body).verdict == UNPROVED  # for the second warp
     assert judge(body.replace("48", "32")).sound
 
 
@@ -189,7 +188,7 @@ def test_who_waits_comes_behind_what_arrivals_came_behind(
 
 def test_who_waits_with_part_of_a_warp_learns_nothing() -> None:
     consumer = under("if tx < 48", WAIT + CONSUME)
-    assert judge(arms(PRODUCE + ARRIVE, consumer)).verdict == UNSOUND
+    assert judge(arms(PRODUCE + ARRIVE, consumer)).verdict == UNPROVED
 
 
 def test_who_arrives_with_part_of_a_warp_does_not_speak_for_the_warp() -> None:
