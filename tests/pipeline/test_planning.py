@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from smemreuse.baselines import baseline_of
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
@@ -51,8 +52,11 @@ def test_what_is_outer_s_and_proved() -> None:
 def test_what_is_kept_from_the_compiler() -> None:
     kernel = unfollowed()
     plan = plan_kernel(kernel, DYN)
-    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.KEPT_FROM_COMPILER)
-    assert plan.offsets == plan_kernel(kernel, DYN, policy="outer").offsets
+    own = baseline_of(kernel)
+    kept = Provenance("dataflow", own.packer, "bytes", Origin.KEPT_FROM_COMPILER)
+    assert plan.provenance == kept
+    assert plan.offsets == plan_kernel(kernel, DYN, policy=own.policy, packer=own.packer).offsets
+    assert plan_kernel(kernel, DYN, objective="occupancy").offsets == plan.offsets
     assert judge(kernel, plan).verdict == UNPROVED
 
 

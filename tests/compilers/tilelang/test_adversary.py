@@ -286,7 +286,6 @@ def _tail_in_use() -> Any:
     return tail_in_use
 
 
-@pytest.mark.xfail(strict=True, reason="what is kept unproved is not the layout of the compiler")
 def test_what_is_kept_unproved_is_what_the_compiler_shares() -> None:
     """By default, and wrong: `H1` in the last 32 KB of `G2`, at 65,536, and no barrier between.
 
