@@ -67,7 +67,7 @@ MUTATIONS = (
     Mutation(
         "checker: one period stands for all",
         PAUSES,
-        "    if all(one.at - one.window.first >= 2 * unit for one in pauses)",
+        "    if all(one.at - one.window.first >= SEEN * unit for one in pauses)",
         "    if all(one.at - one.window.first >= unit for one in pauses)",
     ),
     Mutation(
@@ -169,8 +169,8 @@ MUTATIONS = (
     Mutation(
         "mbarriers: parts of warps learn what they wait for",
         SIGNALS,
-        "            full = self._vectors.full_warps(threads.ids)\n            handed",
-        "            full = self._vectors.warps(threads.ids)\n            handed",
+        "            full = self._vectors.full_warps(threads.ids)\n            if len(full)",
+        "            full = self._vectors.warps(threads.ids)\n            if len(full)",
     ),
     Mutation(
         "mbarriers: an unknown few that arrive are all",
@@ -393,5 +393,29 @@ MUTATIONS = (
         "checker/unfollowed.py",
         "constant(stmt.value) != 1:",
         "False:",
+    ),
+    Mutation(
+        "mbarriers: whoever announces bytes holds the phase open",
+        MBARRIERS,
+        "        if self.announced:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "pauses: two periods show all states",
+        PERIODS,
+        "SEEN = 3\n",
+        "SEEN = 2\n",
+    ),
+    Mutation(
+        "proxies: copies that an mbarrier tells of are nobody's",
+        ACCESSES,
+        "        if other is None and traced.proxy is Proxy.ASYNC and traced.is_write:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "pauses: locals of threads are those of iterations",
+        "checker/repetition.py",
+        "            return value if isinstance(value, int) else None  # threads are no iterations\n",
+        "            return value\n",
     ),
 )

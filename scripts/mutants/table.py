@@ -14,9 +14,8 @@ TESTS = ("tests/semantics", "tests/checker")
 
 NOTHING = (
     *("commits=None", "waits=None", "mbarrier=None", "meeting=None", "describes=None"),
-    *("leaves=None", "fence=False", "reads_described=False", "remote=False", "handed_on=False"),
-    *("by_reference=False", "swizzles=False", "follows=False", "address=False"),
-    *("writes_locals=()", "engine=Engine.THREAD", "answer=Answer.SAME"),
+    *("leaves=None", "fence=False", "reads_described=False", "remote=False"),
+    *("writes_locals=()", "address=False", "engine=Engine.THREAD", "answer=Answer.SAME"),
     "proxy=type(effect.proxy).GENERIC",
 )
 """Columns of the table, each as it is for an operation that has no such effect."""
@@ -76,4 +75,22 @@ MUTATIONS = (
         "",
     ),
     *map(_without, NOTHING),
+    Mutation(
+        "foreign: what a function is handed it does not go to",
+        FOREIGN,
+        "        handed_on=True,\n",
+        "",
+    ),
+    Mutation(
+        "foreign: addresses that are kept are nobody's",
+        FOREIGN,
+        "        follows=True,\n",
+        "",
+    ),
+    Mutation(
+        "foreign: nothing is swizzled",
+        FOREIGN,
+        "        swizzles=names_instructions(call),\n",
+        "",
+    ),
 )
