@@ -13,7 +13,7 @@ from smemreuse.checker.signals import Signals
 from smemreuse.checker.state import State
 from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
-from smemreuse.ir.expr import Call
+from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import effect_of, may_signal
@@ -47,8 +47,8 @@ class Synchronization:
         if may_signal(call, effect):
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)
-        if effect.unknown or effect.engine is Engine.UNKNOWN_ASYNC:
-            self._findings.forked = True  # it may order accesses, and counts as if it did not
+        if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
+            self._findings.forked = True  # it may be a barrier, and counts as if it were none
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:
@@ -61,3 +61,8 @@ class Synchronization:
             self._groups.read_described(call, effect.engine, stmt, agent)
         if effect.mbarrier is not None:
             self._signals.signal(call, effect, stmt, agent)
+
+
+def _is_handed_memory(call: Call) -> bool:
+    """Whether an operation has anything to work on beside values."""
+    return any(isinstance(node, (Pointer, Load)) for operand in call.args for node in walk(operand))
