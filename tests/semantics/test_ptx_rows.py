@@ -228,6 +228,8 @@ def test_only_a_fence_of_the_async_proxy_in_shared_memory_is_one() -> None:
         (2, "arrive shared b64", None),  # a state, or a count: nobody can tell
         (1, "arrive relaxed shared b64", Mbarrier(Signal.ARRIVE, 0, hands_over=False)),
         (3, "try_wait parity shared b64", None),  # only asks
+        (1, "arrive_drop shared b64", None),  # later phases expect less
+        (3, "arrive_drop expect_tx shared b64", None),
     ],
 )
 def test_mbarriers_are_signalled(operands: int, text: str, expected: Mbarrier | None) -> None:

@@ -75,6 +75,8 @@ def _mbarrier(found: Instruction) -> Effect | None:
         return accessing(
             writes(0, MBARRIER, certain=False), mbarrier=Mbarrier(Signal.INITIALIZE, 0, count=1)
         )
+    if found.has("arrive_drop"):  # the phases behind this one expect one arrival less
+        return _touched(found, *range(min(found.count, 2)))
     if found.has("arrive"):
         return _arrival(found)
     if found.has("expect_tx"):
@@ -83,8 +85,6 @@ def _mbarrier(found: Instruction) -> Effect | None:
         return _asked(found)
     if found.has("inval", "complete_tx"):
         return _touched(found, 0)
-    if found.has("arrive_drop"):  # the phases behind this one expect one arrival less
-        return _touched(found, *range(min(found.count, 2)))
     if found.has("check_layout"):
         return _touched(found, 1)
     if found.has("pending_count"):
