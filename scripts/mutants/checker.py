@@ -212,8 +212,8 @@ MUTATIONS = (
     Mutation(
         "proxies: copies that an mbarrier tells of are nobody's",
         ACCESSES,
-        "        if other is None and traced.proxy is Proxy.ASYNC and traced.is_write:\n",
-        "        if False:\n",
+        "        if other is None:\n            # Copies",
+        "        if False:\n            # Copies",
     ),
     Mutation(
         "pauses: locals of threads are those of iterations",

@@ -143,8 +143,10 @@ class Accesses:
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
         """Rule 11: a proxy fence stands between generic accesses and what is written now."""
+        if traced.proxy is Proxy.GENERIC or not traced.is_write:
+            return
         other = self._state.proxies.unfenced(traced, partner)
-        if other is None and traced.proxy is Proxy.ASYNC and traced.is_write:
+        if other is None:
             # Copies of threads that an mbarrier tells to be over are generic accesses all the same.
             theirs = self._layout.in_other(traced.buffer, partner, traced.where)
             copies = self._state.engines.of(Engine.CP_ASYNC, partner)

@@ -71,15 +71,11 @@ class Fences:
         handed: np.ndarray = self.reach[warps].max(axis=(0, 1))
         return handed
 
-    def release_in_part(self, ids: np.ndarray) -> np.ndarray:
-        """What some threads, of no warp all, hand over."""
-        return self.of(ids)
-
     def acquire(self, warps: np.ndarray, handed: np.ndarray) -> None:
         self.reach[warps] = np.maximum(self.reach[warps], handed)
 
     def of(self, ids: np.ndarray) -> np.ndarray:
-        """How far the fences of all these threads reach."""
+        """How far the fences of all these threads reach: what some of a warp hand over."""
         least: np.ndarray = self.reach[ids // LANES, ids % LANES].min(axis=0)
         return least
 
@@ -175,7 +171,5 @@ class Proxies:
     def unfenced(self, traced: TracedAccess, partner: Buffer) -> int | None:
         """The event of a generic access of `partner` to bytes that the async proxy writes now,
         without a fence in between; None if there is none."""
-        if traced.proxy is Proxy.GENERIC or not traced.is_write:
-            return None
         reached = self.fences.of(traced.ids)
         return next((one.event for one in self.generic.before(traced, partner, reached)), None)
