@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.checker.blocks import kinds_of_blocks
@@ -72,16 +72,41 @@ def check_plan(
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
     setting = _Setup(accesses, assume_barriers, budget, Work(OF_CHECK, work or work_of(kernel)))
-    findings, uncovered = _traces(kernel, layout, setting)
-    uncovered = (*beyond, *uncovered)
+    findings, traced = _traces(kernel, layout, setting)
+    open_pairs = _open_pairs(layout, findings, traced)
+    uncovered = (*beyond, *traced.reasons)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
     assumptions = (BARRIERS_FOLLOW,) if assume_barriers else ()
     if certain:
-        return Verdict(UNSOUND, certain, uncovered, assumptions)
+        return Verdict(UNSOUND, certain, uncovered, assumptions, open_pairs)
     if possible or uncovered:
-        return Verdict(UNPROVED, possible, uncovered, assumptions)
+        return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs)
     return Verdict(SOUND, (), (), assumptions)
+
+
+@dataclass(frozen=True)
+class _Uncovered:
+    """What traces left out: of some buffers why, or of the whole plan."""
+
+    buffers: Mapping[Buffer, str]
+    whole: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (*self.whole, *self.buffers.values())
+
+
+def _open_pairs(
+    layout: Layout, findings: Sequence[Finding], uncovered: _Uncovered
+) -> frozenset[frozenset[Buffer]]:
+    """The pairs whose sharing is to blame; all of a buffer where the other one is not known."""
+    blamed = set(uncovered.buffers)
+    blamed |= layout.partners.keys() if uncovered.whole else set()
+    pairs = {finding.pair for finding in findings}
+    blamed |= {one for pair in pairs if len(pair) == 1 for one in pair}
+    pairs |= {frozenset((one, two)) for one in blamed for two in layout.partners.get(one, ())}
+    return frozenset(pair for pair in pairs if len(pair) == 2)
 
 
 def _unplaced(
@@ -106,17 +131,17 @@ class _Setup:
     work: Work
 
 
-def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], tuple[str, ...]]:
+def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], _Uncovered]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     shared, operations = set(layout.partners), operations_of(kernel)
     try:
         setup.work.do(STATEMENT * operations.count)
     except Uncovered as reason:
-        return [], (str(reason),)
+        return [], _Uncovered({}, (str(reason),))
     relevance = Relevance(kernel.body, shared, setup.accesses.by_statement, operations)
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons:
-        return [], reasons
+        return [], _Uncovered({}, reasons)
     findings: dict[tuple[Rule, frozenset[str]], Finding] = {}
     left: dict[Buffer, str] = {}
     try:
@@ -144,5 +169,5 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
                         findings[key] = finding
             block.settle(trace.values.decisions, setup.work)
     except (Uncovered, UnknownThreads) as reason:
-        return list(findings.values()), (str(reason), *left.values())
-    return list(findings.values()), tuple(left.values())
+        return list(findings.values()), _Uncovered(left, (str(reason),))
+    return list(findings.values()), _Uncovered(left)

@@ -32,10 +32,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Finding:
-    """A violation, and whether it surely happens or only may."""
+    """A violation, whether it surely happens or only may, and between which buffers."""
 
     violation: Violation
     certain: bool
+    pair: frozenset[Buffer]
 
 
 class Findings:
@@ -124,4 +125,5 @@ class Findings:
         certain = certain and not self.forked
         known = self.found.get(key)
         if known is None or (certain and not known.certain):
-            self.found[key] = Finding(Violation(rule, names, witness), certain)
+            pair = frozenset((one, two))
+            self.found[key] = Finding(Violation(rule, names, witness), certain, pair)

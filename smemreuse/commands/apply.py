@@ -15,8 +15,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.choice import choose_for
-from smemreuse.pipeline.planning import checked_options
+from smemreuse.pipeline.planning import checked_options, choose_for
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -45,11 +44,11 @@ def apply(
     options = checked_options(policy, packer, objective)
 
     def planned(kernel: Kernel, scope: str) -> Plan:
-        """The wanted plan if it may be applied, else the next more cautious one that may."""
-        chosen, rejected = choose_for(kernel, scope, options, arch, unchecked=unchecked)
-        for each in rejected:
-            why = each.verdict.refusal
-            click.echo(f"{kernel.name}: policy {each.plan.policy} {why}", err=True)
+        """The wanted plan if it may be applied, else the tightest that is proved."""
+        chosen = choose_for(kernel, scope, options, arch, unchecked=unchecked)
+        for each in chosen.refused:
+            size = f"a plan of {each.plan.arena_bytes:,} bytes"
+            click.echo(f"{kernel.name}: {size} {each.verdict.refusal}", err=True)
         return chosen.plan
 
     try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.choice import compare_policies
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.pipeline.planning import compare_policies, plan_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
@@ -30,7 +29,7 @@ def judged_plans(
 ) -> dict[str, Judged]:
     """The plan of each policy, by its name, and the verdict on it."""
     found = compare_policies(kernel, scope, packer, objective, arch)
-    return {policy: (each.plan, each.verdict) for policy, each in found.items()}
+    return {policy: (each.plan, each.candidate.verdict) for policy, each in found.items()}
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

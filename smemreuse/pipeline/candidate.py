@@ -9,7 +9,7 @@ from functools import cached_property
 from smemreuse.ir.kernel import Kernel, Stmt
 from smemreuse.pipeline.judging import barriers_with, judge
 from smemreuse.results.plan import Plan
-from smemreuse.results.provenance import Origin, Provenance
+from smemreuse.results.provenance import ObjectiveName, Origin, Provenance
 from smemreuse.results.verdict import UNPROVED, Verdict
 
 Judge = Callable[[Kernel, Plan], Verdict]
@@ -44,6 +44,11 @@ class Candidate:
         """The same plan, judged on other IR than the kernel as it was read."""
         return Candidate(self.kernel, self.plan, lambda _kernel, _plan: verdict)
 
+    def made_for(self, objective: ObjectiveName) -> Candidate:
+        """The same plan, said to be made for an objective."""
+        plan = self.plan.with_provenance(objective=objective)
+        return Candidate(self.kernel, plan, self.judge)
+
     @property
     def acceptable(self) -> bool:
         """Whether the plan may be applied.
@@ -61,7 +66,7 @@ class Candidate:
     def settled(self) -> Plan:
         """The plan as it is reported once it is applied: one that was to be kept may be proved."""
         if self.provenance.is_kept and self.verdict.sound:
-            return self.plan.with_provenance(origin=Origin.PROVED_AFTER_ALL)
+            return self.plan.with_provenance(origin=Origin.COMPILER_PROVED)
         return self.plan
 
 

@@ -6,19 +6,16 @@ is rewritten, given its barriers and read again, and what is found there is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from smemreuse.baselines import baseline_of
+from smemreuse.baselines import Baseline
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
-from smemreuse.pipeline.planning import POLICY_NAMES, PlanOptions, checked_options, plan_with
-from smemreuse.pipeline.proposals import propose
-from smemreuse.results.plan import Plan
-from smemreuse.results.provenance import PolicyName
-from smemreuse.results.verdict import Verdict
+from smemreuse.pipeline.options import PlanOptions
+from smemreuse.pipeline.search import APPLIED, Search
 from smemreuse.targets.architectures import Architecture
 
 
@@ -34,63 +31,77 @@ def on_the_dump(proposal: Proposal) -> Proposal:
     return proposal
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The proposal to apply, and those that were made before and may not be applied."""
+class Attempts:
+    """What may be applied to a function: a search for each scope of each kernel that it launches.
 
-    proposal: Proposal
-    rejected: tuple[Proposal, ...]
+    `trusting` is for a door that judges what it applies on better IR than was read.
+    """
 
-    def rejected_for(self, chosen: Candidate) -> tuple[tuple[Plan, Verdict], ...]:
-        """What was rejected for a kernel and scope, with the verdicts."""
-        return tuple(
-            (one.plan, one.verdict)
-            for proposal in self.rejected
-            for one in proposal
-            if one.kernel is chosen.kernel and one.scope == chosen.scope
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        scopes: Sequence[Sequence[str]],
+        options: PlanOptions,
+        stock: Baseline,
+        arch: Architecture | None = None,
+        *,
+        trusting: bool = False,
+    ):
+        pairs = zip(kernels, scopes, strict=True)
+        self._searches = [
+            [Search(kernel, scope, options, stock, arch, trusting) for scope in wanted]
+            for kernel, wanted in pairs
+        ]
+
+    def best(self) -> Proposal:
+        """What to apply next: the best of what was not refused yet."""
+        launches = self._searches
+        return Proposal(tuple(tuple(one.best() for one in launch) for launch in launches))
+
+    def learn(self, judged: Proposal) -> None:
+        """Takes in what was found where a proposal was applied. Raises `PlanError` where a plan
+        that shares nothing was refused, which would be a fault of ours."""
+        for candidate in judged:
+            if not candidate.acceptable:
+                if not candidate.plan.sharing_pairs():
+                    raise PlanError(f"a plan that shares nothing was {candidate.verdict.refusal}")
+                self._search(candidate).learn(candidate)
+
+    def refused_for(self, chosen: Candidate) -> tuple[Candidate, ...]:
+        """Why a chosen plan is not smaller: what was refused in its place."""
+        return tuple(self._search(chosen).told_of(chosen.plan))
+
+    def _search(self, candidate: Candidate) -> Search:
+        return next(
+            one
+            for launch in self._searches
+            for one in launch
+            if one.kernel is candidate.kernel and one.scope == candidate.scope
         )
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The proposal to apply, and for each of its candidates what was refused in its place."""
+
+    proposal: Proposal
+    refused: Mapping[Candidate, tuple[Candidate, ...]]
+
+
 def choose(
-    proposals: Iterable[Proposal], verify: Verifier = on_the_dump, *, unchecked: bool = False
+    attempts: Attempts, verify: Verifier = on_the_dump, *, unchecked: bool = False
 ) -> Choice:
     """The first proposal that may be applied; with `unchecked` the very first.
 
     Raises `PlanError` where none may, which would be a fault of ours: the last shares nothing.
     """
-    rejected: list[Proposal] = []
-    for proposal in proposals:
-        judged = verify(proposal)
+    for _ in range(MOST_TRIED):
+        judged = verify(attempts.best())
         if unchecked or judged.acceptable:
-            return Choice(judged, tuple(rejected))
-        rejected.append(judged)
+            return Choice(judged, {one: attempts.refused_for(one) for one in judged})
+        attempts.learn(judged)
     raise PlanError("no plan may be applied, not even one that shares nothing")
 
 
-def choose_for(
-    kernel: Kernel,
-    scope: str,
-    options: PlanOptions,
-    arch: Architecture | None = None,
-    *,
-    unchecked: bool = False,
-) -> tuple[Candidate, tuple[Candidate, ...]]:
-    """The plan to apply to one scope of a dumped kernel, and those that may not be applied."""
-    proposals = propose([kernel], [[scope]], options, baseline_of(kernel), arch)
-    found = choose(proposals, unchecked=unchecked)
-    (chosen,) = found.proposal
-    return chosen, tuple(one for proposal in found.rejected for one in proposal)
-
-
-def compare_policies(
-    kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None = None
-) -> Mapping[PolicyName, Candidate]:
-    """The plan of each policy, by its name.
-
-    Raises `PlanError` for an unknown packer or objective.
-    """
-    each = {name: checked_options(name, packer, objective) for name in POLICY_NAMES}
-    return {
-        name: Candidate(kernel, plan_with(kernel, scope, options, arch))
-        for name, options in each.items()
-    }
+MOST_TRIED = 2 * APPLIED + 4
+"""Proposals for one function; each search comes to its end on the way."""

@@ -1,13 +1,14 @@
-"""Objective `occupancy`: the most resident blocks that can be had, with the least sharing.
+"""Objective `speed`: it fits, then the most resident blocks, then the most L1, then little sharing.
 
-Every shared pair costs barriers, and those stop the prefetch of the next tile; so bytes are only
-shared where that lets the kernel fit or adds a resident block.
+Shared memory is carved out of L1 in steps, and every shared pair costs barriers, which stop the
+prefetch of the next tile. So bytes are shared as far as that lets the kernel fit, adds a resident
+block or leaves a larger step to L1, and no further.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from smemreuse.analysis.handovers import Handovers
 from smemreuse.ir.kernel import Kernel
@@ -37,35 +38,69 @@ def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | 
     return block_memory(kernel, plans).blocks(known, threads_of(kernel) or WARP)
 
 
-def with_least_sharing(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> Plan:
-    """The plan with the least sharing that keeps as many blocks on an SM as the smallest does."""
+@dataclass(frozen=True)
+class Standing:
+    """What a plan leaves of an SM; more is better.
+
+    `l1_left` are bytes that the carve-out leaves to L1.
+    """
+
+    blocks: int
+    l1_left: int
+
+    @classmethod
+    def of(cls, plan: Plan, kernel: Kernel, arch: Architecture) -> Standing | None:
+        """None where a size is symbolic."""
+        memory, threads = block_memory(kernel, [plan]), threads_of(kernel) or WARP
+        blocks = memory.blocks(arch, threads)
+        if blocks is None or memory.total is None:
+            return None
+        return cls(blocks, arch.l1_left(memory.total, threads) if blocks else 0)
+
+
+def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
+    """The same plan, with what it leaves of an SM; as it is where nobody knows how many fit."""
     known = arch or target_architecture(kernel)
-    arch = known or ARCHITECTURES[DEFAULT_ARCH]
-    blocks = resident_blocks(kernel, [smallest], arch)
-    if blocks is None:
-        return smallest  # nobody knows how many fit
+    on = known or ARCHITECTURES[DEFAULT_ARCH]
+    standing = Standing.of(plan, kernel, on)
+    if standing is None:
+        return plan
     threads_known = threads_of(kernel) is not None
-    reckoned = Occupancy(blocks, arch.name, known is None, threads_known)
-    if not reckoned.fits:
-        return smallest.with_provenance(occupancy=reckoned)
-    found = Liveness.of_plan(smallest)
-    constant = found.constant
-    handovers = Handovers(kernel)
+    found = Occupancy(standing.blocks, on.name, known is None, threads_known, standing.l1_left)
+    return plan.with_provenance(occupancy=found)
+
+
+def with_least_sharing(
+    kernel: Kernel, smallest: Plan, arch: Architecture | None, most: int | None = None
+) -> Plan:
+    """The plan with the least sharing that stands as well as the smallest does.
+
+    `most` are bytes beyond which the arena is not to grow.
+    """
+    smallest = reckoned(kernel, smallest, arch)
+    found = smallest.provenance.occupancy
+    if found is None or not found.fits:
+        return smallest
+    room = _room(kernel, smallest, ARCHITECTURES[found.arch])
+    ranges = Liveness.of_plan(smallest)
+    constant, dear = ranges.constant, Handovers(kernel)
     placement = least_sharing(
-        found.problem(),
-        _room(kernel, smallest, arch.largest_for(blocks)),
-        lambda one, other: handovers(constant[one], constant[other]),
+        ranges.problem(),
+        room if most is None else max(smallest.arena_bytes, min(room, most)),
+        lambda one, other: dear(constant[one], constant[other]),
         PACKERS["best"],  # the others know no conflicts but those of live ranges
     )
     return replace(
-        smallest.with_provenance(occupancy=reckoned),
+        smallest,
         offsets=dict(zip(constant, placement.offsets, strict=True)),
         arena_bytes=placement.arena,
         proved=False,
     )
 
 
-def _room(kernel: Kernel, smallest: Plan, most: int) -> int:
-    """Bytes that the arena may take in blocks of at most `most` bytes."""
-    growth = block_memory(kernel, [smallest]).growth(smallest.scope, most)
+def _room(kernel: Kernel, smallest: Plan, arch: Architecture) -> int:
+    """Bytes that the arena may take in a block that stands as well as that of the smallest."""
+    memory, threads = block_memory(kernel, [smallest]), threads_of(kernel) or WARP
+    most = arch.largest_like(memory.total or 0, threads)
+    growth = memory.growth(smallest.scope, most)
     return (smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 PolicyName: TypeAlias = Literal["outer", "inner", "dataflow"]
 PackerName: TypeAlias = Literal["best", "tilelang", "tvm"]
-ObjectiveName: TypeAlias = Literal["bytes", "occupancy", "none"]
-"""`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused. `occupancy`: as
-little sharing as leaves the most blocks on each SM that shared memory and threads allow."""
+ObjectiveName: TypeAlias = Literal["bytes", "speed", "none"]
+"""`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused. `speed`: the most
+blocks on each SM that shared memory and threads allow, then the most L1, then little sharing."""
 
 
 class Origin(Enum):
@@ -22,19 +22,21 @@ class Origin(Enum):
     POLICY = "policy"
     """What the policy says by itself."""
 
+    INNER_PROVED = "inner proved"
+    """Policy inner's ranges, but for pairs that the checker does not prove; it proves the rest."""
+
     TRACED = "traced"
-    """Tighter than the static rules allow; the checker's trace of the mbarriers proves it."""
+    """Rules 4 and 5 left to the checker's trace, of mbarriers and waits, which proves the plan."""
 
     OUTER_PROVED = "outer proved"
-    """Policy outer's sharing, smaller than that of dataflow, and proved by the checker."""
+    """Policy outer's ranges, but for pairs that the checker does not prove; it proves the rest."""
+
+    COMPILER_PROVED = "compiler proved"
+    """The layout that the compiler makes by itself, smaller than our own, and proved."""
 
     KEPT_FROM_COMPILER = "kept from compiler"
     """The one exception to applying only what is proved, so that no kernel grows: what the compiler
-    does by default, in a kernel whose arms are ordered by mbarriers that cannot be followed. The
-    checker can neither prove nor refute it."""
-
-    PROVED_AFTER_ALL = "proved after all"
-    """Kept from the compiler at first, and then proved on the IR that has its barriers."""
+    does by default, smaller than all that is proved, and neither proved nor refuted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,18 @@ class StockFailure:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What objective `occupancy` reckoned with.
+    """What objective `speed` reckoned with.
 
     `blocks` are those on each SM, as far as shared memory and threads go: at most so many where
-    `threads_known` is not, and 0 where a block does not fit. `assumed` tells that neither the
-    kernel nor the user named `arch`.
+    `threads_known` is not, and 0 where a block does not fit. `l1_left` are the bytes that the
+    carve-out leaves to L1. `assumed` tells that neither the kernel nor the user named `arch`.
     """
 
     blocks: int
     arch: str
     assumed: bool
     threads_known: bool
+    l1_left: int
 
     @property
     def fits(self) -> bool:
@@ -109,3 +112,8 @@ class Provenance:
     def is_kept(self) -> bool:
         """Whether the plan may be applied unproved, since the compiler's own is no better."""
         return self.origin is Origin.KEPT_FROM_COMPILER
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the layout is the one that the compiler makes by itself."""
+        return self.origin in (Origin.KEPT_FROM_COMPILER, Origin.COMPILER_PROVED)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from smemreuse.ir.kernel import Buffer
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 
@@ -44,12 +45,15 @@ class Verdict:
 
     `violations` hold the proofs of unsoundness or, for `UNPROVED`, the possible violations;
     `uncovered` says what the trace had to leave out; `assumptions` on what the proof rests.
+    `open_pairs` are the buffers that share bytes without proof: kept apart, they leave the rest of
+    the plan as well founded as it is. None are named where the fault is not in the sharing.
     """
 
     verdict: VerdictKind
     violations: tuple[Violation, ...] = ()
     uncovered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    open_pairs: frozenset[frozenset[Buffer]] = frozenset()
 
     @property
     def sound(self) -> bool:

@@ -1,0 +1,50 @@
+"""What a plan is made with: its options, by the names that the command line and the passes use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar, get_args
+
+from smemreuse.errors import PlanError
+from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
+
+POLICY_NAMES: tuple[PolicyName, ...] = get_args(PolicyName)
+"""Attribution rules, and the proved combination of them, which is the default."""
+
+PACKER_NAMES: tuple[PackerName, ...] = get_args(PackerName)
+OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
+OBJECTIVE_ALIASES: Mapping[str, ObjectiveName] = {"occupancy": "speed"}
+"""Other names that objectives have had."""
+
+N = TypeVar("N", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a plan is made with; `strict` shares nothing that is not proved, whoever shares it."""
+
+    policy: PolicyName
+    packer: PackerName
+    objective: ObjectiveName
+    strict: bool = False
+
+
+def checked_options(
+    policy: str, packer: str, objective: str, *, strict: bool = False
+) -> PlanOptions:
+    """Options by their names; raises `PlanError` for one that is not known."""
+    return PlanOptions(
+        known("policy", policy, POLICY_NAMES),
+        known("packer", packer, PACKER_NAMES),
+        known("objective", OBJECTIVE_ALIASES.get(objective, objective), OBJECTIVES),
+        strict,
+    )
+
+
+def known(what: str, name: str, choices: tuple[N, ...]) -> N:
+    """The choice of this name. Raises `PlanError` where there is none."""
+    for choice in choices:
+        if choice == name:
+            return choice
+    raise PlanError(f"unknown {what} {name!r}; choose one of {', '.join(choices)}")

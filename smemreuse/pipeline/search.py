@@ -1,0 +1,201 @@
+"""The search for the tightest plan that is proved, for one kernel and storage scope.
+
+A plan is guessed, the checker names the pairs of buffers whose sharing it cannot prove, these are
+kept apart, and the plan is made anew: so a pair costs its own bytes, never the whole plan. That is
+counterexample-guided synthesis (Solar-Lezama et al., ASPLOS 2006), with pairs for counterexamples.
+Guesses begin with different `Start`s, the tightest last to be given up. The compiler's own layout
+is the floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from smemreuse.baselines import Baseline, baseline_of
+from smemreuse.facts import KernelFacts, facts_of
+from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.candidate import Candidate
+from smemreuse.pipeline.objectives import reckoned, with_least_sharing
+from smemreuse.pipeline.options import PlanOptions
+from smemreuse.pipeline.starts import Start, kept_apart, least_bytes, plan_from, side_by_side
+from smemreuse.pipeline.wanted import wanted_plan
+from smemreuse.policies.packing import Liveness, Pair, packed
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Origin
+from smemreuse.results.verdict import UNPROVED, Verdict
+from smemreuse.targets.architectures import Architecture
+
+ROUNDS = 8
+"""Plans that are made of one start at most; each keeps more pairs apart."""
+
+APPLIED = 6
+"""Plans that are applied and looked at; behind them only the compiler shares anything."""
+
+
+@dataclass
+class Search:
+    """What may be applied to one kernel and scope, in the light of what was refused so far.
+
+    `refused` are the candidates that may not be applied, in the order in which that was found.
+    Verdicts are those on the kernel as it was read, but for what `learn` is told. With `trusting`,
+    what follows from the rules and what the compiler does needs none: who applies it judges it.
+    """
+
+    kernel: Kernel
+    scope: str
+    options: PlanOptions
+    stock: Baseline
+    arch: Architecture | None = None
+    trusting: bool = False
+    refused: list[Candidate] = field(default_factory=list)
+    _apart: frozenset[Pair] = frozenset()
+    _applied: int = 0
+    _wanted_failed: bool = False
+    _own_refuted: list[Plan] = field(default_factory=list)
+
+    def best(self) -> Candidate:
+        """The candidate to apply next."""
+        options = self.options
+        by_name = options.policy != "dataflow" and not self._wanted_failed
+        if by_name or options.objective == "none":
+            return Candidate(
+                self.kernel, wanted_plan(self._facts, self.scope, options, self.arch)
+            )
+        proved = self._tightest() if self._applied < APPLIED else self._nothing_shared()
+        found = self._own_below(proved.plan)
+        if found is None:
+            found = self._for_speed(proved) if options.objective == "speed" else proved
+        return found.made_for(options.objective)
+
+    def learn(self, judged: Candidate) -> None:
+        """Takes in that a candidate, as it was judged where it was applied, may not stay."""
+        self._applied += 1
+        self.refused.append(judged)
+        if judged.provenance.is_own:
+            self._own_refuted.append(judged.plan)
+        elif judged.provenance.policy != "dataflow":
+            self._wanted_failed = True
+        else:
+            self._apart |= _pairs_to_part(judged.plan, judged.verdict)
+
+    def told_of(self, chosen: Plan) -> Iterator[Candidate]:
+        """The refused candidates that tell why `chosen` is not smaller, one for each cause."""
+        smaller = [one for one in self.refused if one.plan.arena_bytes < chosen.arena_bytes]
+        smaller.sort(key=lambda one: one.plan.arena_bytes)
+        told: set[str] = set()
+        for one in smaller:
+            if one.verdict.first_finding not in told:
+                told.add(one.verdict.first_finding)
+                yield one
+
+    @property
+    def _facts(self) -> KernelFacts:
+        return facts_of(self.kernel)
+
+    def _tightest(self) -> Candidate:
+        """The smallest arena that is proved, or follows from the rules where they are trusted."""
+        if self.trusting:
+            best = self._guess(Start.DATAFLOW, self._apart)
+        else:
+            best = self._proved_from(Start.DATAFLOW, None) or self._nothing_shared()
+        for start in (Start.INNER, Start.TRACED, Start.OUTER):
+            least = self._facts.ask(least_bytes, self.scope, start, self.options.packer)
+            if least < best.plan.arena_bytes:
+                best = self._proved_from(start, best) or best
+        return best
+
+    def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
+        """A proved plan of one start, smaller than `best`; None where none is found."""
+        apart = self._apart
+        for _ in range(ROUNDS):
+            guess = self._guess(start, apart)
+            if best is not None and guess.plan.arena_bytes >= best.plan.arena_bytes:
+                return None
+            if guess.verdict.sound:
+                return guess
+            blamed = self._blamed(guess)
+            if blamed <= apart:
+                return None
+            apart |= blamed
+        return None
+
+    def _own_below(self, proved: Plan) -> Candidate | None:
+        """The compiler's own layout where it is smaller than what is proved, and not refuted."""
+        for own in dict.fromkeys((self.stock, baseline_of(self.kernel))):
+            plan = own.plan(self.kernel, self.scope)
+            if plan.arena_bytes < proved.arena_bytes and self._may_be_own(plan):
+                origin = self._origin_of_own(own, plan)
+                if origin is not None:
+                    return Candidate(self.kernel, _vouched_for(plan, origin))
+        return None
+
+    def _may_be_own(self, plan: Plan) -> bool:
+        refuted = any(plan.offsets == one.offsets for one in self._own_refuted)
+        return not plan.provenance.failures and not refuted
+
+    def _origin_of_own(self, own: Baseline, plan: Plan) -> Origin | None:
+        """On what ground a compiler's own layout may be applied; None where on none."""
+        keeps = self._keeps_unproved(own)
+        if self.trusting and keeps:
+            return Origin.KEPT_FROM_COMPILER
+        candidate = Candidate(self.kernel, plan)
+        if candidate.verdict.sound:
+            return Origin.COMPILER_PROVED
+        if candidate.verdict.verdict is UNPROVED and keeps:
+            return Origin.KEPT_FROM_COMPILER
+        self._blamed(candidate)
+        return None
+
+    def _keeps_unproved(self, own: Baseline) -> bool:
+        """Whether a compiler's sharing that nobody proves nor refutes may stay."""
+        is_default = own is baseline_of(self.kernel)  # its options may be known to be wrong
+        return self.kernel.dialect.keeps_unproved and is_default and not self.options.strict
+
+    def _for_speed(self, proved: Candidate) -> Candidate:
+        """As little sharing as stands as well as the smallest arena, in no more than the compiler's
+        own bytes."""
+        own = self.stock.plan(self.kernel, self.scope)
+        most = max(own.arena_bytes, proved.plan.arena_bytes)
+        tight = proved.plan
+        for _ in range(ROUNDS):
+            plan = with_least_sharing(self.kernel, tight, self.arch, most)
+            roomy = Candidate(self.kernel, plan)
+            if plan.offsets == proved.plan.offsets or self._trusts(plan) or roomy.verdict.sound:
+                return roomy
+            blamed = self._blamed(roomy)
+            if blamed <= tight.concurrent:
+                break
+            tight = packed(kept_apart(Liveness.of_plan(tight), blamed), tight.provenance)
+            if tight.arena_bytes > most:
+                break
+        return Candidate(self.kernel, reckoned(self.kernel, proved.plan, self.arch))
+
+    def _trusts(self, plan: Plan) -> bool:
+        return self.trusting and plan.provenance.origin is Origin.POLICY
+
+    def _guess(self, start: Start, apart: frozenset[Pair]) -> Candidate:
+        plan = self._facts.ask(plan_from, self.scope, start, self.options.packer, apart)
+        return Candidate(self.kernel, plan)
+
+    def _nothing_shared(self) -> Candidate:
+        plan = self._facts.ask(side_by_side, self.scope, self.options.packer)
+        return Candidate(self.kernel, plan)
+
+    def _blamed(self, refused: Candidate) -> frozenset[Pair]:
+        """The pairs that keep a candidate from being proved, which is noted."""
+        if all(refused.plan.offsets != one.plan.offsets for one in self.refused):
+            self.refused.append(refused)
+        return _pairs_to_part(refused.plan, refused.verdict)
+
+
+def _pairs_to_part(plan: Plan, verdict: Verdict) -> frozenset[Pair]:
+    """The pairs to keep apart so that the rest may hold; all that share where none is named."""
+    return verdict.open_pairs or frozenset(
+        frozenset((one, two)) for one, two, _ in plan.sharing_pairs()
+    )
+
+
+def _vouched_for(plan: Plan, origin: Origin) -> Plan:
+    """A compiler's plan, taken for that of dataflow."""
+    return plan.with_provenance(policy="dataflow", origin=origin)

@@ -1,0 +1,119 @@
+"""Plans before any proof: live ranges and conflicts in, a packed arena out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum
+
+from smemreuse.analysis.alignment import alignments
+from smemreuse.analysis.linearize import linearize
+from smemreuse.analysis.liveness import live_ranges
+from smemreuse.baselines import baseline_for
+from smemreuse.facts import KernelFacts
+from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.pipeline.options import POLICY_NAMES, known
+from smemreuse.policies.attribution import POLICIES
+from smemreuse.policies.dataflow import dataflow
+from smemreuse.policies.packing import Liveness, Pair, packed
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Origin, PackerName, PolicyName, Provenance
+from smemreuse.results.sequence import Linearization, LiveRange
+
+
+class Start(Enum):
+    """Ranges and conflicts that a plan may begin with; the checker says what may stay."""
+
+    DATAFLOW = Origin.POLICY
+    """Those of the rules, which hold by themselves."""
+
+    INNER = Origin.INNER_PROVED
+    """Inner's ranges alone: what is read before it is written is not seen."""
+
+    TRACED = Origin.TRACED
+    """Those of the rules, but for what mbarriers and waits order (rules 4 and 5)."""
+
+    OUTER = Origin.OUTER_PROVED
+    """Outer's ranges alone, on which the compilers pack."""
+
+
+def attributed_ranges(
+    facts: KernelFacts, scope: str, policy: PolicyName, packer: PackerName
+) -> Liveness:
+    """Live ranges of an attribution rule, or of a compiler where both names stand for one's."""
+    kernel, stock = facts.kernel, baseline_for(policy, packer)
+    if stock is not None and not stock.only_whole:
+        return stock.liveness(kernel, scope)
+    sequence, live = sequence_of(kernel, scope, policy)
+    buffers, align = kernel.allocations(scope), alignments(kernel, scope)
+    return Liveness(scope, buffers, align, live, sequence.entries)
+
+
+def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Liveness:
+    """Live ranges and conflicts of the dataflow policy."""
+    kernel = facts.kernel
+    found = dataflow(kernel, scope, ordered_by_trace=ordered_by_trace)
+    return Liveness(
+        scope,
+        kernel.allocations(scope),
+        alignments(kernel, scope),
+        found.live,
+        found.sequence.entries,
+        [*found.concurrent],
+    )
+
+
+def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> Liveness:
+    """The ranges and conflicts that one start stands for."""
+    if start in (Start.DATAFLOW, Start.TRACED):
+        return facts.ask(dataflow_ranges, scope, start is Start.TRACED)
+    policy: PolicyName = "inner" if start is Start.INNER else "outer"
+    return facts.ask(attributed_ranges, scope, policy, packer)
+
+
+def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:
+    """Bytes below which no plan of this start can be, whatever is kept apart."""
+    return ranges_of(facts, scope, start, packer).problem().lower_bound
+
+
+def plan_from(
+    facts: KernelFacts, scope: str, start: Start, packer: PackerName, apart: frozenset[Pair]
+) -> Plan:
+    """The smallest arena of one start in which the pairs of `apart` share nothing."""
+    ranges = ranges_of(facts, scope, start, packer)
+    made = Provenance("dataflow", packer, "bytes", start.value)
+    return packed(kept_apart(ranges, apart), made)
+
+
+def kept_apart(ranges: Liveness, apart: frozenset[Pair]) -> Liveness:
+    """The same ranges, with more pairs that must not share."""
+    return replace(ranges, concurrent=list(dict.fromkeys((*ranges.concurrent, *apart))))
+
+
+def attributed_plan(
+    facts: KernelFacts, scope: str, policy: PolicyName, packer: PackerName, reuse: bool
+) -> Plan:
+    """The plan of an attribution rule or a compiler's live ranges, with all its faults."""
+    ranges = facts.ask(attributed_ranges, scope, policy, packer)
+    return packed(ranges, Provenance(policy, packer, "bytes" if reuse else "none"))
+
+
+def side_by_side(facts: KernelFacts, scope: str, packer: PackerName) -> Plan:
+    """The plan that shares nothing, of the buffers that are used."""
+    ranges = facts.ask(dataflow_ranges, scope, False)
+    return packed(ranges, Provenance("dataflow", packer, "none"))
+
+
+def sequence_of(
+    kernel: Kernel, scope: str, policy: str
+) -> tuple[Linearization, Mapping[Buffer, LiveRange]]:
+    """The linear sequence under a policy given by name, and the live ranges on it.
+
+    The dataflow policy's ranges lie on inner's sequence, wider than inner's where a rule asks.
+    """
+    name = known("policy", policy, POLICY_NAMES)
+    if name == "dataflow":
+        found = dataflow(kernel, scope)
+        return found.sequence, found.live
+    sequence = linearize(kernel, scope, POLICIES[name])
+    return sequence, live_ranges(sequence.entries)
