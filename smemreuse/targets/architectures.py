@@ -1,8 +1,10 @@
-"""What shared memory and threads allow of resident blocks, by compute capability.
+"""What shared memory, threads and registers allow of resident blocks, by compute capability.
 
 Numbers of the CUDA C++ Programming Guide 13.0, table "Technical Specifications per Compute
 Capability"; since capability 8.0 the driver keeps 1 KB of shared memory for each block (guide,
 section on shared memory of 8.x), and both round a block's demand up to 128 bytes (256 before).
+The sizes of the unified cache and the steps in which shared memory is carved out of it are of the
+same guide (table on shared memory capacities; "Shared Memory" of each capability before 13.0).
 `scripts/check_occupancy.py` holds `resident_blocks` against
 `cudaOccupancyMaxActiveBlocksPerMultiprocessor` on the card at hand.
 """
@@ -21,6 +23,9 @@ from smemreuse.ir.launch import AXES, launches, tag_of
 
 _KB = 1024
 WARP = 32
+REGISTERS = 64 * 1024
+MOST_REGISTERS = 255
+"""Registers of an SM, and the most that a thread can have, on every architecture here."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Architecture:
     """The limits of one compute capability; shared memory in bytes.
 
     `per_block` is the most that a block may ask for, opting in; `reserved` is what the driver adds.
+    `unified` is what shared memory and L1 share, `carveouts` what of it can be shared memory.
     """
 
     name: str
@@ -35,24 +41,52 @@ class Architecture:
     per_block: int
     threads: int
     blocks: int
+    unified: int
+    carveouts: tuple[int, ...]
     reserved: int = _KB
     granularity: int = 128
 
-    def resident_blocks(self, shared_bytes: int, threads: int) -> int:
+    def resident_blocks(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
         """Blocks of so many bytes and threads that one SM holds; 0 where one does not launch.
 
-        Registers, which nobody knows before the kernel is compiled, may allow fewer.
+        `registers` is how many each thread has, as ptxas counts them. Where that is not known,
+        the answer goes as far as shared memory and threads go; registers may allow fewer.
         """
         if shared_bytes > self.per_block or not 0 < threads <= 1024:
             return 0
-        # A warp is held as a whole.
-        by_threads = self.threads // (-(-threads // WARP) * WARP)
-        return min(self.blocks, by_threads, self.most_by_bytes(shared_bytes))
+        by_threads = self.threads // (_warps(threads) * WARP)
+        limits = [self.blocks, by_threads, self.most_by_bytes(shared_bytes)]
+        if registers is not None:
+            limits.append(most_by_registers(threads, registers))
+        return min(limits)
 
     def most_by_bytes(self, shared_bytes: int) -> int:
         """Blocks of so many bytes that fit into an SM's shared memory."""
-        taken = -(-(shared_bytes + self.reserved) // self.granularity) * self.granularity
+        taken = self.taken(shared_bytes)
         return self.per_sm // taken if taken else self.blocks
+
+    def taken(self, shared_bytes: int) -> int:
+        """What a block that asks for so many bytes takes of its SM."""
+        return -(-(shared_bytes + self.reserved) // self.granularity) * self.granularity
+
+    def step_for(self, shared_bytes: int) -> int:
+        """The smallest carve-out of at least so many bytes; the largest where none is."""
+        return next((step for step in self.carveouts if step >= shared_bytes), self.carveouts[-1])
+
+    def carveout(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
+        """Bytes of the unified cache that the driver makes shared memory for a kernel.
+
+        The smallest step that holds as many blocks as can be resident.
+        Raises `ValueError` for a block that does not launch.
+        """
+        resident = self.resident_blocks(shared_bytes, threads, registers)
+        if not resident:
+            raise ValueError(f"a block of {shared_bytes} bytes does not launch on {self.name}")
+        return self.step_for(resident * self.taken(shared_bytes))
+
+    def l1_left(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
+        """Bytes of the unified cache that remain for L1; raises as `carveout` does."""
+        return self.unified - self.carveout(shared_bytes, threads, registers)
 
     def largest_for(self, blocks: int) -> int:
         """The most bytes that each of so many resident blocks can have."""
@@ -60,31 +94,60 @@ class Architecture:
         return min(self.per_block, share - self.reserved)
 
 
-def _old(name: str, per_sm: int, threads: int, blocks: int) -> Architecture:
+def _warps(threads: int) -> int:
+    return -(-threads // WARP)
+
+
+def most_by_registers(threads: int, registers: int) -> int:
+    """Blocks whose registers fit into an SM, of so many threads with so many registers each.
+
+    Every architecture here has 65,536 registers in four equal parts, gives them out to a warp at
+    a time, 256 and 256, and lets a thread have 255 at most; beyond, 0.
+    """
+    if registers > MOST_REGISTERS:
+        return 0
+    of_a_warp = -(-max(registers, 1) * WARP // 256) * 256
+    warps = REGISTERS // 4 // of_a_warp * 4
+    return warps // _warps(threads)
+
+
+_OF_128_KB = tuple(step * _KB for step in (0, 8, 16, 32, 64, 100))
+_OF_192_KB = (*_OF_128_KB, 132 * _KB, 164 * _KB)
+_OF_256_KB = (*_OF_192_KB, 196 * _KB, 228 * _KB)
+
+
+def _old(
+    name: str, unified: int, steps: tuple[int, ...], threads: int, blocks: int
+) -> Architecture:
     """Before capability 8.0: nothing reserved."""
-    return Architecture(name, per_sm * _KB, per_sm * _KB, threads, blocks, 0, 256)
+    most = steps[-1] * _KB
+    carveouts = tuple(step * _KB for step in steps)
+    return Architecture(name, most, most, threads, blocks, unified * _KB, carveouts, 0, 256)
 
 
-def _new(name: str, per_sm: int, threads: int, blocks: int) -> Architecture:
-    return Architecture(name, per_sm * _KB, (per_sm - 1) * _KB, threads, blocks)
+def _new(
+    name: str, unified: int, carveouts: tuple[int, ...], threads: int, blocks: int
+) -> Architecture:
+    most = carveouts[-1]
+    return Architecture(name, most, most - _KB, threads, blocks, unified * _KB, carveouts)
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     one.name: one
     for one in (
-        _old("sm_70", 96, 2048, 32),
-        _old("sm_72", 96, 2048, 32),
-        _old("sm_75", 64, 1024, 16),
-        _new("sm_80", 164, 2048, 32),
-        _new("sm_86", 100, 1536, 16),
-        _new("sm_87", 164, 1536, 16),
-        _new("sm_89", 100, 1536, 24),
-        _new("sm_90", 228, 2048, 32),
-        _new("sm_100", 228, 2048, 32),
-        _new("sm_103", 228, 2048, 32),
-        _new("sm_110", 228, 1536, 24),
-        _new("sm_120", 100, 1536, 24),
-        _new("sm_121", 100, 1536, 24),
+        _old("sm_70", 128, (0, 8, 16, 32, 64, 96), 2048, 32),
+        _old("sm_72", 128, (0, 8, 16, 32, 64, 96), 2048, 32),
+        _old("sm_75", 96, (32, 64), 1024, 16),
+        _new("sm_80", 192, _OF_192_KB, 2048, 32),
+        _new("sm_86", 128, _OF_128_KB, 1536, 16),
+        _new("sm_87", 192, _OF_192_KB, 1536, 16),
+        _new("sm_89", 128, _OF_128_KB, 1536, 24),
+        _new("sm_90", 256, _OF_256_KB, 2048, 32),
+        _new("sm_100", 256, _OF_256_KB, 2048, 32),
+        _new("sm_103", 256, _OF_256_KB, 2048, 32),
+        _new("sm_110", 256, _OF_256_KB, 1536, 24),
+        _new("sm_120", 128, _OF_128_KB, 1536, 24),
+        _new("sm_121", 128, _OF_128_KB, 1536, 24),
     )
 }
 DEFAULT_ARCH = "sm_90"
