@@ -34,16 +34,19 @@ def plan(
     packer: str = "best",
     objective: str = "bytes",
     arch: str | None = None,
+    strict: bool = False,
 ) -> Plan:
     """Plans the merged allocation of one storage scope; by default of the only shared one.
 
-    - `policy`: `dataflow` is proved. `outer` and `inner` are the rules that compilers use, exactly,
-      and their plans are nothing without the verdict of `check`.
+    - `policy`: `dataflow` is what would be applied: proved, or the compiler's own layout where
+      that is smaller and not refuted, as its provenance tells. `outer` and `inner` are the rules
+      that compilers use, exactly, and their plans are nothing without the verdict of `check`.
     - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
       compilers' passes do.
-    - `objective`: `bytes` for the smallest arena. `occupancy` for as little sharing as leaves the
-      most blocks on an SM of `arch`, such as `sm_90`, by default what the kernel was lowered for.
-      `none` for buffers side by side.
+    - `objective`: `bytes` for the smallest arena. `speed` for the most blocks on an SM of `arch`,
+      such as `sm_90`, by default what the kernel was lowered for, then the most L1, then as little
+      sharing as these allow. `none` for buffers side by side.
+    - `strict`: share nothing that is not proved, not even what the compiler itself shares.
 
     Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
     """
@@ -55,6 +58,7 @@ def plan(
         packer=packer,
         objective=objective,
         arch=made_for,
+        strict=strict,
     )
 
 

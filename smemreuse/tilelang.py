@@ -18,7 +18,7 @@ from smemreuse.compilers.tilelang.session import Session
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import checked_options
+from smemreuse.pipeline.options import checked_options
 
 __all__ = [
     "AppliedPlan",
@@ -42,7 +42,8 @@ def merge(
     policy: str = "dataflow",
     *,
     packer: str = "best",
-    objective: str = "occupancy",
+    objective: str = "speed",
+    strict: bool = False,
     unchecked: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
@@ -51,15 +52,17 @@ def merge(
     thread and in any other, since TileLang compiles in worker threads too. Kernels already
     compiled, and TileLang's caches of them, stay apart. The yielded session lists the plans.
 
-    Each plan is checked on the IR that TileLang's later passes have put barriers into. One that
-    does not hold there is not applied: the next more cautious is, and in the end none that shares
-    anything. `unchecked=True` applies the policy's plan whatever the checker says, to see what it
-    would do; policies `inner` and `outer` give wrong results on some kernels that way.
+    Each plan is checked on the IR that TileLang's later passes have put barriers into. Buffers
+    whose sharing does not hold there are kept apart, and the plan is made anew. Where TileLang's
+    own layout is smaller than all that is proved, and not refuted, it stays as TileLang makes it;
+    `strict=True` shares nothing that is not proved. `unchecked=True` applies the policy's plan
+    whatever the checker says, to see what it would do; policies `inner` and `outer` give wrong
+    results on some kernels that way.
 
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
     lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.
     """
-    options = checked_options(policy, packer, objective)
+    options = checked_options(policy, packer, objective, strict=strict)
     install()
     with activated(Session.of(options, unchecked=unchecked)) as session:
         yield session

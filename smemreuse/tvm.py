@@ -14,7 +14,7 @@ from smemreuse.compilers.tvm.session import Session
 from smemreuse.compilers.tvm.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan
-from smemreuse.pipeline.planning import checked_options
+from smemreuse.pipeline.options import checked_options
 
 __all__ = [
     "PIPELINE",
@@ -31,7 +31,7 @@ register()
 
 
 def MergeSharedMemoryAllocations(
-    policy: str = "dataflow", *, packer: str = "best", objective: str = "occupancy"
+    policy: str = "dataflow", *, packer: str = "best", objective: str = "speed"
 ) -> Any:
     """The pass that takes the place of `s_tir.transform.MergeSharedMemoryAllocations`.
 
@@ -47,7 +47,7 @@ def merge(
     policy: str = "dataflow",
     *,
     packer: str = "best",
-    objective: str = "occupancy",
+    objective: str = "speed",
     unchecked: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in what this thread compiles with TVM's pipelines.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from smemreuse.pipeline.planning import OBJECTIVES, POLICY_NAMES
+from smemreuse.pipeline.options import OBJECTIVE_ALIASES, OBJECTIVES, POLICY_NAMES
 from smemreuse.planner import PACKERS
 from smemreuse.targets.architectures import architecture
 
@@ -33,21 +33,21 @@ packer_option = click.option(
 def _objective_option(default: str) -> Callable[[F], F]:
     return click.option(
         "--objective",
-        type=click.Choice(list(OBJECTIVES)),
+        type=click.Choice([*OBJECTIVES, *OBJECTIVE_ALIASES]),
         default=default,
         show_default=True,
-        help="`bytes`: the smallest arena; `occupancy`: as little sharing as leaves the most "
-        "resident blocks; `none`: side by side.",
+        help="`bytes`: the smallest arena; `speed` (also called `occupancy`): the most resident "
+        "blocks, then the most L1, then as little sharing as these allow; `none`: side by side.",
     )
 
 
 objective_option = _objective_option("bytes")
-runtime_objective_option = _objective_option("occupancy")
+runtime_objective_option = _objective_option("speed")
 """For what runs: sharing that gains nothing there can only cost time."""
 
 arch_option = click.option(
     "--arch",
     callback=lambda _context, _parameter, name: architecture(name) if name else None,
     metavar="SM",
-    help="What objective `occupancy` is for, such as sm_90; default: the kernel's target.",
+    help="What objective `speed` is for, such as sm_90; default: the kernel's target.",
 )

@@ -7,12 +7,12 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 - a `MergeSession` whose pass does, for each function,
 
       function = DeviceFunction(name, func, Visitor())
-      proposals = self.propose(function, SHARED_SCOPES, baseline_of(function.kernels[0]))
+      attempts = self.attempts(function, SHARED_SCOPES, baseline_of(function.kernels[0]))
 
       def verify(proposal):  # apply the plans, have the barriers inserted, look at what is there
           return function.judged(proposal, with_barriers(rewritten(function, proposal.plans)))
 
-      self.keep(function, choose(proposals, verify, unchecked=self.unchecked), stock)
+      self.keep(function, choose(attempts, verify, unchecked=self.unchecked), stock)
 
   inside `or_stock`, so that a fault of ours leaves the function to the compiler's own pass;
 - a hook that puts the pass in the place of the compiler's own.
@@ -20,8 +20,8 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -29,12 +29,11 @@ from smemreuse.baselines import Baseline
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Proposal
-from smemreuse.pipeline.choice import Choice
+from smemreuse.pipeline.choice import Attempts, Choice
 from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_sizes
 from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.pipeline.planning import PlanOptions
-from smemreuse.pipeline.proposals import propose
+from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
 from smemreuse.results.verdict import Verdict
 
@@ -70,7 +69,8 @@ class MergeSession:
 
     policy: PolicyName = "dataflow"
     packer: PackerName = "best"
-    objective: ObjectiveName = "occupancy"
+    objective: ObjectiveName = "speed"
+    strict: bool = False
     unchecked: bool = False
     plans: list[AppliedPlan] = field(default_factory=list)
     kernels: list[LoweredKernel] = field(default_factory=list)
@@ -78,16 +78,21 @@ class MergeSession:
 
     @classmethod
     def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:
-        return cls(options.policy, options.packer, options.objective, unchecked)
+        return cls(options.policy, options.packer, options.objective, options.strict, unchecked)
 
-    def propose(
+    @property
+    def options(self) -> PlanOptions:
+        """What its plans are made with."""
+        return PlanOptions(self.policy, self.packer, self.objective, self.strict)
+
+    def attempts(
         self,
         function: DeviceFunction,
         scopes: Sequence[str],
         stock: Baseline,
         *,
         may_reuse: bool = True,
-    ) -> Iterator[Proposal] | None:
+    ) -> Attempts | None:
         """What may be tried for a function; None where there is nothing to merge.
 
         Raises `PlanError` where buffers may reach behind the bytes that they allocate.
@@ -96,9 +101,8 @@ class MergeSession:
         if not any(wanted):
             return None
         require_sizes(function.kernels, wanted)
-        objective = self.objective if may_reuse else "none"
-        options = PlanOptions(self.policy, self.packer, objective)
-        return propose(function.kernels, wanted, options, stock)
+        options = self.options if may_reuse else replace(self.options, objective="none")
+        return Attempts(function.kernels, wanted, options, stock, trusting=True)
 
     def keep(
         self,
@@ -115,7 +119,7 @@ class MergeSession:
             launch = choice.proposal.launches[number]
             barriers = len(frozenset[object]().union(*(one.barriers for one in launch)))
             applied = tuple(
-                AppliedPlan(kernel, one.settled, one.verdict, choice.rejected_for(one), barriers)
+                AppliedPlan(kernel, one.settled, one.verdict, choice.told_for(one), barriers)
                 for one in launch
             )
             self.plans += applied

@@ -21,7 +21,6 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import LiveRange, StmtEntry
 from smemreuse.results.verdict import Verdict
-from smemreuse.semantics.table import waits_for_phase
 
 BufferPair = tuple[Buffer, Buffer]
 
@@ -46,10 +45,6 @@ class Explainer:
         return plan_kernel(self._kernel, self._scope)
 
     @cached_property
-    def _traced(self) -> Dataflow:
-        return dataflow(self._kernel, self._scope, ordered_by_trace=True)
-
-    @cached_property
     def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
         """Live ranges under policy outer, and what each scope's entry touches."""
         entries = linearize(self._kernel, self._scope, outer).entries
@@ -69,7 +64,7 @@ class Explainer:
         verdict = self._sharing_verdict(pair)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
-        if verdict.sound and self._trace_decides(pair):
+        if verdict.sound and not self._touched_together(pair):
             settled = tuple(cause.text for cause in causes)
             causes = ()
         return Explanation(
@@ -81,15 +76,6 @@ class Explainer:
             verdict,
             self._kept_apart_by_outer(pair),
         )
-
-    def _trace_decides(self, pair: BufferPair) -> bool:
-        """Whether what speaks against sharing may be settled by mbarriers, as a plan may assume.
-
-        Plans are tried without rules 4 and 5, and in kernels with mbarriers on the bare ranges.
-        """
-        if not any(self._causes(self._traced, pair)):
-            return True
-        return waits_for_phase(self._kernel.body) and not self._touched_together(pair)
 
     def _sharing_verdict(self, pair: BufferPair) -> Verdict:
         """The checker on a layout in which only the two share: both at 0, the others behind."""

@@ -7,7 +7,6 @@ from itertools import combinations
 from smemreuse.explainer.pairs import BufferPair, Explainer
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
-from smemreuse.results.provenance import Origin
 from smemreuse.results.run import RunKernel, RunPlan
 
 
@@ -57,20 +56,14 @@ def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
         return "the tighter plan was not proved"
     if plan.objective == "none":
         return "nothing is reused: it is switched off"
-    adds = " that adds a resident block" if plan.objective == "occupancy" else ""
+    adds = " that adds a resident block or leaves more to L1" if plan.objective == "speed" else ""
     if plan.policy == "outer" and found.outer:
         return "policy outer keeps them apart"
     if plan.policy != "dataflow":
         return f"policy {plan.policy} found no place{adds}"
     if plan.packer != "best":
         return f"packer {plan.packer} found no place{adds}"
-    is_traced = plan.provenance.origin is Origin.TRACED
-    if plan.objective == "occupancy" and found.settled and not is_traced:
-        return (
-            "the kernel's concurrent arms would have to wait for each other, which objective "
-            "`bytes` accepts, and `occupancy` only where the kernel does not fit otherwise"
-        )
     return {
-        "occupancy": "sharing them adds no resident block",
+        "speed": "sharing them adds no resident block and leaves no more to L1",
         "bytes": "the arena is no smaller with them",
     }[plan.objective]

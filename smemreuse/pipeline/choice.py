@@ -16,6 +16,7 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.search import APPLIED, Search
+from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
 
@@ -47,6 +48,7 @@ class Attempts:
         *,
         trusting: bool = False,
     ):
+        self._best: Proposal | None = None
         pairs = zip(kernels, scopes, strict=True)
         self._searches = [
             [Search(kernel, scope, options, stock, arch, trusting) for scope in wanted]
@@ -55,15 +57,18 @@ class Attempts:
 
     def best(self) -> Proposal:
         """What to apply next: the best of what was not refused yet."""
-        launches = self._searches
-        return Proposal(tuple(tuple(one.best() for one in launch) for launch in launches))
+        if self._best is None:
+            launches = self._searches
+            self._best = Proposal(tuple(tuple(one.best() for one in each) for each in launches))
+        return self._best
 
     def learn(self, judged: Proposal) -> None:
         """Takes in what was found where a proposal was applied. Raises `PlanError` where a plan
         that shares nothing was refused, which would be a fault of ours."""
+        self._best = None
         for candidate in judged:
             if not candidate.acceptable:
-                if not candidate.plan.sharing_pairs():
+                if candidate.plan.policy == "dataflow" and not candidate.plan.sharing_pairs():
                     raise PlanError(f"a plan that shares nothing was {candidate.verdict.refusal}")
                 self._search(candidate).learn(candidate)
 
@@ -86,6 +91,10 @@ class Choice:
 
     proposal: Proposal
     refused: Mapping[Candidate, tuple[Candidate, ...]]
+
+    def told_for(self, chosen: Candidate) -> tuple[Judged, ...]:
+        """What was refused in the place of a candidate, with the verdicts."""
+        return tuple((one.plan, one.verdict) for one in self.refused[chosen])
 
 
 def choose(

@@ -49,8 +49,8 @@ class Standing:
     l1_left: int
 
     @classmethod
-    def of(cls, plan: Plan, kernel: Kernel, arch: Architecture) -> Standing | None:
-        """None where a size is symbolic."""
+    def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> Standing | None:
+        """What a kernel with one plan leaves; None where a size is symbolic."""
         memory, threads = block_memory(kernel, [plan]), threads_of(kernel) or WARP
         blocks = memory.blocks(arch, threads)
         if blocks is None or memory.total is None:
@@ -62,7 +62,7 @@ def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
     """The same plan, with what it leaves of an SM; as it is where nobody knows how many fit."""
     known = arch or target_architecture(kernel)
     on = known or ARCHITECTURES[DEFAULT_ARCH]
-    standing = Standing.of(plan, kernel, on)
+    standing = Standing.of(kernel, plan, on)
     if standing is None:
         return plan
     threads_known = threads_of(kernel) is not None
@@ -70,23 +70,31 @@ def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
     return plan.with_provenance(occupancy=found)
 
 
-def with_least_sharing(
-    kernel: Kernel, smallest: Plan, arch: Architecture | None, most: int | None = None
-) -> Plan:
-    """The plan with the least sharing that stands as well as the smallest does.
+def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int]:
+    """Bytes up to which the smallest arena may grow without losing a resident block.
 
-    `most` are bytes beyond which the arena is not to grow.
+    One entry for each carve-out step on the way, the most L1 first. None for a kernel that does not
+    fit, or of which that is not known.
     """
-    smallest = reckoned(kernel, smallest, arch)
-    found = smallest.provenance.occupancy
-    if found is None or not found.fits:
-        return smallest
-    room = _room(kernel, smallest, ARCHITECTURES[found.arch])
+    on = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    standing = Standing.of(kernel, smallest, on)
+    if standing is None or not standing.blocks:
+        return []
+    memory = block_memory(kernel, [smallest])
+    found = []
+    for most in on.largest_by_step(memory.total or 0, threads_of(kernel) or WARP):
+        growth = memory.growth(smallest.scope, most)
+        found.append((smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT)
+    return found
+
+
+def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
+    """The plan with the least sharing in an arena of at most `room` bytes."""
     ranges = Liveness.of_plan(smallest)
     constant, dear = ranges.constant, Handovers(kernel)
     placement = least_sharing(
         ranges.problem(),
-        room if most is None else max(smallest.arena_bytes, min(room, most)),
+        max(smallest.arena_bytes, room),
         lambda one, other: dear(constant[one], constant[other]),
         PACKERS["best"],  # the others know no conflicts but those of live ranges
     )
@@ -98,9 +106,10 @@ def with_least_sharing(
     )
 
 
-def _room(kernel: Kernel, smallest: Plan, arch: Architecture) -> int:
-    """Bytes that the arena may take in a block that stands as well as that of the smallest."""
-    memory, threads = block_memory(kernel, [smallest]), threads_of(kernel) or WARP
-    most = arch.largest_like(memory.total or 0, threads)
-    growth = memory.growth(smallest.scope, most)
-    return (smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT
+def rounds_of_sharing(kernel: Kernel, plan: Plan) -> int:
+    """How often loops of a block make two buffers take turns on the same bytes.
+
+    Each time its threads wait for each other, and what could be loaded ahead is not.
+    """
+    dear = Handovers(kernel)
+    return sum(dear(one, other) - 1 for one, other, _ in plan.sharing_pairs())

@@ -16,7 +16,12 @@ from smemreuse.baselines import Baseline, baseline_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate
-from smemreuse.pipeline.objectives import reckoned, with_least_sharing
+from smemreuse.pipeline.objectives import (
+    reckoned,
+    rooms,
+    rounds_of_sharing,
+    with_least_sharing,
+)
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.starts import Start, kept_apart, least_bytes, plan_from, side_by_side
 from smemreuse.pipeline.wanted import wanted_plan
@@ -59,14 +64,13 @@ class Search:
         options = self.options
         by_name = options.policy != "dataflow" and not self._wanted_failed
         if by_name or options.objective == "none":
-            return Candidate(
-                self.kernel, wanted_plan(self._facts, self.scope, options, self.arch)
-            )
+            return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
         proved = self._tightest() if self._applied < APPLIED else self._nothing_shared()
-        found = self._own_below(proved.plan)
-        if found is None:
-            found = self._for_speed(proved) if options.objective == "speed" else proved
-        return found.made_for(options.objective)
+        own = self._own_below(proved.plan)
+        if options.objective != "speed":
+            return (own or proved).made_for(options.objective)
+        plan = (own or self._for_speed(proved)).plan
+        return Candidate(self.kernel, reckoned(self.kernel, plan, self.arch)).made_for("speed")
 
     def learn(self, judged: Candidate) -> None:
         """Takes in that a candidate, as it was judged where it was applied, may not stay."""
@@ -140,7 +144,8 @@ class Search:
         if self.trusting and keeps:
             return Origin.KEPT_FROM_COMPILER
         candidate = Candidate(self.kernel, plan)
-        if candidate.verdict.sound:
+        failed = any(plan.shared_bytes(*pair) for pair in self._apart)
+        if candidate.verdict.sound and not failed:
             return Origin.COMPILER_PROVED
         if candidate.verdict.verdict is UNPROVED and keeps:
             return Origin.KEPT_FROM_COMPILER
@@ -153,23 +158,35 @@ class Search:
         return self.kernel.dialect.keeps_unproved and is_default and not self.options.strict
 
     def _for_speed(self, proved: Candidate) -> Candidate:
-        """As little sharing as stands as well as the smallest arena, in no more than the compiler's
-        own bytes."""
+        """As little sharing as keeps the blocks of the smallest arena, and the most L1.
+
+        L1 is not worth it that loops take turns on bytes more often than in the compiler's own
+        layout, whose bytes are never exceeded.
+        """
         own = self.stock.plan(self.kernel, self.scope)
-        most = max(own.arena_bytes, proved.plan.arena_bytes)
+        most, usual = own.arena_bytes, rounds_of_sharing(self.kernel, own)
+        found = proved
+        for room in rooms(self.kernel, proved.plan, self.arch):
+            found = self._roomy(proved, min(room, most))
+            if room >= most or rounds_of_sharing(self.kernel, found.plan) <= usual:
+                break
+        return found
+
+    def _roomy(self, proved: Candidate, room: int) -> Candidate:
+        """The least sharing in so many bytes that is proved."""
         tight = proved.plan
         for _ in range(ROUNDS):
-            plan = with_least_sharing(self.kernel, tight, self.arch, most)
-            roomy = Candidate(self.kernel, plan)
-            if plan.offsets == proved.plan.offsets or self._trusts(plan) or roomy.verdict.sound:
+            roomy = Candidate(self.kernel, with_least_sharing(self.kernel, tight, room))
+            same = roomy.plan.offsets == proved.plan.offsets
+            if same or self._trusts(roomy.plan) or roomy.verdict.sound:
                 return roomy
             blamed = self._blamed(roomy)
             if blamed <= tight.concurrent:
                 break
             tight = packed(kept_apart(Liveness.of_plan(tight), blamed), tight.provenance)
-            if tight.arena_bytes > most:
+            if tight.arena_bytes > room:
                 break
-        return Candidate(self.kernel, reckoned(self.kernel, proved.plan, self.arch))
+        return proved
 
     def _trusts(self, plan: Plan) -> bool:
         return self.trusting and plan.provenance.origin is Origin.POLICY

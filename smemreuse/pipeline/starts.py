@@ -49,7 +49,7 @@ def attributed_ranges(
     return Liveness(scope, buffers, align, live, sequence.entries)
 
 
-def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Liveness:
+def ranges_by_the_rules(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Liveness:
     """Live ranges and conflicts of the dataflow policy."""
     kernel = facts.kernel
     found = dataflow(kernel, scope, ordered_by_trace=ordered_by_trace)
@@ -66,7 +66,7 @@ def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> L
 def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> Liveness:
     """The ranges and conflicts that one start stands for."""
     if start in (Start.DATAFLOW, Start.TRACED):
-        return facts.ask(dataflow_ranges, scope, start is Start.TRACED)
+        return facts.ask(ranges_by_the_rules, scope, start is Start.TRACED)
     policy: PolicyName = "inner" if start is Start.INNER else "outer"
     return facts.ask(attributed_ranges, scope, policy, packer)
 
@@ -100,7 +100,7 @@ def attributed_plan(
 
 def side_by_side(facts: KernelFacts, scope: str, packer: PackerName) -> Plan:
     """The plan that shares nothing, of the buffers that are used."""
-    ranges = facts.ask(dataflow_ranges, scope, False)
+    ranges = facts.ask(ranges_by_the_rules, scope, False)
     return packed(ranges, Provenance("dataflow", packer, "none"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
-from smemreuse.pipeline.objectives import with_least_sharing
+from smemreuse.pipeline.objectives import reckoned, rooms, with_least_sharing
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.starts import attributed_plan, side_by_side
 from smemreuse.results.plan import Plan
@@ -28,5 +28,7 @@ def wanted_plan(
         return facts.ask(side_by_side, scope, packer)
     plan = facts.ask(attributed_plan, scope, policy, packer, objective != "none")
     if objective == "speed":
-        return with_least_sharing(facts.kernel, plan, arch)
-    return plan
+        for room in rooms(facts.kernel, plan, arch)[:1]:
+            plan = with_least_sharing(facts.kernel, plan, room)
+        plan = reckoned(facts.kernel, plan, arch)
+    return plan.with_provenance(objective=objective)

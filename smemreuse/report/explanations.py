@@ -47,7 +47,7 @@ def explain_lines(subject: Subject, found: Explanation) -> Iterator[Text]:
     for reason in found.reasons:
         yield Text(f"  {reason}")
     if found.settled:
-        yield Text("  settled by the byte trace, which follows the mbarriers:")
+        yield Text("  settled by the byte trace:")
         yield from (Text(f"    {reason}") for reason in found.settled)
     yield Text(f"  byte trace with {one} and {two} at one place: {found.verdict.verdict}")
     yield from findings(found.verdict)

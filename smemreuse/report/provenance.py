@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFailure, StockFault
 
 _ORIGINS: Mapping[Origin, str] = {
-    Origin.TRACED: "arms are ordered by mbarriers (rule 4)",
-    Origin.OUTER_PROVED: "outer's sharing is proved",
+    Origin.INNER_PROVED: "inner's sharing, as far as the checker proves it",
+    Origin.TRACED: "what mbarriers and waits order is proved (rules 4 and 5)",
+    Origin.OUTER_PROVED: "outer's sharing, as far as the checker proves it",
+    Origin.COMPILER_PROVED: "the compiler's own layout, proved",
     Origin.KEPT_FROM_COMPILER: (
-        "outer's sharing is kept, though the checker can neither prove nor refute it"
+        "unproved, as the compiler left it: the checker can neither prove nor refute it"
     ),
 }
 """What is not said of the others goes without saying."""
@@ -51,4 +53,5 @@ def _occupancy(found: Occupancy) -> str:
         return f"does not fit {on}"
     if not found.threads_known:
         return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
-    return f"{found.blocks} blocks per SM {on}, as far as shared memory and threads go"
+    l1 = f"{found.l1_left // 1024} KB left to L1"
+    return f"{found.blocks} blocks per SM {on}, {l1}, as far as shared memory and threads go"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from smemreuse.errors import PlanError
@@ -87,6 +87,20 @@ class Architecture:
     def l1_left(self, shared_bytes: int, threads: int, registers: int | None = None) -> int:
         """Bytes of the unified cache that remain for L1; raises as `carveout` does."""
         return self.unified - self.carveout(shared_bytes, threads, registers)
+
+    def largest_by_step(self, shared_bytes: int, threads: int) -> Iterator[int]:
+        """The most bytes of a block that keeps its resident blocks, for each carve-out step.
+
+        From the step of so many bytes, which leaves the most L1, upwards. Raises `ValueError` for a
+        block that does not launch.
+        """
+        least = self.carveout(shared_bytes, threads)
+        resident = self.resident_blocks(shared_bytes, threads)
+        most = self.largest_for(resident)
+        for step in self.carveouts:
+            within = step // resident // self.granularity * self.granularity - self.reserved
+            if step >= least:
+                yield max(shared_bytes, min(within, most))
 
     def largest_for(self, blocks: int) -> int:
         """The most bytes that each of so many resident blocks can have."""

@@ -13,7 +13,7 @@ from tests.conftest import DUMPS
 STOCK = BASELINES["tilelang-0.1.15"]
 
 
-def lowered(kernel: Kernel, objective: str = "occupancy") -> LoweredKernel:
+def lowered(kernel: Kernel, objective: str = "speed") -> LoweredKernel:
     """A kernel as a session leaves it."""
     plans = []
     for scope in kernel.shared_scopes():
@@ -22,7 +22,7 @@ def lowered(kernel: Kernel, objective: str = "occupancy") -> LoweredKernel:
     return LoweredKernel(kernel, STOCK, tuple(plans))
 
 
-def of_dump(name: str, objective: str = "occupancy") -> LoweredKernel:
+def of_dump(name: str, objective: str = "speed") -> LoweredKernel:
     """The kernel of a dump, or the one with the most buffers."""
     kernels = read_dump(str(DUMPS / f"{name}.tir")).kernels
     return lowered(max(kernels, key=lambda one: len(one.allocations())), objective)

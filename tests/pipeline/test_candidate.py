@@ -92,7 +92,7 @@ def test_a_plan_of_a_pass_that_fails_is_a_guess() -> None:
 @pytest.mark.parametrize(
     ("before", "verdict", "after"),
     [
-        (Origin.KEPT_FROM_COMPILER, PROVED, Origin.PROVED_AFTER_ALL),
+        (Origin.KEPT_FROM_COMPILER, PROVED, Origin.COMPILER_PROVED),
         (Origin.KEPT_FROM_COMPILER, OPEN, Origin.KEPT_FROM_COMPILER),
         (Origin.TRACED, PROVED, Origin.TRACED),
     ],

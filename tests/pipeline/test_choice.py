@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from smemreuse.baselines import baseline_of
@@ -11,9 +9,14 @@ from smemreuse.errors import PlanError
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Proposal
-from smemreuse.pipeline.choice import choose, choose_for, compare_policies
-from smemreuse.pipeline.planning import POLICY_NAMES, checked_options, plan_kernel
-from smemreuse.pipeline.proposals import propose
+from smemreuse.pipeline.choice import MOST_TRIED, Attempts, choose
+from smemreuse.pipeline.planning import (
+    POLICY_NAMES,
+    checked_options,
+    choose_for,
+    compare_policies,
+    plan_kernel,
+)
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
 from tests.pipeline.kernels import DYN, dumped
 
@@ -21,20 +24,21 @@ CARRIED = "scratch_before_carried.sm_80"
 """Policy inner gives the bytes of a buffer away that the next round reads again."""
 
 
-def proposals(kernel: Kernel, policy: str = "dataflow") -> Iterator[Proposal]:
+def attempts(*kernels: Kernel, policy: str = "dataflow") -> Attempts:
     options = checked_options(policy, "best", "bytes")
-    return propose([kernel], [[DYN]], options, baseline_of(kernel))
+    scopes = [[DYN] for _ in kernels]
+    return Attempts(kernels, scopes, options, baseline_of(kernels[0]), trusting=True)
 
 
 class Answering:
-    """A verifier with a list of answers, which notes what it was asked."""
+    """A verifier with a list of answers, the last for good, which notes what it was asked."""
 
     def __init__(self, *answers: VerdictKind):
         self.asked: list[Proposal] = []
         self._answers = answers
 
     def __call__(self, proposal: Proposal) -> Proposal:
-        answer = self._answers[len(self.asked)]
+        answer = self._answers[min(len(self.asked), len(self._answers) - 1)]
         self.asked.append(proposal)
         return proposal.with_verdicts([Verdict(answer) for _ in proposal])
 
@@ -42,53 +46,67 @@ class Answering:
 def test_the_first_that_may_be_applied_is() -> None:
     kernel = dumped("stream_k.sm_90a")
     verify = Answering(UNSOUND, UNPROVED, SOUND)
-    found = choose(proposals(kernel), verify)
+    found = choose(attempts(kernel), verify)
     tried = [next(iter(proposal)).plan for proposal in verify.asked]
-    assert [one.plan for one in found.proposal] == tried[2:]
     (chosen,) = found.proposal
-    rejected = [(plan, verdict.verdict) for plan, verdict in found.rejected_for(chosen)]
-    assert rejected == [(tried[0], UNSOUND), (tried[1], UNPROVED)]
+    assert chosen.plan.offsets == tried[-1].offsets
+    told = [plan.offsets for plan, _ in found.told_for(chosen)]
+    assert told == [one.offsets for one in tried[:-1] if one.arena_bytes < chosen.plan.arena_bytes]
 
 
 def test_on_a_dump_each_verdict_is_reached_once() -> None:
     kernel = dumped(CARRIED)
     options = checked_options("inner", "best", "bytes")
-    chosen, rejected = choose_for(kernel, DYN, options)
-    assert [(each.plan.policy, each.verdict.verdict) for each in rejected] == [("inner", UNSOUND)]
-    assert (chosen.plan.policy, chosen.verdict.verdict) == ("dataflow", SOUND)
+    chosen = choose_for(kernel, DYN, options)
+    assert (chosen.plan.policy, chosen.candidate.verdict.verdict) == ("dataflow", SOUND)
     reached = facts_of(kernel).computed["verdict_of_layout"]
-    assert choose_for(kernel, DYN, options)[0].verdict is chosen.verdict
+    assert choose_for(kernel, DYN, options) is chosen
+    assert plan_kernel(kernel, DYN).offsets == chosen.plan.offsets
     assert facts_of(kernel).computed["verdict_of_layout"] == reached
 
 
 def test_unchecked_takes_the_very_first_and_asks_nobody_on_a_dump() -> None:
     kernel = dumped(CARRIED)
     options = checked_options("inner", "best", "bytes")
-    chosen, rejected = choose_for(kernel, DYN, options, unchecked=True)
-    assert (chosen.plan.policy, rejected) == ("inner", ())
+    chosen = choose_for(kernel, DYN, options, unchecked=True)
+    assert (chosen.plan.policy, chosen.refused) == ("inner", ())
     assert facts_of(kernel).computed["verdict_of_layout"] == 0
-    assert chosen.verdict.verdict == UNSOUND
+    assert chosen.candidate.verdict.verdict == UNSOUND
 
 
 def test_a_verifier_may_leave_out_what_is_not_worth_an_arena() -> None:
-    kernel = dumped("batched_gemm.sm_80")
-
     def nothing(proposal: Proposal) -> Proposal:
         return proposal.only(lambda _plan: False)
 
-    assert list(choose(proposals(kernel), nothing).proposal) == []
+    assert list(choose(attempts(dumped("batched_gemm.sm_80")), nothing).proposal) == []
 
 
-def test_a_stream_without_an_end_that_holds_is_an_error() -> None:
-    with pytest.raises(PlanError, match="not even one that shares nothing"):
-        choose(proposals(dumped(CARRIED)), Answering(*[UNSOUND] * 20))
+def test_a_plan_that_shares_nothing_and_is_refused_is_an_error() -> None:
+    verify = Answering(UNSOUND)
+    with pytest.raises(PlanError, match="a plan that shares nothing was not applied, unsound"):
+        choose(attempts(dumped(CARRIED)), verify)
+    assert len(verify.asked) < MOST_TRIED
+
+
+def test_a_whole_function_is_proposed_at_once() -> None:
+    """What is refused of one kernel is planned anew, and what is proved of the other stays."""
+    kernels = [dumped("batched_gemm.sm_80"), dumped("gemm.sm_80")]
+    function = attempts(*kernels)
+    first = function.best()
+    assert [candidate.kernel for candidate in first] == kernels
+    assert [len(launch) for launch in first.launches] == [1, 1]
+    function.learn(first.with_verdicts([Verdict(UNSOUND), Verdict(SOUND)]))
+    second = function.best()
+    layouts = [[one.plan.offsets for one in proposal] for proposal in (first, second)]
+    assert layouts[0][0] != layouts[1][0]
+    assert layouts[0][1] == layouts[1][1]
 
 
 def test_policies_side_by_side() -> None:
     kernel = dumped("batched_gemm.sm_80")
     found = compare_policies(kernel, DYN, "best", "bytes")
     assert tuple(found) == POLICY_NAMES
-    for policy, candidate in found.items():
-        assert candidate.plan == plan_kernel(kernel, DYN, policy=policy)
+    for policy, each in found.items():
+        assert each.plan == plan_kernel(kernel, DYN, policy=policy)
     with pytest.raises(PlanError, match="unknown packer 'no'"):
         compare_policies(kernel, DYN, "no", "bytes")

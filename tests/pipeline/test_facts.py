@@ -10,15 +10,15 @@ from smemreuse.analysis import linearize
 from smemreuse.baselines import baseline_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Block
-from smemreuse.pipeline.choice import compare_policies
-from smemreuse.pipeline.planning import checked_options
-from smemreuse.pipeline.proposals import propose
+from smemreuse.pipeline.choice import Attempts
+from smemreuse.pipeline.planning import checked_options, compare_policies
+from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.semantics import accesses
 from smemreuse.semantics.pointers import Pointers, find_pointers
 from tests.pipeline.kernels import DYN, dumped
 
 
-def test_two_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
     walked: Counter[str] = Counter()
     walker = linearize._Linearizer
 
@@ -34,10 +34,12 @@ def test_two_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> 
     kernel = dumped("flash_attention.sm_90a")
     monkeypatch.setattr(linearize, "_Linearizer", Counted)
     monkeypatch.setattr(accesses, "find_pointers", followed)
-    options = checked_options("dataflow", "best", "occupancy")
-    proposals = propose([kernel], [[DYN]], options, baseline_of(kernel))
+    options = checked_options("dataflow", "best", "speed")
+    attempts = Attempts([kernel], [[DYN]], options, baseline_of(kernel))
     for _ in range(2):
-        assert [candidate.verdict.sound for candidate in next(proposals)] == [True]
+        proposal = attempts.best()
+        assert [candidate.verdict.sound for candidate in proposal] == [True]
+        attempts.learn(proposal.with_verdicts([Verdict(UNPROVED)]))
     assert walked == {"shared.dyn, inner": 1, "shared.dyn, outer": 1, "pointers": 1}
     computed = facts_of(kernel).computed
     assert computed["memory"] == 1  # pointers, and what every statement accesses
@@ -48,8 +50,8 @@ def test_two_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_policies_compared_again_cost_nothing() -> None:
     kernel = dumped("flash_attention.sm_90a")
     for found in compare_policies(kernel, DYN, "best", "bytes").values():
-        assert found.verdict
+        assert found.candidate.verdict
     before = facts_of(kernel).computed.copy()
     for found in compare_policies(kernel, DYN, "best", "bytes").values():
-        assert found.verdict
+        assert found.candidate.verdict
     assert facts_of(kernel).computed == before

@@ -33,19 +33,10 @@ def test_what_a_policy_says_by_itself() -> None:
         assert provenance(kernel, policy=policy) == Provenance(policy, "best", "bytes")
 
 
-def test_what_the_trace_of_the_mbarriers_proves() -> None:
+def test_what_the_checker_proves_of_inner_s_ranges() -> None:
     kernel = dumped("batched_gemm.sm_90a")
     plan = plan_kernel(kernel, DYN)
-    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.TRACED)
-    assert judge(kernel, plan).verdict == SOUND
-    assert provenance(kernel, cautious=True).origin is Origin.POLICY
-
-
-def test_what_is_outer_s_and_proved() -> None:
-    kernel = dumped("gemm.sm_90a")
-    plan = plan_kernel(kernel, DYN, cautious=True)
-    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.OUTER_PROVED)
-    assert plan.offsets == plan_kernel(kernel, DYN, policy="outer").offsets
+    assert plan.provenance == Provenance("dataflow", "best", "bytes", Origin.INNER_PROVED)
     assert judge(kernel, plan).verdict == SOUND
 
 
@@ -56,7 +47,7 @@ def test_what_is_kept_from_the_compiler() -> None:
     kept = Provenance("dataflow", own.packer, "bytes", Origin.KEPT_FROM_COMPILER)
     assert plan.provenance == kept
     assert plan.offsets == plan_kernel(kernel, DYN, policy=own.policy, packer=own.packer).offsets
-    assert plan_kernel(kernel, DYN, objective="occupancy").offsets == plan.offsets
+    assert plan_kernel(kernel, DYN, objective="speed").offsets == plan.offsets
     assert judge(kernel, plan).verdict == UNPROVED
 
 
@@ -76,13 +67,20 @@ def test_what_a_compiler_s_pass_fails_on() -> None:
     assert apart.failures == ()
 
 
-def test_what_occupancy_reckoned_with() -> None:
+def test_what_speed_reckoned_with() -> None:
     kernel = dumped("batched_gemm.sm_90a")
-    found = provenance(kernel, objective="occupancy").occupancy
-    assert found == Occupancy(3, "sm_90", assumed=False, threads_known=True)
-    small = provenance(kernel, objective="occupancy", arch=ARCHITECTURES["sm_75"]).occupancy
-    assert small == Occupancy(1, "sm_75", assumed=False, threads_known=True)
+    found = provenance(kernel, objective="speed").occupancy
+    assert found == Occupancy(
+        6, "sm_90", assumed=False, threads_known=True, l1_left=(256 - 228) * 1024
+    )
+    small = provenance(kernel, objective="speed", arch=ARCHITECTURES["sm_75"]).occupancy
+    assert small == Occupancy(
+        1, "sm_75", assumed=False, threads_known=True, l1_left=(96 - 64) * 1024
+    )
     assert small.fits
+    assert plan_kernel(kernel, DYN, objective="occupancy") == plan_kernel(
+        kernel, DYN, objective="speed"
+    )
     assert provenance(kernel).occupancy is None
 
 

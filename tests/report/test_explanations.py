@@ -54,7 +54,7 @@ def test_everything_about_a_pair() -> None:
         "gemm_kernel (shared.dyn): As and Cs may share bytes",
         "  As is live in [1, 5)",
         "  Cs is live in [6, 8)",
-        "  settled by the byte trace, which follows the mbarriers:",
+        "  settled by the byte trace:",
         "    rule 4: in arms",
         "  byte trace with As and Cs at one place: sound",
     ]

@@ -162,6 +162,6 @@ def test_a_remark_comes_before_where_a_plan_comes_from() -> None:
     found: Any = overview_entry(SUBJECT, overview)["policies"]
     assert found["went in"]["notes"] == [
         "applied for `occupancy`",
-        "arms are ordered by mbarriers (rule 4)",
+        "what mbarriers and waits order is proved (rules 4 and 5)",
     ]
     assert found["dataflow"]["notes"] == []

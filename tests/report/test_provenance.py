@@ -16,7 +16,7 @@ from smemreuse.results.provenance import (
     StockFault,
 )
 
-KEPT = "outer's sharing is kept, though the checker can neither prove nor refute it"
+KEPT = "unproved, as the compiler left it: the checker can neither prove nor refute it"
 WHY = "packer 'tilelang' needs live ranges, not only conflicts"
 
 
@@ -24,10 +24,20 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
     ("fields", "told"),
     [
         ({}, ()),
-        ({"origin": Origin.TRACED}, ("arms are ordered by mbarriers (rule 4)",)),
-        ({"origin": Origin.OUTER_PROVED}, ("outer's sharing is proved",)),
+        (
+            {"origin": Origin.TRACED},
+            ("what mbarriers and waits order is proved (rules 4 and 5)",),
+        ),
+        (
+            {"origin": Origin.INNER_PROVED},
+            ("inner's sharing, as far as the checker proves it",),
+        ),
+        (
+            {"origin": Origin.OUTER_PROVED},
+            ("outer's sharing, as far as the checker proves it",),
+        ),
+        ({"origin": Origin.COMPILER_PROVED}, ("the compiler's own layout, proved",)),
         ({"origin": Origin.KEPT_FROM_COMPILER}, (KEPT,)),
-        ({"origin": Origin.PROVED_AFTER_ALL}, ()),
         (
             {"fallback": PackerFallback("tilelang", "best", WHY)},
             (f"packed by `best`, since packer 'tilelang' fails here: {WHY}",),
@@ -54,27 +64,29 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             ),
         ),
         (
-            {"occupancy": Occupancy(2, "sm_90", assumed=True, threads_known=True)},
-            ("2 blocks per SM on sm_90 (assumed), as far as shared memory and threads go",),
+            {"occupancy": Occupancy(2, "sm_90", assumed=True, threads_known=True, l1_left=28672)},
+            (
+                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, as far as shared memory and threads go",
+            ),
         ),
         (
-            {"occupancy": Occupancy(2, "sm_90", assumed=False, threads_known=False)},
+            {"occupancy": Occupancy(2, "sm_90", assumed=False, threads_known=False, l1_left=0)},
             ("at most 2 blocks per SM on sm_90; the number of threads is not known",),
         ),
         (
-            {"occupancy": Occupancy(0, "sm_80", assumed=False, threads_known=True)},
+            {"occupancy": Occupancy(0, "sm_80", assumed=False, threads_known=True, l1_left=1024)},
             ("does not fit on sm_80",),
         ),
         (
             {
-                "occupancy": Occupancy(1, "sm_80", assumed=False, threads_known=True),
+                "occupancy": Occupancy(1, "sm_80", assumed=False, threads_known=True, l1_left=1024),
                 "origin": Origin.KEPT_FROM_COMPILER,
                 "fallback": PackerFallback("tvm", "best", "no"),
             },
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 blocks per SM on sm_80, as far as shared memory and threads go",
+                "1 blocks per SM on sm_80, 1 KB left to L1, as far as shared memory and threads go",
             ),
         ),
     ],

@@ -67,7 +67,7 @@ def fits(
     arch: str | None = None,
     policy: str = "dataflow",
     packer: str = "best",
-    objective: str = "occupancy",
+    objective: str = "speed",
     pass_configs: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> FittingConfigs:

@@ -20,7 +20,7 @@ from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.session import Session
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
-from smemreuse.pipeline.planning import PlanOptions, checked_options
+from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.targets.architectures import Architecture, architecture
@@ -64,7 +64,7 @@ def footprint(
     arch: str | None = None,
     policy: str = "dataflow",
     packer: str = "best",
-    objective: str = "occupancy",
+    objective: str = "speed",
     pass_configs: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Footprint:
@@ -139,7 +139,7 @@ def measure(
 
 def lower_again(session: Session) -> list[LoweredKernel]:
     """The kernels that came out of TileLang's cache while `session` was in force."""
-    again = Session(session.policy, session.packer, session.objective, session.unchecked)
+    again = Session.of(session.options, unchecked=session.unchecked)
     for cached in track(session.cached, "lowering"):
         target = determine_target(cached.target, return_object=True)
         if target.kind.name == "cuda":

@@ -16,7 +16,12 @@ from tilelang.utils.language import get_prim_func_name
 import smemreuse
 from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.compilers.session import DeviceFunction, MergeSession, rewrite_functions
-from smemreuse.compilers.tilelang.verify import PendingMerge, StockAudit, with_barriers
+from smemreuse.compilers.tilelang.verify import (
+    PendingMerge,
+    StockAudit,
+    StockMerge,
+    with_barriers,
+)
 from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
@@ -28,13 +33,10 @@ MERGE_STATIC = "tirx.merge_static_smem"
 
 
 class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized.
-
-    A merge comes with TileLang's own pass, for the case that ours fails.
-    """
+    """What one thread's lowering has merged and not yet seen synchronized."""
 
     def __init__(self) -> None:
-        self.merged: dict[str, tuple[PendingMerge, Pass]] = {}
+        self.merged: dict[str, PendingMerge] = {}
         self.unmerged: list[LoweredKernel] = []
 
 
@@ -80,7 +82,7 @@ class Session(MergeSession):
     @property
     def cache_token(self) -> str:
         """What tells this session's kernels from any other's in TileLang's caches."""
-        checked = "unchecked" if self.unchecked else "checked"
+        checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         return f"smemreuse/{_code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
 
     def lowering_pass(
@@ -109,7 +111,7 @@ class Session(MergeSession):
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, wanted),
-                    lambda: stock_pass(tvm.IRModule({var: func}))[var],
+                    lambda: wanted.stock_pass(tvm.IRModule({var: func}))[var],
                 )
 
             return rewrite_functions(mod, rewrite)
@@ -120,35 +122,34 @@ class Session(MergeSession):
 
     def _merged(self, function: DeviceFunction, wanted: _Wanted) -> Any:
         """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
-        proposals = self.propose(function, wanted.scopes, wanted.stock, may_reuse=wanted.may_reuse)
-        if proposals is None:
+        attempts = self.attempts(function, wanted.scopes, wanted.stock, may_reuse=wanted.may_reuse)
+        if attempts is None:
             kernels = function.kernels
             self._lowering.unmerged += [LoweredKernel(kernel, wanted.stock) for kernel in kernels]
             return function.func
-        pending = PendingMerge(function, proposals, wanted.stock)
+        stock = StockMerge(wanted.stock, wanted.stock_pass)
+        pending = PendingMerge(function, attempts, stock)
         merged = pending.merged()
-        self._lowering.merged[function.name] = (pending, wanted.stock_pass)
+        self._lowering.merged[function.name] = pending
         return merged
 
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
 
-        Plans that do not hold there are taken back: the function is merged anew with the next more
-        cautious ones and synchronized again, in the end with plans that share nothing.
+        Plans that do not hold there are taken back: the function is merged anew, with the pairs
+        apart that are to blame, and synchronized again.
         """
         self.kernels += self._lowering.unmerged
         self._lowering.unmerged = []
 
         def rewrite(name: str, var: Any, func: Any) -> Any:
-            found = self._lowering.merged.pop(name, None)
-            if found is None:
+            pending = self._lowering.merged.pop(name, None)
+            if pending is None:
                 return func
-            pending, stock_pass = found
-            before = pending.function.func
             return self.or_stock(
                 name,
                 lambda: self._confirmed(pending, func),
-                lambda: with_barriers(name, stock_pass(tvm.IRModule({name: before}))[name]),
+                lambda: with_barriers(name, pending.stock.merged(pending.function)),
             )
 
         return rewrite_functions(mod, rewrite)
@@ -157,8 +158,9 @@ class Session(MergeSession):
         """A function whose plans hold with its barriers: as it is, or merged anew."""
         choice, confirmed = pending.confirmed(func, unchecked=self.unchecked)
         config = dict(tvm.transform.PassContext.current().config)
-        audit = StockAudit(pending.function, pending.stock, choice.proposal, config)
-        self.keep(pending.function, choice, pending.stock, audit.verdict)
+        stock = pending.stock.baseline
+        audit = StockAudit(pending.function, stock, choice.proposal, config)
+        self.keep(pending.function, choice, stock, audit.verdict)
         return confirmed
 
 

@@ -6,10 +6,9 @@ checked on what that returns, with no barrier assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import tilelang
@@ -19,7 +18,7 @@ from smemreuse.baselines import Baseline
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.pipeline.candidate import Candidate, Proposal
-from smemreuse.pipeline.choice import Choice, choose
+from smemreuse.pipeline.choice import Attempts, Choice, choose
 from smemreuse.results.verdict import Verdict
 
 
@@ -32,25 +31,39 @@ def with_barriers(name: str, func: Any) -> Any:
     return mod[name]
 
 
-def synchronized(function: DeviceFunction, proposal: Proposal) -> Any:
-    """The function with a proposal's plans applied, and then its barriers."""
-    merged = apply_plans(function.func, function.visitor, proposal.plans)
-    return with_barriers(function.name, merged)
+@dataclass(frozen=True)
+class StockMerge:
+    """TileLang's own merge as a lowering configures it: what it does, and the pass itself."""
+
+    baseline: Baseline
+    run: Callable[[Any], Any]
+
+    def makes(self, proposal: Proposal) -> bool:
+        """Whether a proposal asks for nothing but what that pass does."""
+        return all(
+            one.provenance.is_own
+            and one.plan.offsets == self.baseline.plan(one.kernel, one.scope).offsets
+            for one in proposal
+        )
+
+    def merged(self, function: DeviceFunction) -> Any:
+        """The function as that pass merges it."""
+        return self.run(tvm.IRModule({function.name: function.func}))[function.name]
 
 
 class PendingMerge:
     """A function that has been merged and not yet been seen with its barriers."""
 
-    def __init__(self, function: DeviceFunction, proposals: Iterator[Proposal], stock: Baseline):
+    def __init__(self, function: DeviceFunction, attempts: Attempts, stock: StockMerge):
         self.function = function
         self.stock = stock
-        self.wanted = next(proposals)
-        self._others = proposals
+        self._attempts = attempts
+        self._wanted = attempts.best()
         self._seen: Any = None  # the function under the proposal looked at last, with its barriers
 
     def merged(self) -> Any:
         """The function under the wanted plans."""
-        return apply_plans(self.function.func, self.function.visitor, self.wanted.plans)
+        return self._under(self._wanted)
 
     def confirmed(self, func: Any, *, unchecked: bool) -> tuple[Choice, Any]:
         """The plans that hold, and the function under them, with its barriers.
@@ -59,13 +72,19 @@ class PendingMerge:
         back: the function is merged anew under the next plans and synchronized again.
         """
         self._seen = func
-        choice = choose(chain([self.wanted], self._others), self._verified, unchecked=unchecked)
+        choice = choose(self._attempts, self._verified, unchecked=unchecked)
         return choice, self._seen
 
     def _verified(self, proposal: Proposal) -> Proposal:
-        if proposal is not self.wanted:
-            self._seen = synchronized(self.function, proposal)
+        if proposal is not self._wanted:
+            self._seen = with_barriers(self.function.name, self._under(proposal))
         return self.function.judged(proposal, self._seen)
+
+    def _under(self, proposal: Proposal) -> Any:
+        """The function as it is merged; what the compiler would do, its own pass does."""
+        if self.stock.makes(proposal):
+            return self.stock.merged(self.function)
+        return apply_plans(self.function.func, self.function.visitor, proposal.plans)
 
 
 @dataclass
@@ -96,5 +115,6 @@ class StockAudit:
             )
         )
         with tvm.transform.PassContext(opt_level=3, config=self.config):
-            func = synchronized(self.function, stock)
+            merged = apply_plans(self.function.func, self.function.visitor, stock.plans)
+            func = with_barriers(self.function.name, merged)
         return self.function.judged(stock, func)

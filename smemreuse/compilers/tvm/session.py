@@ -55,12 +55,12 @@ class Session(MergeSession):
 
     def _merged(self, function: DeviceFunction) -> Any:
         """The function under the tightest plans that hold on the merged IR (rule 6)."""
-        proposals = self.propose(function, SHARED_SCOPES, STOCK)
-        if proposals is None:
+        attempts = self.attempts(function, SHARED_SCOPES, STOCK)
+        if attempts is None:
             self.kernels += [LoweredKernel(kernel, STOCK) for kernel in function.kernels]
             return function.func
         verifier = _MergedFunction(function)
-        choice = choose(proposals, verifier, unchecked=self.unchecked)
+        choice = choose(attempts, verifier, unchecked=self.unchecked)
 
         def judge_stock(launch: int, scope: str) -> Verdict:
             kernel = function.kernels[launch]  # it gets no more barriers than it has

@@ -102,7 +102,7 @@ def test_disable_reuse_is_respected() -> None:
 
 
 def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
-    """Objective `occupancy`, the default: a GEMM of two thousand threads per SM has no use for it.
+    """Objective `speed`, the default: a GEMM of two thousand threads per SM has no use for it.
 
     With 1,024 threads two blocks fill an SM, and 2 x 65 KB fit; the smallest arena adds none.
     """
@@ -114,7 +114,7 @@ def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
         with smemreuse.tilelang.merge() as session:
             lower(gemm.make(**config), "sm_80")
         (applied,) = session.plans
-        assert applied.plan.objective == "occupancy"
+        assert applied.plan.objective == "speed"
         arenas.append(applied.plan.arena_bytes)
     assert arenas == [32_768, 65_536]
 

@@ -1,0 +1,194 @@
+"""The search for a plan that may be applied: pairs that fail are kept apart, one at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smemreuse.baselines import baseline_of
+from smemreuse.baselines.tilelang_0_1_15 import AGGRESSIVE
+from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.pipeline.candidate import Candidate
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.objectives import resident_blocks, rounds_of_sharing
+from smemreuse.pipeline.options import PlanOptions, checked_options
+from smemreuse.pipeline.planning import choose_for, plan_kernel
+from smemreuse.pipeline.search import APPLIED, Search
+from smemreuse.results.plan import Plan
+from smemreuse.results.provenance import Origin
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from tests.compilers.text.texts import dump
+from tests.pipeline.kernels import DYN, apache, dumped, unfollowed
+
+BYTES = checked_options("dataflow", "best", "bytes")
+STRICT = checked_options("dataflow", "best", "bytes", strict=True)
+PHASES = """\
+bx = T.launch_thread("blockIdx.x", 1)
+tx = T.launch_thread("threadIdx.x", 64)
+W = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+X = T.alloc_buffer((1024,), "float32", scope="shared.dyn")
+Y = T.alloc_buffer((2048,), "float32", scope="shared.dyn")
+Z = T.alloc_buffer((4096,), "float32", scope="shared.dyn")
+G = T.decl_buffer((64,), "float32", data=A)
+W[tx] = G[tx]
+G[tx] = W[tx]
+X[tx] = G[tx]
+G[tx] = X[tx]
+Y[tx] = G[tx]
+G[tx] = Y[tx]
+Z[tx] = G[tx]
+G[tx] = Z[tx]
+"""
+"""Four buffers of 256, 4,096, 8,192 and 16,384 bytes, one live behind the other."""
+
+
+def search(kernel: Kernel, options: PlanOptions = BYTES, *, trusting: bool = False) -> Search:
+    return Search(kernel, DYN, options, baseline_of(kernel), trusting=trusting)
+
+
+def phases() -> tuple[Kernel, dict[str, Buffer]]:
+    (kernel,) = parse_dump(dump(PHASES)).kernels
+    return kernel, {one.name: one for one in kernel.allocations(DYN)}
+
+
+def doubted(candidate: Candidate, *pairs: tuple[Buffer, Buffer]) -> Candidate:
+    """A candidate as it comes back from where it was applied: these pairs are not proved."""
+    open_pairs = frozenset(frozenset(pair) for pair in pairs)
+    return candidate.with_verdict(Verdict(UNPROVED, uncovered=("?",), open_pairs=open_pairs))
+
+
+def refuted(candidate: Candidate) -> Candidate:
+    return candidate.with_verdict(Verdict(UNSOUND))
+
+
+def test_a_pair_that_is_not_proved_costs_its_own_bytes_alone() -> None:
+    kernel, named = phases()
+    found = search(kernel, STRICT, trusting=True)
+    first = found.best()
+    assert first.plan.arena_bytes == 16_384
+    found.learn(doubted(first, (named["W"], named["Z"])))
+    second = found.best()
+    assert second.plan.arena_bytes == 16_384 + 256
+    assert not second.plan.shared_bytes(named["W"], named["Z"])
+    assert second.plan.shared_bytes(named["X"], named["Z"])
+
+
+def test_where_no_pair_is_named_all_that_share_are_to_blame() -> None:
+    kernel, _ = phases()
+    found = search(kernel, STRICT, trusting=True)
+    first = found.best()
+    found.learn(doubted(first))
+    plan = found.best().plan
+    for one, two, _ in first.plan.sharing_pairs():
+        assert not plan.shared_bytes(one, two)
+
+
+def test_in_the_end_nothing_is_shared_but_by_the_compiler() -> None:
+    kernel, _ = phases()
+    found = search(kernel, trusting=True)
+    ours = search(kernel, STRICT, trusting=True)
+    for _ in range(APPLIED):
+        found.learn(refuted(ours.best()))
+        ours.learn(refuted(ours.best()))
+    assert ours.best().plan.sharing_pairs() == []
+    own = found.best()
+    assert own.provenance.origin is Origin.KEPT_FROM_COMPILER
+    assert own.plan.offsets == baseline_of(kernel).plan(kernel, DYN).offsets
+    assert own.with_verdict(Verdict(UNPROVED)).acceptable
+    found.learn(refuted(own))
+    assert found.best().plan.sharing_pairs() == []
+
+
+def test_the_floor_comes_as_soon_as_what_is_proved_is_larger() -> None:
+    kernel, named = phases()
+    found = search(kernel, trusting=True)
+    first = found.best()
+    found.learn(doubted(first, (named["Y"], named["Z"])))
+    assert found.best().provenance.is_kept
+    assert found.best().plan.arena_bytes == 16_384
+
+
+def test_a_compiler_whose_sharing_is_not_trusted_has_no_floor() -> None:
+    kernel = apache("same_index")
+    found = search(kernel, trusting=True)
+    for _ in range(APPLIED):
+        found.learn(refuted(found.best()))
+    assert found.best().plan.sharing_pairs() == []
+
+
+def test_what_an_option_of_the_compiler_shares_is_no_floor() -> None:
+    """TileLang's aggressive merge is known to be wrong; by default it does no such thing."""
+    kernel = dumped("scratch_before_carried.sm_80")
+    found = Search(kernel, DYN, BYTES, AGGRESSIVE)
+    best = found.best()
+    assert AGGRESSIVE.plan(kernel, DYN).arena_bytes < best.plan.arena_bytes
+    assert best.verdict.sound
+    assert [one.verdict.verdict for one in found.told_of(best.plan)] == [UNSOUND]
+    assert best.plan.arena_bytes <= baseline_of(kernel).plan(kernel, DYN).arena_bytes
+
+
+def test_inner_is_tried_in_kernels_without_mbarriers() -> None:
+    """Static rules keep the two apart; the checker proves that no round of the loop sees both."""
+    kernel = dumped("while_phases.sm_80")
+    plan = plan_kernel(kernel, DYN)
+    assert plan.provenance.origin is Origin.INNER_PROVED
+    assert plan.arena_bytes == plan_kernel(kernel, DYN, policy="inner").arena_bytes
+    assert judge(kernel, plan).verdict is SOUND
+
+
+def test_strict_shares_nothing_that_is_not_proved() -> None:
+    kernel = unfollowed()
+    kept = plan_kernel(kernel, DYN)
+    assert kept.provenance.is_kept
+    strict = plan_kernel(kernel, DYN, strict=True)
+    assert strict.arena_bytes > kept.arena_bytes
+    assert judge(kernel, strict).verdict is SOUND
+
+
+def test_a_smaller_plan_that_is_not_proved_is_told_with_its_reason() -> None:
+    kernel = unfollowed()
+    chosen = choose_for(kernel, DYN, STRICT)
+    hoped = chosen.hoped
+    assert hoped is not None
+    assert hoped.plan.arena_bytes < chosen.plan.arena_bytes
+    assert hoped.verdict.verdict is UNPROVED
+    reasons = [one.verdict.first_finding for one in chosen.refused]
+    assert len(reasons) == len(set(reasons))
+
+
+def test_a_wanted_rule_gives_way_to_what_is_proved() -> None:
+    kernel = dumped("scratch_before_carried.sm_80")
+    chosen = choose_for(kernel, DYN, checked_options("inner", "best", "bytes"))
+    assert (chosen.plan.policy, chosen.candidate.verdict.verdict) == ("dataflow", SOUND)
+    assert ("inner", UNSOUND) in [(one.plan.policy, one.verdict.verdict) for one in chosen.refused]
+
+
+# Never worse than the compiler -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["bytes", "speed"])
+def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str) -> None:
+    for kernel in read_dump(str(dump_path)).kernels:
+        for scope in kernel.shared_scopes():
+            own = baseline_of(kernel).plan(kernel, scope)
+            if judge(kernel, own).verdict is UNSOUND:
+                continue
+            plan = plan_kernel(kernel, scope, objective=objective)
+            assert plan.arena_bytes <= own.arena_bytes
+            assert blocks(kernel, plan) >= blocks(kernel, own)
+
+
+def blocks(kernel: Kernel, plan: Plan) -> int:
+    return resident_blocks(kernel, [plan], None) or 0
+
+
+def test_l1_is_not_worth_it_that_every_round_waits() -> None:
+    """The epilogue's buffer could lie in the stages; then each tile waits for the one before."""
+    kernel = dumped("batched_gemm.sm_90a")
+    own, fast = baseline_of(kernel).plan(kernel, DYN), plan_kernel(kernel, DYN, objective="speed")
+    small = plan_kernel(kernel, DYN)
+    assert rounds_of_sharing(kernel, small) > rounds_of_sharing(kernel, own)
+    if blocks(kernel, fast) == blocks(kernel, own):
+        assert rounds_of_sharing(kernel, fast) <= rounds_of_sharing(kernel, own)
