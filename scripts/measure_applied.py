@@ -1,0 +1,89 @@
+"""Measures the plans that are applied inside real TileLang lowerings; needs no GPU.
+
+    python -m scripts.measure_applied KERNELS --out applied.json [--jobs 16] [--audit]
+
+KERNELS is what `scripts/collect_kernels.py` wrote. Each function is lowered up to where code
+generation begins, in a process of its own: by TileLang alone, and with smemreuse for each
+objective. Prints a summary, and writes one line of JSON for each function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scripts.applied.pool import forked
+from scripts.applied.summary import summary
+
+OBJECTIVES = {"speed": "occupancy", "bytes": "bytes"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("kernels", type=Path)
+    parser.add_argument("--out", type=Path, help="where the results go, as JSON")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--arch", action="append", help="only this architecture")
+    parser.add_argument("-k", dest="keyword", default="", help="only functions of this name")
+    parser.add_argument("--audit", action="store_true", help="judge TileLang's own plans too")
+    parser.add_argument("--one-each", action="store_true", help="of functions alike, the first")
+    parser.add_argument("--repeat", type=int, default=1, help="times that each is lowered anew")
+    parser.add_argument("--limit", type=float, default=900, help="seconds for each function")
+    options = parser.parse_args()
+    paths = wanted(options)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TILELANG_CACHE_DIR"] = cache
+        from scripts.applied.measure import measured, warmed_up
+
+        warmed_up()
+        run = partial(measured, objectives=OBJECTIVES, audit=options.audit)
+        found: dict[Path, dict[str, Any]] = {}
+        tasks = [path for path in paths for _ in range(options.repeat)]
+        for path, made, error in forked(tasks, run, options.jobs, options.limit):
+            named = {"name": path.stem, "arch": path.parent.name}
+            found[path] = quickest(found.get(path), made or {**named, "error": error})
+            print(path.parent.name, path.stem, file=sys.stderr, flush=True)
+    results = [found[path] for path in paths]
+    print(summary(results))
+    if options.out:
+        options.out.write_text(document(results))
+    return 0
+
+
+def wanted(options: Any) -> list[Path]:
+    """The functions that are asked for, in order."""
+    archs = options.arch or [path.name for path in options.kernels.iterdir() if path.is_dir()]
+    paths = [path for arch in archs for path in (options.kernels / arch).glob("*.json")]
+    paths = sorted(path for path in paths if options.keyword in path.stem)
+    if options.one_each:
+        first = {(path.parent, path.stem.rpartition("__")[0]): path for path in reversed(paths)}
+        paths = sorted(first.values())
+    return paths
+
+
+def quickest(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+    """What was measured twice, with the shorter times: others work on this machine too."""
+    if one is None or "seconds" not in one or "seconds" not in other:
+        return other if one is None else one
+    taken = one["seconds"], other["seconds"]
+    return {**one, "seconds": {key: min(each[key] for each in taken) for key in one["seconds"]}}
+
+
+def document(found: list[dict[str, Any]]) -> str:
+    """The results as JSON, with one line for each function."""
+    import tilelang
+
+    head = {"tilelang": tilelang.__version__, "python": platform.python_version()}
+    lines = ",\n".join(json.dumps(each) for each in found)
+    return json.dumps(head)[:-1] + f',\n"functions": [\n{lines}\n]}}\n'
+
+
+if __name__ == "__main__":
+    sys.exit(main())
