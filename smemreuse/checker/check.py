@@ -9,7 +9,8 @@ from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Relevance, operations_of
+from smemreuse.checker.relevance import Operations, Relevance, operations_of
+from smemreuse.checker.separation import Separation
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
@@ -106,9 +107,25 @@ class _Setup:
     work: Work
 
 
+def _remaining(kernel: Kernel, layout: Layout, setup: _Setup, operations: Operations) -> Layout:
+    """The layout without the pairs that need no execution."""
+    separation = Separation(
+        kernel,
+        setup.accesses.by_statement,
+        operations,
+        setup.work,
+        assume_barriers=setup.assume_barriers,
+    )
+    return separation.remaining(layout)
+
+
 def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], tuple[str, ...]]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    shared, operations = set(layout.partners), operations_of(kernel)
+    operations = operations_of(kernel)
+    layout = _remaining(kernel, layout, setup, operations)
+    if not layout.partners:
+        return [], ()
+    shared = set(layout.partners)
     try:
         setup.work.do(STATEMENT * operations.count)
     except Uncovered as reason:
