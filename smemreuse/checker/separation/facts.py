@@ -147,7 +147,8 @@ class Facts:
         acting = [one for one in self.acting(stmt) if one is not stmt]
         touching = [one for one in acting if self.touches(one)]
         meets = any(
-            effect.meeting is not None or effect.waits is not None
+            effect.meeting is not None
+            or (effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC)
             for one in acting
             for _, effect in self._operations.synchronizing(one)
         )
