@@ -10,6 +10,7 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
+from smemreuse.checker.separation import Separation
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
@@ -71,9 +72,10 @@ def check_plan(
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
-    setting = _Setup(accesses, assume_barriers, budget, Work(OF_CHECK, work or work_of(kernel)))
-    findings, traced = _traces(kernel, layout, setting)
-    open_pairs = _open_pairs(layout, findings, traced)
+    setup = _Setup(accesses, assume_barriers, budget, Work(OF_CHECK, work or work_of(kernel)))
+    remaining = _remaining(kernel, layout, setup)
+    findings, traced = _traces(kernel, remaining, setup)
+    open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
@@ -131,9 +133,24 @@ class _Setup:
     work: Work
 
 
+def _remaining(kernel: Kernel, layout: Layout, setup: _Setup) -> Layout:
+    """The layout without the pairs that need no execution."""
+    separation = Separation(
+        kernel,
+        setup.accesses.by_statement,
+        operations_of(kernel),
+        setup.work,
+        assume_barriers=setup.assume_barriers,
+    )
+    return separation.remaining(layout)
+
+
 def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], _Uncovered]:
     """Findings of one trace for each kind of block, and what could not be covered."""
-    shared, operations = set(layout.partners), operations_of(kernel)
+    if not layout.partners:
+        return [], _Uncovered({})
+    operations = operations_of(kernel)
+    shared = set(layout.partners)
     try:
         setup.work.do(STATEMENT * operations.count)
     except Uncovered as reason:

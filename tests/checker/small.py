@@ -44,6 +44,9 @@ USE_A = f"As[63 - tx] = tx\n{SYNC}O[tx] = As[tx]\n"
 USE_B = f"Bs[63 - tx] = tx\n{SYNC}O[tx] = Bs[tx]\n"
 """A value goes from thread to thread: it needs a barrier before it and in it."""
 
+TO_AND_FRO = USE_A + SYNC + USE_B + SYNC + USE_A
+"""Right, but of neither buffer everything comes before the other's: it has to be executed."""
+
 _ELEMENT = 'T.tvm_access_ptr(T.type_annotation("int32"), {}, {}, 1, {})'
 COPY_A = (
     f"T.ptx_cp_async({_ELEMENT.format('As.data', 'tx', 2)}, {_ELEMENT.format('X', 'tx', 1)}, 1)\n"

@@ -8,7 +8,17 @@ from smemreuse.checker import check_plan
 from smemreuse.checker.check import BARRIERS_FOLLOW, MAX_BUFFER, MAX_KINDS
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from smemreuse.semantics.accesses import KernelAccesses
-from tests.checker.small import COPY_A, SCOPE, SYNC, USE_A, USE_B, judge, kernel_of, under
+from tests.checker.small import (
+    COPY_A,
+    SCOPE,
+    SYNC,
+    TO_AND_FRO,
+    USE_A,
+    USE_B,
+    judge,
+    kernel_of,
+    under,
+)
 
 RACE = "As[63 - tx] = 1\nBs[tx] = 1\n"
 UNCOVERED = "T.mangle(As.data)\n"
@@ -95,18 +105,18 @@ def test_a_kernel_whose_threads_are_not_known_is_not_covered() -> None:
 
 
 def test_a_buffer_that_is_too_large_is_not_followed() -> None:
-    found = judge(USE_A + SYNC + USE_B, elements=MAX_BUFFER // 4 + 1)
+    found = judge(TO_AND_FRO, elements=MAX_BUFFER // 4 + 1)
     assert found.verdict == UNPROVED
     assert found.uncovered == ("As is too large to be followed",)
 
 
 def test_a_budget_of_steps() -> None:
-    kernel = kernel_of(USE_A + SYNC + USE_B)
+    kernel = kernel_of(TO_AND_FRO)
     a, b = kernel.allocations(SCOPE)
     plan = {a: 0, b: 0}
     few = check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, budget=3)
     assert few.uncovered == ("budget: more than 3 steps",)
-    enough = check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, budget=7)
+    enough = check_plan(kernel, SCOPE, plan, 256, {}, assume_barriers=False, budget=11)
     assert enough.sound
 
 

@@ -12,7 +12,7 @@ from smemreuse.errors import InputError
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.semantics.foreign import FOREIGN
 from smemreuse.semantics.rows import TABLE
-from tests.checker.small import SCOPE, SYNC, USE_A, USE_B, judge_kernel, kernel_of
+from tests.checker.small import SCOPE, SYNC, TO_AND_FRO, USE_A, USE_B, judge_kernel, kernel_of
 
 OPERATIONS = sorted({*TABLE, *FOREIGN})
 OPERANDS = (
@@ -57,5 +57,5 @@ def test_operations_with_odd_operands(operation: str, operands: list[str]) -> No
 
 @pytest.mark.parametrize("operation", ["cuda.mbarrier_wait", "mbarrier_wait_parity"])
 def test_a_wait_without_a_parity_is_unproved(operation: str) -> None:
-    kernel = kernel_of(f"{USE_A}T.{operation}(full[0])\n{SYNC}{USE_B}")
+    kernel = kernel_of(f"T.{operation}(full[0])\n{TO_AND_FRO}")
     assert not judge_kernel(kernel).sound

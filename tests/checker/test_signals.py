@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.results.verdict import SOUND, UNPROVED
-from tests.checker.small import COPY_A, SYNC, USE_B, init_barrier, judge, tma_load, under
+from tests.checker.small import (
+    COPY_A,
+    SYNC,
+    TO_AND_FRO,
+    USE_B,
+    init_barrier,
+    judge,
+    tma_load,
+    under,
+)
 
 ARRIVE = "T.ptx_arrive_barrier(full[0])\n"
 WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
@@ -147,7 +156,7 @@ def test_an_arrival_hands_over_nothing_that_it_does_not_release() -> None:
 
 def test_an_arrival_among_an_unknown_few_is_not_covered() -> None:
     branch = under("if D[tx] > 0", ARRIVE) + under("else", ARRIVE)
-    found = judge(init_barrier(128) + branch + USE_B)
+    found = judge(init_barrier(128) + branch + TO_AND_FRO)
     assert found.verdict == UNPROVED
     assert "which threads signal" in " ".join(found.uncovered)
 

@@ -10,6 +10,7 @@ from tests.checker.small import (
     DESCRIBE_A,
     DESCRIPTORS,
     SYNC,
+    TO_AND_FRO,
     USE_A,
     USE_B,
     WGMMA_A,
@@ -216,7 +217,7 @@ def test_who_arrives_alone_speaks_for_those_he_has_met() -> None:
     ],
 )
 def test_an_mbarrier_that_is_not_followed_proves_nothing(body: str, reason: str) -> None:
-    found = judge(body + USE_A + SYNC + USE_B)
+    found = judge(body + TO_AND_FRO)
     assert found.verdict == UNPROVED
     assert reason in " ".join(found.uncovered)
 

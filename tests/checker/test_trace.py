@@ -10,7 +10,7 @@ from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     COPY_A,
     SYNC,
-    USE_A,
+    TO_AND_FRO,
     USE_B,
     init_barrier,
     judge,
@@ -92,7 +92,7 @@ def test_arms_with_something_between_them_come_one_after_the_other() -> None:
     first = under("if tx < 32", "T.mbarrier_wait_parity(full[0], 0)\nBs[tx] = 1\n")
     second = under("if tx >= 32", "As[tx - 32] = 1\nT.ptx_arrive_barrier(full[0])\n")
     for between in (SYNC, "v: T.int32 = tx\n", under("if D[0] < 3", "As[tx] = 1\n")):
-        found = judge(init_barrier(32) + first + between + second)
+        found = judge(init_barrier(32) + first + between + second + TO_AND_FRO)
         assert found.uncovered == ("an mbarrier is waited for that nobody completes",)
 
 
@@ -107,7 +107,7 @@ def test_arms_that_wait_for_each_other_in_a_circle_are_given_up() -> None:
     second = first.replace("0]", "2]").replace("1]", "0]").replace("2]", "1]")
     body = init_barrier(32) + init_barrier(32, "full[1]")
     body += under("if tx < 32", first) + under("else", second)
-    found = judge(body + USE_A + SYNC + USE_B)
+    found = judge(body + TO_AND_FRO)
     assert found.uncovered == ("an mbarrier is waited for that nobody completes",)
 
 
@@ -226,7 +226,7 @@ def test_a_loop_that_does_not_settle_is_given_up() -> None:
     )
     initial = "".join(f"c{n}[0] = 0\n" for n in range(MAX_ROUNDS + 2))
     deep = f"{chain}c{MAX_ROUNDS + 1}[0] = D[0]\nAs[tx + c0[0] - c0[0]] = 1\n"
-    found = judge(initial + under("for k in range(D[0])", deep), declared=declared)
+    found = judge(initial + under("for k in range(D[0])", deep + USE_B), declared=declared)
     assert found.verdict == UNPROVED
     assert "did not settle" in found.uncovered[0]
 
@@ -295,7 +295,7 @@ def test_a_vectorized_copy_is_followed() -> None:
     ("header", "body"),
     [
         ("for v in T.vectorized(4)", "As[v] = Bs[v + 1]\n"),  # whether lane by lane is not known
-        ("for v in T.vectorized(4)", f"As[v] = v\n{SYNC}"),
+        ("for v in T.vectorized(4)", f"As[v] = v\n{SYNC}Bs[v] = 7\n"),
         ("for v in T.vectorized(D[0])", "As[v] = v\nBs[v] = 7\n"),
     ],
 )

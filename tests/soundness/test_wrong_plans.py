@@ -10,9 +10,12 @@ import pytest
 
 from tests.soundness.model.modes import Mode, as_it_stands, held_at_each
 from tests.soundness.model.run import Model
+from tests.soundness.not_apart import NOT_APART
 from tests.soundness.wrong_plans import WRONG_PLANS, WrongPlan
 
 SEEDS = 12
+
+PLANS = {**WRONG_PLANS, **NOT_APART}
 
 
 def _executions(plan: WrongPlan) -> Iterator[tuple[int, Model, Mode]]:
@@ -26,11 +29,11 @@ def _executions(plan: WrongPlan) -> Iterator[tuple[int, Model, Mode]]:
             yield seed, model, mode
 
 
-@pytest.mark.parametrize("name", WRONG_PLANS)
+@pytest.mark.parametrize("name", PLANS)
 def test_a_wrong_plan_is_broken(name: str) -> None:
     """And the unmerged kernel is well defined as far as it was tried until then."""
     outputs: dict[int, tuple[bytes, int]] = {}
-    for seed, model, mode in _executions(WRONG_PLANS[name]):
+    for seed, model, mode in _executions(PLANS[name]):
         found = model.run(mode)
         assert outputs.setdefault(seed, found.outputs) == found.outputs
         if found.differs[1]:

@@ -1,0 +1,61 @@
+"""What is looked at to separate two buffers: their accesses, and where all their threads meet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from smemreuse.checker.separation.facts import Accesses, Facts
+from smemreuse.checker.separation.reach import Reach
+from smemreuse.ir.kernel import Block, If, Stmt
+from smemreuse.semantics.effects import Engine
+
+
+class Ground:
+    """The statements of a kernel as they concern two buffers that threads of one group access.
+
+    `accesses` tell for a statement which of the two it accesses, and who carries that out;
+    `accessed` are those statements, and the branches and loops around them.
+    `barriers` are those of all of the group, or more.
+    """
+
+    def __init__(
+        self, facts: Facts, accesses: tuple[Accesses, Accesses], group: Reach, *, assume: bool
+    ):
+        self._facts = facts
+        self._group = group
+        self._assume = assume
+        self.accesses: dict[Stmt, list[tuple[int, Engine]]] = {}
+        self.accessed: set[Stmt] = set()
+        for which, found in enumerate(accesses):
+            for stmt, access in found:
+                self.accesses.setdefault(stmt, []).append((which, access.engine))
+                self.accessed.update(facts.tree.around(stmt))
+        self.barriers: Collection[Stmt] = facts.meeting(group)
+
+    def statements(self, block: Block) -> Sequence[Stmt]:
+        """Those of a block, and of the attributes in it."""
+        return self._facts.tree.scopes[block].statements if block else ()
+
+    def concerns(self, stmt: Stmt) -> bool:
+        return bool(self._facts.acting(stmt))
+
+    def may_meet(self, stmt: Stmt) -> bool:
+        return self._facts.may_meet(stmt)
+
+    def assumed_before(self, stmt: Stmt) -> bool:
+        """Whether a later pass puts a barrier before a statement, if there is need for one: it does
+        where all come by that access the buffers (rule 6)."""
+        if not self._assume or not self._facts.assumed_for(stmt, self._group):
+            return False
+        if self._facts.touches(stmt):
+            return True
+        parts = isinstance(stmt, If) and self._facts.parts_for_sure(stmt)
+        return parts and not self.meets_in_part(stmt)
+
+    def assumed_behind(self, stmt: Stmt) -> bool:
+        """Whether a later pass puts a barrier directly behind a wait for cp.async."""
+        return self._assume and self._facts.assumed_for(stmt, self._group)
+
+    def meets_in_part(self, stmt: Stmt) -> bool:
+        """Whether some threads may meet in a branch, which a later pass may be content with."""
+        return self._facts.splits(stmt) and not self._facts.is_plain(stmt)

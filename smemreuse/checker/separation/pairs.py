@@ -1,0 +1,149 @@
+"""Which pairs of buffers that share bytes are kept apart by the order of statements alone.
+
+In the smallest scope that holds all accesses of both, all of the one's come before all of the
+other's. On every way from one to the other, round the loops as well, all threads meet that come to
+that scope, behind the wait for whatever is asynchronous. And in a loop each finds only what was
+written in the same round. Nothing is executed, and only conditions on thread indices are evaluated:
+a branch on data changes nothing. What is not shown so is left to the trace; nothing is refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.layout import Layout
+from smemreuse.checker.relevance import Operations
+from smemreuse.checker.separation.facts import Accesses, Facts
+from smemreuse.checker.separation.gaps import Gap, Gaps
+from smemreuse.checker.separation.ground import Ground
+from smemreuse.checker.separation.privacy import Exposed, Privacy
+from smemreuse.checker.separation.tree import Scope
+from smemreuse.checker.work import STATEMENT, Work
+from smemreuse.ir.access import Access
+from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
+from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.evaluate import evaluate
+
+MAX_BODY = 3_000
+"""Statements of a kernel that are looked at."""
+
+
+class Separation:
+    """The pairs of a kernel's buffers that are separated; each is looked at once."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
+        operations: Operations,
+        work: Work,
+        *,
+        assume_barriers: bool,
+    ):
+        self._work = work
+        self._assume = assume_barriers
+        self._facts: Facts | None = None
+        try:
+            work.do(STATEMENT * operations.count)
+            found = _facts_of(kernel, accesses, operations)
+            self._facts = found if found is not None and found.follows_all else None
+        except (Uncovered, UnknownThreads):
+            pass  # nothing is separated
+
+    def remaining(self, layout: Layout) -> Layout:
+        """A layout in which only those buffers are partners that are not separated."""
+        rest = Layout(layout.offsets, layout.sizes, layout.names)
+        for one, partners in layout.partners.items():
+            for two in partners:
+                if two in rest.partners.get(one, ()) and self._is_separated(layout, one, two):
+                    rest.partners[one].remove(two)
+                    rest.partners[two].remove(one)
+        for one in [one for one, partners in rest.partners.items() if not partners]:
+            del rest.partners[one]
+        return rest
+
+    def _is_separated(self, layout: Layout, one: Buffer, two: Buffer) -> bool:
+        facts = self._facts
+        if facts is None or {one, two} & facts.not_understood:
+            return False
+        try:
+            return self._are_apart(facts, layout, one, two)
+        except (Gap, Exposed, Uncovered):
+            return False
+
+    def _are_apart(self, facts: Facts, layout: Layout, one: Buffer, two: Buffer) -> bool:
+        accesses = tuple(facts.by_buffer.get(one, ())), tuple(facts.by_buffer.get(two, ()))
+        if not all(accesses):
+            return True
+        region = facts.tree.region(stmt for found in accesses for stmt, _ in found)
+        if not _one_after_the_other(facts, region, accesses):
+            return False
+        reach = facts.reaches[region.statements[0]]
+        if not reach.together or any(_may_leave(facts, found, layout) for found in accesses):
+            return False
+        self._work.do(STATEMENT * len(region.statements))
+        ground = Ground(facts, accesses, reach, assume=self._assume)
+        loop = region.loop
+        Gaps(ground).require_none((loop or region).statements, loop is not None)
+        if loop is not None:
+            for buffer, other, found in ((one, two, accesses[0]), (two, one, accesses[1])):
+                by_statement: dict[Stmt, list[MemoryAccess]] = {}
+                for stmt, access in found:
+                    by_statement.setdefault(stmt, []).append(access)
+                privacy = Privacy(facts, by_statement, layout.sizes[buffer], self._work)
+                privacy.require(
+                    region.statements, reach.threads, slice(*layout.common(buffer, other))
+                )
+        return True
+
+
+def _facts_of(
+    kernel: Kernel, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], operations: Operations
+) -> Facts | None:
+    """Those of a kernel, kept with it."""
+    if operations.count > MAX_BODY:
+        return None
+    found = kernel.derived.get(Facts)
+    if not isinstance(found, Facts):
+        found = Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
+        kernel.derived[Facts] = found
+    return found
+
+
+def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, Accesses]) -> bool:
+    """Whether in a scope everything that is done to one buffer comes before the other's."""
+    one, two = ({facts.tree.index_in(region, stmt) for stmt, _ in found} for found in accesses)
+    return max(one) < min(two) or max(two) < min(one)
+
+
+def _may_leave(facts: Facts, accesses: Accesses, layout: Layout) -> bool:
+    """Whether a write is seen to go beyond its buffer, in the first or last rounds of its loops."""
+    return any(
+        _leaves(facts, stmt, access, layout.sizes[access.buffer], last)
+        for stmt, access in accesses
+        if access.access is not Access.READ
+        for last in (False, True)
+    )
+
+
+def _leaves(facts: Facts, stmt: Stmt, access: MemoryAccess, size: int, last: bool) -> bool:
+    threads, footprint = facts.reaches[stmt].threads, access.footprint
+    scope: Scope | None = facts.tree.places[stmt][0]
+    while scope is not None:
+        if isinstance(scope.owner, For):
+            begin, extent = (
+                evaluate(one, threads) for one in (scope.owner.begin, scope.owner.extent)
+            )
+            if isinstance(begin, int) and isinstance(extent, int):
+                threads = threads.bind(scope.owner.var, begin + (extent - 1 if last else 0))
+        scope = scope.parent
+    start = None if footprint.start is None else evaluate(footprint.start, threads)
+    if start is None or threads.count == 0:
+        return False
+    runs = np.array([0, (footprint.count - 1) * footprint.stride])
+    first, end = int(np.min(start) + runs.min()), int(np.max(start) + runs.max()) + footprint.size
+    return first < 0 or end > size

@@ -1,0 +1,177 @@
+"""Whether what is read in a scope has been written in it before, byte by byte (rules 2 and 3).
+
+Statements are followed in their order with the bytes that were surely written so far. Who reads and
+who wrote may be different threads: the kernel orders them, and where no thread waits for one that
+is elsewhere it can do so only as the statements stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from smemreuse.checker.separation.facts import Facts
+from smemreuse.checker.work import STATEMENT, Work
+from smemreuse.ir.access import Access
+from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.evaluate import Threads, evaluate
+
+MAX_ROUNDS = 64
+"""Iterations of a loop that are followed one by one."""
+
+MAX_STEPS = 2_000
+"""Statements that one proof may follow."""
+
+MAX_LANES = 1 << 16
+"""Threads times iterations that are enumerated at once."""
+
+MAX_PLACES = 1 << 22
+"""Bytes of one access that are enumerated, each once for every place where it begins."""
+
+
+class Exposed(Exception):
+    """A byte may be read that nobody has written in the scope."""
+
+
+class Privacy:
+    """Follows what is done to one buffer, of `size` bytes."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        accesses: Mapping[Stmt, Sequence[MemoryAccess]],
+        size: int,
+        work: Work,
+    ):
+        self._facts = facts
+        self._accesses = accesses
+        self._size = size
+        self._work = work
+        self._steps = 0
+
+    def require(self, statements: Sequence[Stmt], threads: Threads, common: slice) -> None:
+        """Raises `Exposed` if a byte in `common` may be read that is not written before."""
+        written = np.ones(self._size, dtype=bool)
+        written[common] = False
+        self._sequence(statements, threads, written, True)
+
+    def _sequence(
+        self, statements: Sequence[Stmt], threads: Threads, written: np.ndarray, surely: bool
+    ) -> np.ndarray:
+        """What is written behind some statements; `surely` if all of the threads are there."""
+        for stmt in statements:
+            if isinstance(stmt, Bind):
+                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
+            elif isinstance(stmt, Attr):
+                threads = self._facts.reaches.inside(stmt, threads)
+            if self._facts.acting(stmt):
+                written = self._statement(stmt, threads, written, surely)
+        return written
+
+    def _statement(
+        self, stmt: Stmt, threads: Threads, written: np.ndarray, surely: bool
+    ) -> np.ndarray:
+        self._steps += 1
+        self._work.do(STATEMENT)
+        if self._steps > MAX_STEPS:
+            raise Exposed
+        for access in self._accesses.get(stmt, ()):
+            written = self._accessed(access, threads, written, surely)
+        if isinstance(stmt, If):
+            return self._branch(stmt, threads, written, surely)
+        if isinstance(stmt, For):
+            return self._for(stmt, threads, written, surely)
+        if isinstance(stmt, While):
+            self._block(stmt.body, threads, written, False)
+        return written
+
+    def _block(
+        self, block: Block, threads: Threads, written: np.ndarray, surely: bool
+    ) -> np.ndarray:
+        statements = self._facts.tree.scopes[block].statements if block else ()
+        return self._sequence(statements, threads, written, surely)
+
+    def _accessed(
+        self, access: MemoryAccess, threads: Threads, written: np.ndarray, surely: bool
+    ) -> np.ndarray:
+        if threads.count == 0:
+            return written
+        where = self._places(access, threads)
+        if access.access is not Access.WRITE:
+            read = written if where is None else written[where]
+            if not read.all():
+                raise Exposed
+        if access.access is not Access.READ and where is not None and access.certain and surely:
+            written = written.copy()
+            written[where] = True
+        return written
+
+    def _places(self, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
+        """The bytes that all threads access together; None where they are not known."""
+        footprint = access.footprint
+        start = None if footprint.start is None else evaluate(footprint.start, threads)
+        if start is None:
+            return None
+        self._work.do(threads.count)
+        starts = np.unique(np.asarray(start))
+        if len(starts) * footprint.count * footprint.size > MAX_PLACES:
+            return None
+        self._work.do(len(starts) * footprint.count * footprint.size)
+        runs = np.arange(footprint.count)[:, None] * footprint.stride + np.arange(footprint.size)
+        where: np.ndarray = (starts.reshape(-1, 1) + runs.reshape(1, -1)).ravel()
+        if len(where) and (where.min() < 0 or where.max() >= self._size):
+            return None
+        return where
+
+    def _branch(self, stmt: If, threads: Threads, written: np.ndarray, surely: bool) -> np.ndarray:
+        """Threads in one arm count on nothing that others do in the other one (rule 4)."""
+        splits = self._facts.splits(stmt)
+        if splits and any(map(self._facts.blocks, self._facts.acting(stmt))):
+            raise Exposed  # what comes behind may be done before
+        arms = list(self._facts.reaches.arms(stmt, threads))
+        is_known = all(known for _, _, known in arms)
+        then, orelse = (
+            self._block(block, within, written, surely and is_known) for block, within, _ in arms
+        )
+        counts = [within.count for _, within, _ in arms]
+        if not is_known:
+            return written
+        one_way = all(count == threads.count for count in counts)  # all take the same, either one
+        after: np.ndarray = then & orelse if one_way else then | orelse
+        return after
+
+    def _for(self, stmt: For, threads: Threads, written: np.ndarray, surely: bool) -> np.ndarray:
+        values = [evaluate(one, threads) for one in (stmt.begin, stmt.extent, stmt.step)]
+        begin, extent, step = (_same(value) for value in values)
+        if begin is None or extent is None or step is None or step <= 0:
+            self._block(stmt.body, threads.bind(stmt.var, None), written, False)
+            return written
+        rounds = np.arange(begin, begin + max(extent, 0), step)
+        if not len(rounds):
+            return written
+        if self._does_one_thing(stmt) and threads.count * len(rounds) <= MAX_LANES:
+            return self._block(stmt.body, threads.repeated(stmt.var, rounds), written, surely)
+        if len(rounds) > MAX_ROUNDS or stmt.kind == "vectorized":
+            self._block(stmt.body, threads.bind(stmt.var, None), written, False)
+            return written
+        for value in rounds:
+            written = self._block(stmt.body, threads.bind(stmt.var, int(value)), written, surely)
+        return written
+
+    def _does_one_thing(self, loop: For) -> bool:
+        """Whether the buffer is only read, or only written, in a loop."""
+        found = {
+            access.access
+            for stmt in self._facts.acting(loop)
+            for access in self._accesses.get(stmt, ())
+        }
+        return len(found) <= 1 and Access.READ_WRITE not in found
+
+
+def _same(value: object) -> int | None:
+    """A value that all threads have."""
+    if isinstance(value, np.ndarray) and len(value) and (value == value[0]).all():
+        return int(value[0])
+    return value if isinstance(value, int) else None

@@ -1,0 +1,201 @@
+"""Who comes to each statement, whatever data say, and which barriers all of them meet at (rule 4).
+
+Threads come together to what no condition that they may see differently decides. Where a condition
+can be evaluated, each of its arms has the threads that it holds for; where it cannot and they may
+differ, nobody knows who is inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.relevance import Operations
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, constant
+from smemreuse.ir.kernel import (
+    THREAD_EXTENT,
+    Attr,
+    Bind,
+    Block,
+    For,
+    If,
+    Stmt,
+    While,
+    nested_blocks,
+    rounds_of,
+    walk_statements,
+)
+from smemreuse.ir.launch import AXES, tag_of
+from smemreuse.semantics.effects import Group, Meeting
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.table import counted, effect_of, evaluated_call, varies_by_thread
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The threads that may come to a statement, with what is in their variables.
+
+    `together`: all of them do whenever one does.
+    """
+
+    threads: Threads
+    together: bool
+
+    @property
+    def key(self) -> tuple[int, bool]:
+        """What tells groups apart, as long as they are kept."""
+        return id(self.threads.ids), self.together
+
+    def includes(self, other: Reach) -> bool:
+        """Whether these come together, and those are among them."""
+        return self.together and bool(np.isin(other.threads.ids, self.threads.ids).all())
+
+
+class Reaches:
+    """The threads at each statement of a kernel with these axes."""
+
+    def __init__(self, body: Block, operations: Operations, axes: Mapping[str, int]):
+        self._axes = axes
+        self._changing = operations.written | operations.escaped
+        self._varying: set[Var] = set()
+        self._reach: dict[Stmt, Reach] = {}
+        before = -1
+        while before != (before := len(self._varying)):
+            self._find_varying(body)
+        self.everyone = np.arange(math.prod(axes.values()))
+        self._block(body, Threads(self.everyone, row=axes.get(AXES[0], 1)), True)
+
+    def __getitem__(self, stmt: Stmt) -> Reach:
+        return self._reach[stmt]
+
+    def are_all(self, reach: Reach) -> bool:
+        """Whether all threads of the block come together."""
+        return reach.together and reach.threads.count == len(self.everyone)
+
+    def has_whole_warps(self, reach: Reach) -> bool:
+        """Whether of each warp all threads come, or none."""
+        ids, count = reach.threads.ids, len(self.everyone)
+        present = np.zeros(-(-count // 32) * 32, dtype=bool)
+        present[ids] = True
+        sizes = np.minimum(count - 32 * np.arange(len(present) // 32), 32)
+        there = present.reshape(-1, 32).sum(axis=1)
+        return bool(((there == 0) | (there == sizes)).all())
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether threads may see different values.
+
+        Global memory that the kernel does not write is the same for all; any other memory may not
+        be the same when another thread reads it.
+        """
+        if isinstance(expr, Var):
+            return expr in self._varying
+        if isinstance(expr, Load):
+            storage = expr.buffer.storage
+            if expr.buffer.scope != "global" or storage in self._changing:
+                return True
+        elif isinstance(expr, Call) and varies_by_thread(expr):
+            return True
+        return any(map(self.varies, children(expr)))
+
+    def _find_varying(self, body: Block) -> None:
+        for stmt in walk_statements(body):
+            if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+                if tag_of(stmt) in AXES and stmt.value != Const(1):
+                    self._varying.add(stmt.var)
+            elif isinstance(stmt, (Bind, For)):
+                made_of = (stmt.value,) if isinstance(stmt, Bind) else (stmt.begin, stmt.step)
+                if any(map(self.varies, made_of)):
+                    self._varying.add(stmt.var)
+
+    def _block(self, block: Block, threads: Threads, together: bool) -> None:
+        for stmt in block:
+            if isinstance(stmt, Bind):
+                threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
+            self._reach[stmt] = Reach(threads, together)
+            if isinstance(stmt, If):
+                self._branch(stmt, threads, together)
+                continue
+            within = self.inside(stmt, threads)
+            for inner in nested_blocks(stmt):
+                self._block(inner, within, together and not self._goes_round_apart(stmt))
+
+    def inside(self, stmt: Stmt, threads: Threads, value: Value = None) -> Threads:
+        """The threads within a scope that is no branch, with its variable; a loop's has `value`."""
+        if isinstance(stmt, For):
+            return threads.bind(stmt.var, value)
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            return threads.bind(stmt.var, self._axis(tag_of(stmt), threads))
+        return threads
+
+    def _axis(self, tag: str, threads: Threads) -> Value:
+        if tag not in self._axes:
+            return None
+        stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
+        return threads.ids // stride % self._axes[tag]
+
+    def _goes_round_apart(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, For):
+            return self.varies(stmt.begin) or self.varies(rounds_of(stmt))
+        return isinstance(stmt, While) and self.varies(stmt.condition)
+
+    def _branch(self, stmt: If, threads: Threads, together: bool) -> None:
+        for block, within, known in self.arms(stmt, threads):
+            self._block(block, within, together and known)
+
+    def arms(self, stmt: If, threads: Threads) -> Iterator[tuple[Block, Threads, bool]]:
+        """The arms of a branch, each with who is in it, and whether all of those are or nobody."""
+        condition = evaluate(stmt.condition, threads)
+        if condition is None:
+            known = not self.varies(stmt.condition)
+            yield stmt.then, threads, known
+            yield stmt.orelse, threads, known
+        else:
+            mask = np.broadcast_to(np.not_equal(condition, 0), threads.ids.shape)
+            yield stmt.then, threads.where(mask), True
+            yield stmt.orelse, threads.where(~mask), True
+
+
+Name = object
+"""What tells barriers apart that do not complete one another."""
+
+
+def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:
+    """The barriers of threads that meet there and nowhere under that name but all together.
+
+    Whichever time a thread comes to one of them, it meets the others there the same time.
+    """
+    uses: dict[Name, list[tuple[Stmt, bool]]] = {}
+    for stmt in walk_statements(body):
+        call = evaluated_call(stmt)
+        meeting = effect_of(call).meeting if call is not None else None
+        if call is None or meeting is None or meeting.group in (Group.WARP, Group.NOBODY):
+            continue
+        reach = reaches[stmt]
+        name, count = _name(call, meeting, reach), _count(call, meeting, reaches)
+        complete = meeting.arrives and meeting.waits and count == reach.threads.count
+        uses.setdefault(name, []).append((stmt, complete and reach.together))
+    if None in uses:
+        return {}
+    found: dict[Stmt, Reach] = {}
+    for places in uses.values():
+        groups = {reaches[stmt].threads.ids.tobytes() for stmt, _ in places}
+        if len(groups) == 1 and all(is_whole for _, is_whole in places):
+            found.update((stmt, reaches[stmt]) for stmt, _ in places)
+    return found
+
+
+def _name(call: Call, meeting: Meeting, reach: Reach) -> Name | None:
+    """None where it is not known, so that any barrier may be meant."""
+    if meeting.group is not Group.NAMED:
+        return 0 if meeting.group is Group.BLOCK else meeting.group
+    if meeting.identity is None or meeting.identity >= len(call.args):
+        return 0 if meeting.threads is None else None
+    return constant(call.args[meeting.identity])
+
+
+def _count(call: Call, meeting: Meeting, reaches: Reaches) -> int | None:
+    count = counted(call, meeting) if meeting.group is Group.NAMED else None
+    return len(reaches.everyone) if count is None else constant(count)
