@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.checker.blocks import kinds_of_blocks
+from smemreuse.checker.cases import Cases
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
@@ -15,6 +16,7 @@ from smemreuse.checker.setting import Setting
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.trace import Trace
 from smemreuse.checker.unfollowed import unfollowed
+from smemreuse.checker.values import Decision
 from smemreuse.checker.work import OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
@@ -176,15 +178,20 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
         for block, kind in zip(kinds_of_blocks(kernel.body), range(MAX_KINDS + 1), strict=False):
             if kind == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
-            trace = Trace(setting, block.index)
-            try:
-                trace.run(kernel.body)
-            finally:
-                left = {**trace.findings.left, **left}
-                for key, finding in trace.findings.found.items():
-                    if key not in findings or finding.certain:
-                        findings[key] = finding
-            block.settle(trace.values.decisions, setup.work)
+            decisions: list[Decision] = []
+            for case in Cases():
+                trace = Trace(setting, block.index, case)
+                try:
+                    trace.run(kernel.body)
+                finally:
+                    left = {**trace.findings.left, **left}
+                    for key, finding in trace.findings.found.items():
+                        if key not in findings or finding.certain:
+                            findings[key] = finding
+                decisions += trace.values.decisions
+                if trace.findings.found:
+                    break  # it is not sound, whatever the other cases show
+            block.settle(decisions, setup.work)
     except (Uncovered, UnknownThreads) as reason:
         return list(findings.values()), _Uncovered(left, (str(reason),))
     return list(findings.values()), _Uncovered(left)

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from smemreuse.checker.agent import Agent, Steps
+from smemreuse.checker.cases import LARGE
+from smemreuse.checker.endless import Endless
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.pauses import LoopTally, Pause, leave_out
-from smemreuse.checker.periods import SEEN
+from smemreuse.checker.periods import SEEN, Window
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.signals import ARRIVALS
 from smemreuse.checker.state import State
+from smemreuse.checker.symbols import Key
+from smemreuse.checker.unknowns import Length
 from smemreuse.checker.values import Values
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Effect, Group, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import counted, mbarrier_operand
+
+MAX_SEEN = 128
+"""Iterations after which a loop of unknown length should have been seen to repeat itself."""
 
 AT_ONCE = 16
 """Iterations that a loop with mbarriers in it is not stopped for: whoever stops lets the others
@@ -27,6 +36,7 @@ class Loops:
 
     def __init__(self, setting: Setting, state: State, values: Values):
         self._relevance = setting.relevance
+        self._work = setting.work
         self._periods = setting.periods
         self._state = state
         self._values = values
@@ -35,17 +45,53 @@ class Loops:
         self, stmt: For, rounds: range, agent: Agent, run: Callable[[Block, Agent], Steps]
     ) -> Steps:
         """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
-        threads, loops, outer = agent.threads, agent.loops, agent.tallies
         window = None
         if len(rounds) > AT_ONCE or not self._relevance.signals(stmt):
-            window = self._periods.window(stmt, rounds, threads, self._state.counters)
-        tally, at = LoopTally(), 0
+            window = self._periods.window(stmt, rounds, agent.threads, self._state.counters)
+        yield from self._iterate(stmt, rounds, window, None, agent, run)
+
+    def go_through(
+        self,
+        stmt: For,
+        begin: int,
+        length: Length,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+    ) -> Steps:
+        """Runs the iterations of a loop of which it is given for this case how many it has."""
+        rounds, window = range(begin, begin + length.rounds), None
+        if len(rounds) > LARGE // 2:
+            loop = Endless(self._relevance, stmt, begin, agent.threads, self._work)
+            window = loop.window(len(rounds))
+            if window is None:
+                raise Uncovered(f"it is not known when `{label(stmt)}` repeats itself")
+        yield from self._iterate(stmt, rounds, window, length.key, agent, run)
+
+    def _iterate(
+        self,
+        stmt: For,
+        rounds: range,
+        window: Window | None,
+        length: Key | None,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+    ) -> Steps:
+        threads, loops, outer = agent.threads, agent.loops, agent.tallies
+        tally, at, unknowns = LoopTally(), 0, self._values.unknowns
+        since, is_long = unknowns.now, len(rounds) > LARGE // 2 and length is not None
         while at < len(rounds):
+            if is_long and window is not None and at > window.first + MAX_SEEN:
+                raise Uncovered(f"`{label(stmt)}` does not repeat itself")
             if window is not None and at - window.first >= SEEN * window.period:
                 pause = Pause(window, at, tally.latest(window.period))
+                if unknowns.is_uneven(since, threads):
+                    pause.tally.clear = False
                 if at + window.period <= window.end and not self.leave_out([pause]):
                     yield [pause]
                 if pause.skip:
+                    if length is not None:
+                        unknowns.case.need(length, window.first, pause.unit)
+                        is_long = False
                     at += pause.skip
                     self._go_on(pause, at, threads, outer)
                     continue

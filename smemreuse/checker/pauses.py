@@ -75,13 +75,14 @@ class LoopTally:
 class Pause:
     """A loop between two iterations, at number `at`, that repeats itself since `window.first`.
 
-    `skip` is how many it leaves out then.
+    `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing.
     """
 
     window: Window
     at: int
     tally: Tally
     skip: int = 0
+    unit: int = 0
 
 
 Expected = Callable[[Slot], int | None]
@@ -101,7 +102,7 @@ def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
     if all(one.at - one.window.first >= SEEN * unit for one in pauses):  # all has been seen
         number = min((one.window.end - one.at) // unit for one in pauses) * unit
         for one in pauses:
-            one.skip = number
+            one.skip, one.unit = number, unit
     return True
 
 

@@ -47,6 +47,7 @@ class Operations:
             if isinstance(stmt, Store) and stmt.buffer.scope == "global"
         }
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
+        self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
@@ -114,7 +115,9 @@ class Relevance:
         self.operations = operations or Operations(body)
         self.written, self.escaped = self.operations.written, self.operations.escaped
         self.synchronizing = self.operations.synchronizing
+        self.turning = self.operations.turning
         self._counters: set[object] = set()
+        self.variables: set[Var] = set()
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
         self._find_counters(body)
@@ -198,8 +201,8 @@ class Relevance:
         return self._sets[block]
 
     def _find_counters(self, body: Block) -> None:
-        """Local buffers that decide where, when or whether a relevant statement acts."""
-        variables: set[Var] = set()
+        """Locals and variables that decide where, when or whether a relevant statement acts."""
+        variables = self.variables
         while True:
             before = len(self._counters) + len(variables)
             self._relevant.clear()

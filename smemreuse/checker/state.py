@@ -15,6 +15,7 @@ from smemreuse.checker.mbarriers import Barriers
 from smemreuse.checker.memory import Memory
 from smemreuse.checker.order import Order
 from smemreuse.checker.proxies import Proxies
+from smemreuse.checker.symbols import Memo
 
 
 @dataclass
@@ -29,6 +30,7 @@ class State:
     barriers: Barriers
     counters: Counters
     descriptors: Descriptors
+    memo: Memo
 
     @staticmethod
     def initial(layout: Layout, everyone: np.ndarray) -> State:
@@ -42,6 +44,7 @@ class State:
             Barriers(),
             Counters(everyone),
             Descriptors(),
+            Memo(),
         )
 
     def copy(self) -> State:
@@ -54,11 +57,16 @@ class State:
             self.barriers.copy(),
             self.counters.copy(),
             self.descriptors.copy(),
+            self.memo.copy(),
         )
 
     def knows_what(self, other: State) -> bool:
         """Whether the bytes and the counters are known alike in both."""
-        return self.memory.same(other.memory) and self.counters.same(other.counters)
+        return (
+            self.memory.same(other.memory)
+            and self.counters.same(other.counters)
+            and self.memo.same(other.memo)
+        )
 
     def become(self, other: State) -> State:
         """Takes over another state's parts; gives back a state with those given up."""
@@ -77,4 +85,5 @@ class State:
             self.barriers.joined(other.barriers),
             self.counters.joined(other.counters),
             self.descriptors.joined(other.descriptors),
+            self.memo.joined(other.memo),
         )

@@ -15,6 +15,7 @@ import numpy as np
 
 from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.cases import Case
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.loops import Loops
@@ -22,6 +23,7 @@ from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
+from smemreuse.checker.unknowns import Length
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import PAIR, STEP
 from smemreuse.ir.expr import Const, Expr, Load, Var, walk
@@ -62,10 +64,12 @@ class Arm:
 class Trace:
     """One execution, for the block whose index is `block` where a condition asks for it."""
 
-    def __init__(self, setting: Setting, block: Mapping[Var, int]):
+    def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
         self.findings = Findings(setting.layout)
-        self.values = Values(setting.relevance, setting.vectors, self.state, block)
+        case = case or Case()
+        self.findings.forked = bool(case.given)
+        self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
         self.steps = 0
         self._setting = setting
         self._relevance = setting.relevance
@@ -251,6 +255,9 @@ class Trace:
         self._header(stmt, agent)
         threads = agent.threads
         condition = self.values.decide(stmt.condition, threads)
+        if condition is None and self._relevance.signals(stmt) and not agent.partly:
+            condition = self.values.unknowns.truth(stmt.condition, threads)
+            self.findings.forked |= condition is not None
         if condition is None:
             self._either(stmt, agent)
         elif isinstance(condition, int):
@@ -348,7 +355,12 @@ class Trace:
                 self.values.note_varying(stmt.var)
             if stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
-            self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
+            length = self._length(stmt, begin, step, agent)
+            if length is not None and isinstance(begin, int):
+                self.findings.forked = True
+                yield from self._loops.go_through(stmt, begin, length, agent, self._run)
+            else:
+                self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif step == 0:
             raise Uncovered(f"`{label(stmt)}` does not go on")
         elif rounds := range(begin, begin + extent, step):
@@ -361,6 +373,13 @@ class Trace:
             else:
                 yield from self._loops.iterate(stmt, rounds, agent, self._run)
         agent.threads, agent.loops = threads, loops
+
+    def _length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
+        """How often a loop with mbarriers in it goes round in this case, if that is asked."""
+        by_ones = isinstance(begin, int) and step == 1
+        if not by_ones or agent.partly or not self._relevance.signals(stmt):
+            return None
+        return self.values.unknowns.length(stmt.extent, agent.threads)
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         threads = agent.threads

@@ -7,14 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from smemreuse.checker.cases import Case
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
+from smemreuse.checker.symbols import Written
+from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
-from smemreuse.semantics.elements import flat_index
+from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
 from smemreuse.semantics.evaluate import Threads, Value, holds
+from smemreuse.semantics.formulas import stored_as
 from smemreuse.semantics.table import varies_by_thread
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
@@ -26,7 +30,12 @@ class Values:
     """Evaluation in the present state; notes what the block index has decided."""
 
     def __init__(
-        self, relevance: Relevance, vectors: Vectors, state: State, block: Mapping[Var, int]
+        self,
+        relevance: Relevance,
+        vectors: Vectors,
+        state: State,
+        block: Mapping[Var, int],
+        case: Case | None = None,
     ):
         self.decisions: list[Decision] = []
         self._decided: set[Key] = set()
@@ -36,22 +45,26 @@ class Values:
         self._block = block
         self._varying: set[Var | Buffer] = set()
         self._changing = relevance.written | relevance.escaped
+        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying)
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
         return Threads(self._vectors.everyone, {}, self._counter, self._vectors.row)
 
     def __call__(self, expr: Expr, threads: Threads) -> Value:
-        return self._vectors.evaluate(expr, threads)
+        value = self._vectors.evaluate(expr, threads)
+        return self.unknowns.value(expr, threads) if value is None else value
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value that control flow depends on, if need be for this trace's block alone."""
-        value = self(expr, threads)
+        value = self._vectors.evaluate(expr, threads)
         if value is None and self._block:
             here = replace(threads, values={**threads.values, **self._block})
-            value = self(expr, here)
+            value = self._vectors.evaluate(expr, here)
             if value is not None:
                 self._note_decision(expr, threads, value)
+        if value is None:
+            value = self.unknowns.value(expr, threads)
         return self._vectors.uniform(value)
 
     def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
@@ -73,27 +86,56 @@ class Values:
 
     def bind(self, stmt: Bind, threads: Threads) -> Threads:
         """The threads with a variable's value, also where that is not known."""
-        value = self(stmt.value, threads)
+        value = self._vectors.evaluate(stmt.value, threads)
         if value is None and self.varies(stmt.value, threads):
             self._varying.add(stmt.var)
+        if stmt.var in self._relevance.variables:
+            written = self.unknowns.written(stmt.value, threads) if value is None else None
+            self._state.memo.set(stmt.var, threads.ids, written)
         return threads.bind(stmt.var, value)
 
     def store(self, stmt: Store, threads: Threads) -> None:
-        """A local scalar is set."""
-        counters, storage, ids = self._state.counters, stmt.buffer.storage, threads.ids
-        index = self(stmt.indices[0], threads) if len(stmt.indices) == 1 else None
-        value = self(stmt.value, threads) if stmt.predicate is None else None
-        if not isinstance(index, int) or not _is_whole(stmt.buffer):
-            counters.forget(storage, ids)
+        """A local scalar is set, or several of them by a vector."""
+        storage, ids = stmt.buffer.storage, threads.ids
+        lanes = self._lanes(stmt, threads)
+        if not lanes or not _is_whole(stmt.buffer):
+            self._state.counters.forget(storage, ids)
+            self._state.memo.forget(storage, ids)
             self._varying.add(storage)
             return
-        if not holds(stmt.buffer.dtype, value):
-            value = None
-        counters.set(storage, index, ids, value)
-        if value is None and (
-            self.varies(stmt.value, threads) or threads.count < len(self._vectors.everyone)
-        ):
-            self._varying.add(storage)
+        known = [(index, told, self._told(stmt, told, threads)) for index, told in lanes]
+        for index, told, (value, written) in known:
+            self._state.counters.set(storage, index, ids, value)
+            self._state.memo.set((storage, index), ids, written)
+            if value is None and (
+                self.varies(told, threads) or threads.count < len(self._vectors.everyone)
+            ):
+                self._varying.add(storage)
+
+    def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
+        """The elements that are set, each with what to; none if it is not known which."""
+        if len(stmt.indices) != 1:
+            return []
+        at, lanes = stmt.indices[0], lanes_of(stmt.indices[0])
+        if lanes is None:
+            index = self(at, threads)
+            return [(index, stmt.value)] if isinstance(index, int) else []
+        places = [self(lane_of(at, lane), threads) for lane in range(lanes)]
+        values = [lane_of(stmt.value, lane) for lane in range(lanes)]
+        pairs = zip(places, values, strict=True)
+        found = [(place, value) for place, value in pairs if isinstance(place, int)]
+        return found if len(found) == lanes else []
+
+    def _told(self, stmt: Store, told: Expr, threads: Threads) -> tuple[Value, Written | None]:
+        """What an element is set to: the value, or how it is written if that is not known."""
+        if stmt.predicate is not None:
+            return None, None
+        value = self(told, threads)
+        if holds(stmt.buffer.dtype, value):
+            return value, None
+        if value is not None:
+            return None, None
+        return None, self.unknowns.written(stored_as(stmt.buffer.dtype, told), threads)
 
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""

@@ -7,6 +7,9 @@ import math
 from smemreuse.ir.expr import Call, Const, Expr, Load, constant
 from smemreuse.ir.kernel import Buffer, element_bits
 
+MAX_LANES = 64
+"""Elements of a vector that are told apart."""
+
 
 def addressed_element(expr: Expr) -> Load | None:
     """The element whose address an expression takes; None for any other expression."""
@@ -99,6 +102,32 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
         scale = extent if scale == Const(1) else Call("mul", (scale, extent))
         flat = _ramp_add(flat, Call("mul", (index, scale)))
     return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
+
+
+def lanes_of(index: Expr) -> int | None:
+    """How many elements an index names, of a vector; None if it names one, or who knows."""
+    if isinstance(index, Call) and index.op == "ramp":
+        lanes = constant(index.args[2])
+        return lanes if lanes is not None and lanes <= MAX_LANES else None
+    return None
+
+
+def lane_of(expr: Expr, lane: int) -> Expr:
+    """What one lane of a vector is worth, of operations that do the same for each lane."""
+    if isinstance(expr, Call):
+        if expr.op == "ramp":
+            base, stride, _ = expr.args
+            return Call("add", (base, Call("mul", (stride, Const(lane)))))
+        if expr.op == "broadcast":
+            return expr.args[0]
+        if expr.op == "cast":
+            kind, value = expr.args
+            scalar = str(kind.value).partition("x")[0] if isinstance(kind, Const) else ""
+            return Call("cast", (Const(scalar), lane_of(value, lane)))
+        return Call(expr.op, tuple(lane_of(one, lane) for one in expr.args), expr.annotations)
+    if isinstance(expr, Load) and expr.predicate is None:
+        return Load(expr.buffer, tuple(lane_of(index, lane) for index in expr.indices))
+    return expr
 
 
 def _ramp_add(index: Expr, more: Expr) -> Expr:

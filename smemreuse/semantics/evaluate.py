@@ -104,6 +104,7 @@ _DIVISIONS = ("floordiv", "floormod", "div", "mod", "ceildiv")
 _SHIFTS = ("shift_left", "shift_right")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
+_ARITHMETIC = ("and", "or", "not", "select", "if_then_else", "cast", *_PASS_THROUGH)
 _LARGEST = 2**63 - 1
 
 Typed = tuple[Value, int]
@@ -252,6 +253,11 @@ def _cast(expr: Call, threads: Threads) -> Typed:
         return _wrapped(value, unsigned), unsigned
     half = 0 if unsigned else 1 << (bits - 1)
     return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned
+
+
+def is_arithmetic(call: Call) -> bool:
+    """Whether a result follows from the operands alone: whoever asks, and whenever."""
+    return call.op in _ARITHMETIC or call.op in _BINARY
 
 
 def wraps(expr: Expr) -> bool:

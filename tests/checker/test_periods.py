@@ -192,8 +192,11 @@ THREE_ROUNDS = "T.ptx_arrive_barrier(full[0])\n" + under(
         (ROUND.format("k % 2", "k % 2", "k % 4 // 2"), 64, 12),
         (THREE_ROUNDS, 192, 18),  # they make a phase
         ("T.mbarrier_wait_parity(full[0], 1)\n", 64, 3),
-        # Who arrives is not known.
-        (under("if D[0] > 0", "T.mbarrier_wait_parity(full[0], 1)\n"), 64, COUNT),
+        # Data decide, alike in all rounds, or for each round anew.
+        (under("if D[0] > 0", "T.mbarrier_wait_parity(full[0], 1)\n"), 64, 3),
+        (under("if D[k] > 0", "T.mbarrier_wait_parity(full[0], 1)\n"), 64, COUNT),
+        # Who waits is not known.
+        (under("if O[0] > 0", "T.mbarrier_wait_parity(full[0], 1)\n") + "O[0] = 1\n", 64, COUNT),
     ],
 )
 def test_phases_repeat_themselves_too(body: str, arrivals: int, iterations: int) -> None:
