@@ -81,7 +81,7 @@ _NODE_NAMES = {
     "Shuffle": "shuffle",
 }
 
-_LITERAL_TYPES = ("int", "uint", "float", "bfloat", "bool", "boolean")
+_LITERAL_TYPES = ("int", "uint", "float", "bfloat", "tfloat", "bool", "boolean")
 _NARROW_FLOATS = ("float8_", "float6_", "float4_")
 
 # How many operands TIR has for what is read into its parts later, by the model's names.
