@@ -4,45 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.ir.expr import Call, Const, Expr, Var, constant
-from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, Block, For, walk_statements
+from smemreuse.ir.expr import Call, Expr, Var, constant
 
 Interval = tuple[int, int]
 """The least and the greatest value, both inclusive."""
-
-
-def variable_ranges(body: Block) -> dict[Var, Interval]:
-    """The values of variables as far as known: thread axes, loops, and what is bound once to them.
-
-    One that is launched or looped over more than once has the values of all.
-    """
-    ranges: dict[Var, Interval] = {}
-    unknown: set[Var] = set()
-    bound: dict[Var, Expr | None] = {}
-    for stmt in walk_statements(body):
-        if isinstance(stmt, Bind):
-            bound[stmt.var] = stmt.value if stmt.var not in bound else None
-        elif isinstance(stmt, For):
-            _widen(ranges, unknown, stmt.var, stmt.begin, stmt.extent)
-        elif isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            _widen(ranges, unknown, stmt.var, Const(0), stmt.value)
-    ranges = {var: found for var, found in ranges.items() if var not in unknown}
-    for var, value in bound.items():
-        found = bounds(value, ranges) if value is not None else None
-        if found is not None:
-            ranges[var] = found
-    return ranges
-
-
-def _widen(
-    ranges: dict[Var, Interval], unknown: set[Var], var: Var, first: Expr, extent: Expr
-) -> None:
-    begin, count = constant(first), constant(extent)
-    if begin is None or count is None or count <= 0:
-        unknown.add(var)
-        return
-    known = ranges.get(var, (begin, begin + count - 1))
-    ranges[var] = (min(known[0], begin), max(known[1], begin + count - 1))
 
 
 def upper_bound(expr: Expr, ranges: Mapping[Var, Interval]) -> int | None:

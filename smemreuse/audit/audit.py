@@ -73,7 +73,7 @@ def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -
         align = dict.fromkeys(align, 1)  # a buffer may begin before its first access
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
     if applied.by_view:
-        verdict = _of_views(verdict)
+        verdict = _of_views(verdict, applied.assumed)
     verdict = verdict.doubted(applied.beyond)
     return Audit(Source.MERGED, _by_name(kernel, scope, offsets), arena, verdict)
 
@@ -83,12 +83,12 @@ def _by_name(kernel: Kernel, scope: str, offsets: Mapping[Buffer, int]) -> dict[
     return {names[buffer]: offset for buffer, offset in offsets.items()}
 
 
-def _of_views(verdict: Verdict) -> Verdict:
+def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
     """Rule 2 asks whose value a byte holds, and two views may be of one buffer.
 
     What is not ordered is a race all the same, of the merge or of the kernel itself.
     """
-    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH))
+    verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH, *assumed))
     if verdict.verdict is not UNSOUND:
         return verdict
     races = tuple(one for one in verdict.violations if one.rule is not Rule.LOOP_CARRIED)

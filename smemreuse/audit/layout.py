@@ -17,7 +17,8 @@ class AppliedLayout:
     `by_view` tells that views of the arena were taken for buffers. Two of them may be views of one
     buffer, and then share their bytes on purpose. `beyond` says of each buffer whose accesses might
     leave the arena how far (a bound on an index, which no thread need reach), and of accesses to
-    the arena itself that nobody knows whose bytes they are of.
+    the arena itself that nobody knows whose bytes they are of. `assumed` is of what views are taken
+    to be of one buffer.
     """
 
     kernel: Kernel
@@ -25,6 +26,7 @@ class AppliedLayout:
     arena: int
     by_view: bool = False
     beyond: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 def beyond_arena(name: str, begin: int, end: int | None, arena: int) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.bounds import bounds, upper_bound, variable_ranges
+from smemreuse.analysis.bounds import bounds, upper_bound
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
+from smemreuse.audit.ranges import with_ranges
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_statements
@@ -142,7 +143,6 @@ def _reached(
     kernel: Kernel, pointers: Mapping[Var, tuple[Buffer, int]], declared: Mapping[Var, int]
 ) -> dict[Var, int]:
     """Bytes of each buffer that its accesses may reach; `UNKNOWN_SIZE` where no bound is known."""
-    ranges = variable_ranges(kernel.body)
     reach = dict.fromkeys(pointers, 0)
     separator = Separator(
         {
@@ -151,7 +151,7 @@ def _reached(
         }
     )
     owner = {buffer: var for var, buffer in separator.pointers.items()}
-    for stmt in walk_statements(separator.block(kernel.body)):
+    for stmt, ranges in with_ranges(separator.block(kernel.body)):
         for access in accesses_of(stmt, Pointers()):
             var = owner.get(access.buffer)
             if var is None:

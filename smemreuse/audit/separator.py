@@ -22,14 +22,17 @@ from smemreuse.ir.kernel import (
     Stmt,
     Store,
     While,
+    element_bits,
 )
+from smemreuse.semantics.elements import is_typed, pointee_bits
 
 
 class Separator:
     """Puts allocations in the place of pointers into an arena, and of views of it.
 
-    `pointers` and `views` name the allocation for each; a view of an allocation begins `origins`
-    elements before it, so that its indices stay as they are.
+    `pointers` and `views` name the allocation for each, and several views may have one. A view of
+    an allocation begins `origins` bytes before it, so that its indices stay as they are; access
+    pointers count from there.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class Separator:
     ):
         self.pointers = pointers
         self._allocated = views
+        self._made: set[Buffer] = set()
+        self._origins = origins
         self._views: dict[Buffer, Buffer] = {
             view: _cut(view, buffer, origins[view]) for view, buffer in views.items()
         }
@@ -48,8 +53,10 @@ class Separator:
         return tuple(found for stmt in block for found in self._statements(stmt))
 
     def _statements(self, stmt: Stmt) -> Iterator[Stmt]:
-        if isinstance(stmt, Declare) and stmt.buffer in self._allocated:
-            yield Allocate(self._allocated[stmt.buffer], stmt.line)
+        made = self._allocated.get(stmt.buffer) if isinstance(stmt, Declare) else None
+        if made is not None and made not in self._made:
+            self._made.add(made)
+            yield Allocate(made, stmt.line)
         yield self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> Stmt:
@@ -106,14 +113,26 @@ class Separator:
             indices = tuple(map(rebuild, expr.indices))
             return Load(self._buffer(expr.buffer), indices, predicate)
         if isinstance(expr, Call):
-            return replace(expr, args=tuple(map(rebuild, expr.args)))
+            rebuilt = replace(expr, args=tuple(map(rebuild, expr.args)))
+            return self._moved(expr, rebuilt) if is_typed(expr) else rebuilt
         return expr
+
+    def _moved(self, pointer: Call, rebuilt: Call) -> Expr:
+        """An access pointer of a view, whose offset is counted from the arena's first byte."""
+        base = pointer.args[1]
+        origin = self._origins.get(base.buffer, 0) if isinstance(base, Pointer) else 0
+        if not origin:
+            return rebuilt
+        annotation, base, offset, *rest = rebuilt.args
+        elements = Const(origin * 8 // pointee_bits(pointer))
+        return replace(rebuilt, args=(annotation, base, Call("sub", (offset, elements)), *rest))
 
 
 def _cut(view: Buffer, buffer: Buffer, origin: int) -> Buffer:
-    """A view of `buffer` alone, which begins at the view's element `origin`, and no larger."""
-    rows, (count,) = view.shape[1:], buffer.shape
+    """A view of `buffer` alone, which begins `origin` bytes behind the view, and no larger."""
+    each = element_bits(view.dtype) // 8
+    rows = view.shape[1:]
     in_row = math.prod(constant(extent) or 0 for extent in rows)
-    behind = origin + (constant(count) or 0)
+    behind = (origin + (buffer.size or 0)) // each
     first = Const(behind // in_row) if in_row else view.shape[0]
-    return replace(view, shape=(first, *rows), data=buffer, elem_offset=Const(-origin))
+    return replace(view, shape=(first, *rows), data=buffer, elem_offset=Const(-(origin // each)))

@@ -1,30 +1,22 @@
 """Typed views of one arena whose offsets are in the indices, as Apache TVM's merge leaves them.
 
-Which elements of a view are its buffer's is written nowhere; what it accesses is. The bytes between
-the least and the greatest element that any access may reach become an allocation again.
+Which bytes of the arena are a view's is written nowhere; what is accessed through it is. The bytes
+between the first and the last that any access may reach become an allocation again, one for all
+views that are of one buffer (`sameness.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from smemreuse.analysis.bounds import bounds, variable_ranges
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
+from smemreuse.audit.reach import Reach, bytes_of, reached_bytes
+from smemreuse.audit.sameness import Groups, one_buffer_each
 from smemreuse.audit.separator import Separator
-from smemreuse.ir.expr import Const, Expr, Load, constant, walk
-from smemreuse.ir.kernel import (
-    Buffer,
-    Declare,
-    Kernel,
-    Stmt,
-    Store,
-    element_bits,
-    expressions_of,
-    walk_statements,
-)
-from smemreuse.semantics.elements import flat_index
-from smemreuse.semantics.pointers import escaping
+from smemreuse.ir.expr import Call, Const, Pointer, walk
+from smemreuse.ir.kernel import Buffer, Declare, Kernel, expressions_of, walk_statements
+from smemreuse.semantics.elements import is_typed, pointee_bits
 
 
 def arena_of_views(kernel: Kernel, scope: str) -> Buffer | None:
@@ -42,73 +34,63 @@ def _views(kernel: Kernel, arena: Buffer) -> list[Buffer]:
 
 
 def view_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
-    """The layout that the indices into the views of an arena tell.
+    """The layout that the accesses through the views of an arena tell.
 
     None if there is no such arena, or an access may be anywhere in it.
     """
     arena = arena_of_views(kernel, scope)
     if arena is None:
         return None
-    reached = _reached(kernel, arena)
+    reached = reached_bytes(kernel, arena, _views(kernel, arena))
     if reached is None:
         return None
-    within, beyond = _within(reached, arena.size or 0)
-    buffers = {
-        view: Buffer(view.name, view.dtype, (Const(end - begin),), scope, line=view.line)
-        for view, (begin, end) in within.items()
-    }
-    origins = {view: begin for view, (begin, _) in within.items()}
-    body = Separator({}, buffers, origins).block(kernel.body)
-    offsets = {buffers[view]: origins[view] * _bytes_of(view) for view in buffers}
-    kernel = replace(kernel, body=body)
-    return AppliedLayout(kernel, offsets, arena.size or 0, by_view=True, beyond=tuple(beyond))
+    size = arena.size or 0
+    within = {view: reach.within(size, bytes_of(view)) for view, reach in reached.items()}
+    beyond = tuple(
+        beyond_arena(view.name, reach.begin, reach.end, size)
+        for view, reach in reached.items()
+        if (within[view].begin, within[view].end) != (reach.begin, reach.end)
+    )
+
+    def separated(groups: Groups) -> AppliedLayout | None:
+        return _separated(kernel, scope, size, groups, within)
+
+    found = one_buffer_each(within, scope, separated)
+    if found is None:
+        return None
+    return replace(found.layout, beyond=(*beyond, *found.doubts), assumed=found.assumed)
 
 
-def _within(
-    reached: Mapping[Buffer, tuple[int, int]], arena: int
-) -> tuple[dict[Buffer, tuple[int, int]], list[str]]:
-    """The elements of each view that the arena holds, and of which views there may be more."""
-    within, beyond = {}, []
-    for view, (begin, end) in reached.items():
-        each = _bytes_of(view)
-        first = min(max(begin, 0), arena // each)
-        within[view] = (first, max(min(end, arena // each), first))
-        if within[view] != (begin, end):
-            beyond.append(beyond_arena(view.name, begin * each, end * each, arena))
-    return within, beyond
-
-
-def _reached(kernel: Kernel, arena: Buffer) -> dict[Buffer, tuple[int, int]] | None:
-    """For each view that is used, the first element that is accessed and the one behind the last.
-
-    None where one is not known, or where an address is taken or a reference handed on: what happens
-    there is not written.
-    """
-    ranges, views = variable_ranges(kernel.body), _views(kernel, arena)
-    reached: dict[Buffer, tuple[int, int]] = {}
-    for stmt in walk_statements(kernel.body):
-        if arena in escaping(stmt):
+def _separated(
+    kernel: Kernel, scope: str, arena: int, groups: Groups, within: Mapping[Buffer, Reach]
+) -> AppliedLayout | None:
+    """The kernel with a buffer for each group of views; None where they do not fit together."""
+    buffers: dict[Buffer, Buffer] = {}
+    origins: dict[Buffer, int] = {}
+    for views in groups:
+        begin = min(within[view].begin for view in views)
+        end = max(within[view].end for view in views)
+        first, each = views[0], bytes_of(views[0])
+        if end % each or any(begin % bytes_of(view) for view in views):
             return None
-        for buffer, index in _accesses(stmt):
-            if buffer.storage is not arena:
-                continue
-            found = bounds(index, ranges) if buffer in views else None
-            whole_bytes = element_bits(buffer.dtype) % 8 == 0
-            if found is None or not whole_bytes or constant(buffer.elem_offset) != 0:
-                return None
-            begin, end = reached.get(buffer, (found[0], found[1] + 1))
-            reached[buffer] = (min(begin, found[0]), max(end, found[1] + 1))
-    return reached
+        shape = (Const((end - begin) // each),)
+        buffer = Buffer(first.name, first.dtype, shape, scope, line=first.line)
+        buffers |= dict.fromkeys(views, buffer)
+        origins |= dict.fromkeys(views, begin)
+    if not _pointers_reach(kernel, origins):
+        return None
+    body = Separator({}, buffers, origins).block(kernel.body)
+    offsets = {buffers[view]: origin for view, origin in origins.items()}
+    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view=True)
 
 
-def _accesses(stmt: Stmt) -> Iterator[tuple[Buffer, Expr]]:
-    """Buffers that a statement accesses, and at which element."""
-    if isinstance(stmt, Store):
-        yield stmt.buffer, flat_index(stmt.buffer, stmt.indices)
-    for node in (node for expr in expressions_of(stmt) for node in walk(expr)):
-        if isinstance(node, Load):
-            yield node.buffer, flat_index(node.buffer, node.indices)
-
-
-def _bytes_of(view: Buffer) -> int:
-    return element_bits(view.dtype) // 8
+def _pointers_reach(kernel: Kernel, origins: Mapping[Buffer, int]) -> bool:
+    """Whether where each view begins is a number of the elements that its pointers count."""
+    return all(
+        origins[node.args[1].buffer] * 8 % pointee_bits(node) == 0
+        for stmt in walk_statements(kernel.body)
+        for expr in expressions_of(stmt)
+        for node in walk(expr)
+        if isinstance(node, Call) and is_typed(node) and isinstance(node.args[1], Pointer)
+        if node.args[1].buffer in origins
+    )

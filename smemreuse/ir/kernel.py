@@ -27,12 +27,16 @@ Apache TVM gives it to such a buffer, merged or not; in TileLang it says nothing
 """
 
 _DTYPE = re.compile(
-    r"([a-z]+?)(\d{1,4})?"  # int, 8
-    r"(?:_e\d+m\d+(?:b\d+)?[a-z]*?)?"  # float8: _e4m3fn, _e4m3b11fnuz
-    r"(?:x(\d{1,9}))?",  # lanes
+    r"(?:custom\[(?P<custom>\w+)\](?P<bits>\d{1,4})?"
+    r"|(?P<scalar>[a-z]+?(?P<width>\d{1,4})?"  # int8
+    r"(?:_e\d+m\d+(?:b\d+)?(?:[a-z]*?|_unpacked))?))"  # float8: _e4m3fn, _e4m3b11fnuz
+    r"(?:x(?P<lanes>\d{1,9}))?",
     re.ASCII,
 )
 _PACKED_4BIT = ("int4", "uint4", "float4_e2m1fn")
+_UNSAID = {"bool": 8, "handle": 64, "tfloat32": 32, "float4_e2m1_unpacked": 8}
+"""Bits of types that do not say them, or say what only registers hold. TileLang's printer leaves
+the number of `custom[float4_e2m1_unpacked]8` out; its elements take a byte each."""
 _MAX_BYTES = 2**63 - 1
 
 
@@ -43,19 +47,19 @@ MAX_FOLLOWED = 1 << 22
 def element_bits(dtype: str) -> int:
     """Bits that one element of `dtype` takes in shared memory, all its lanes together.
 
-    Scalars take whole bytes, except the 4-bit types, of which TileLang stores two in a byte.
-    Raises `InputError` for a type that is not understood.
+    Scalars take whole bytes, except the 4-bit types, of which two are stored in a byte. Raises
+    `InputError` for a type that is not understood, such as a `custom[..]` of somebody's own.
     """
     match = _DTYPE.fullmatch(dtype)
     if match is None:
         raise _unknown_type(dtype)
-    kind, width, lanes = match.group(1), match.group(2), int(match.group(3) or 1)
-    if dtype.split("x")[0] in _PACKED_4BIT:
+    name, lanes = match["custom"] or match["scalar"], int(match["lanes"] or 1)
+    if name in _PACKED_4BIT:
         return 4 * lanes
-    width = width or {"bool": "8", "handle": "64"}.get(kind)
-    if width is None:
+    bits = _UNSAID.get(name) or match["bits" if match["custom"] else "width"]
+    if bits is None:
         raise _unknown_type(dtype)
-    return -(-int(width) // 8) * 8 * lanes
+    return -(-int(bits) // 8) * 8 * lanes
 
 
 def _unknown_type(dtype: str) -> InputError:

@@ -33,12 +33,15 @@ def launches(body: Block) -> Iterator[Attr]:
 def thread_axes(body: Block) -> dict[str, int]:
     """The extents of the axes of a block's threads, x of 1 if there is none.
 
-    Raises `UnknownThreads` where an axis has not one constant extent, or where there are more
-    threads than a block can have.
+    Raises `UnknownThreads` where a launch does not say which axis it is of, where an axis has not
+    one constant extent, or where there are more threads than a block can have.
     """
     axes: dict[str, int] = {}
     for launch in launches(body):
         tag, extent = tag_of(launch), constant(launch.value)
+        if "." not in tag:
+            name = launch.var.name if launch.var is not None else tag
+            raise UnknownThreads(f"which axis of the launch {name} is, is not known")
         if tag in AXES:
             if extent is None or extent < 1 or axes.setdefault(tag, extent) != extent:
                 raise UnknownThreads(f"the extent of {tag} is not one constant")

@@ -95,8 +95,9 @@ def _is_multiple(expr: Expr, number: int) -> bool:
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """The row-major element index of a buffer access; the last index may be a ramp."""
-    flat = indices[-1] if indices else Const(0)
+    """The row-major element index of a buffer access; the last index may be a vector, which is
+    one ramp then, as far as it is understood."""
+    flat = _as_ramp(indices[-1]) if indices else Const(0)
     scale: Expr = Const(1)
     for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
         scale = extent if scale == Const(1) else Call("mul", (scale, extent))
@@ -135,3 +136,33 @@ def _ramp_add(index: Expr, more: Expr) -> Expr:
         base, stride, lanes = index.args
         return Call("ramp", (Call("add", (base, more)), stride, lanes))
     return Call("add", (index, more))
+
+
+def _as_ramp(index: Expr) -> Expr:
+    """`Ramp(a, 1, 8) + Broadcast(b, 8)`, as Apache TVM's merge has it, as `Ramp(a + b, 1, 8)`."""
+    if not isinstance(index, Call) or index.op not in ("add", "sub", "broadcast"):
+        return index
+    found = _lanes(index)
+    return index if found is None else Call("ramp", found)
+
+
+def _lanes(index: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """Base, stride and number of a vector's lanes, as in a ramp."""
+    if not isinstance(index, Call):
+        return None
+    if index.op == "ramp":
+        base, step, count = index.args
+        return base, step, count
+    if index.op == "broadcast":
+        return index.args[0], Const(0), index.args[1]
+    if index.op not in ("add", "sub"):
+        return None
+    one, other = map(_lanes, index.args)
+    if one is None or other is None or constant(one[2]) is None or one[2] != other[2]:
+        return None
+    strides = constant(one[1]), constant(other[1])
+    if strides[0] is None or strides[1] is None:
+        return None
+    stride = strides[0] + (strides[1] if index.op == "add" else -strides[1])
+    base = one[0] if other[0] == Const(0) else Call(index.op, (one[0], other[0]))
+    return base, Const(stride), one[2]

@@ -8,9 +8,8 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.analysis.bounds import bounds, variable_ranges
+from smemreuse.analysis.bounds import bounds
 from smemreuse.ir.expr import Call, Const, Expr, Var
-from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Bind, For, Stmt
 
 X, Y = Var("x"), Var("y")
 RANGES = {X: (-3, 5), Y: (0, 7)}
@@ -65,32 +64,3 @@ def test_a_vector_has_all_its_lanes() -> None:
     assert bounds(ramp(2), RANGES) == (0, 13)
     assert bounds(ramp(-2), RANGES) == (-6, 7)
     assert bounds(Call("ramp", (Y, Var("n"), Const(4))), RANGES) is None
-
-
-def launch(extent: Expr, *body: Stmt) -> Stmt:
-    return Attr(THREAD_EXTENT, Const("threadIdx.x"), extent, body, X)
-
-
-def loop(var: Var, begin: Expr, extent: Expr, *body: Stmt) -> Stmt:
-    return For(var, begin, extent, Const(1), "serial", body)
-
-
-def test_what_variables_may_be() -> None:
-    bound, again = Var("bound"), Var("again")
-    body = (
-        launch(
-            Const(4),
-            loop(Y, Const(2), Const(3), Bind(bound, Call("mul", (X, Y)))),
-            Bind(again, X),
-            Bind(again, Const(99)),
-        ),
-    )
-    assert variable_ranges(body) == {X: (0, 3), Y: (2, 4), bound: (0, 12)}
-
-
-def test_a_variable_that_is_launched_twice_has_the_values_of_both() -> None:
-    assert variable_ranges((launch(Const(1)), launch(Const(4)))) == {X: (0, 3)}
-    assert variable_ranges((launch(Const(4)), launch(Var("n")))) == {}
-    assert variable_ranges((loop(Y, Const(3), Const(2)), loop(Y, Const(0), Const(1)))) == {
-        Y: (0, 4)
-    }

@@ -164,6 +164,9 @@ def test_views_that_disturb_each_other_may_be_of_one_buffer() -> None:
     assert "two of one buffer may share bytes on purpose" in found.verdict.uncovered[0]
 
 
+WHERE = 'T.tvm_access_ptr(T.type_annotation("uint8"), Y, 0, 4, 2)'
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -171,13 +174,125 @@ def test_views_that_disturb_each_other_may_be_of_one_buffer() -> None:
         'X[tx] = T.float16(0)\nT.call_extern("int32", "f", T.address_of(Y[64]))\n',
         'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y.data)\n',
         'X[tx] = T.float16(0)\nT.call_extern("int32", "f", Y[64])\n',
+        f"X[tx] = T.float16(0)\n{COPY.format('Y', '0').replace(WHERE, 'T.address_of(Y[32 + tx])')}",
     ],
-    ids=["index of the launch", "address of an element", "pointer", "reference"],
+    ids=[
+        "index of the launch",
+        "address of an element",
+        "pointer",
+        "reference",
+        "of so many bytes",
+    ],
 )
 def test_views_that_indices_do_not_tell_apart(body: str) -> None:
     found = audit_of_views(body)
     assert (found.verdict.verdict, found.source) == (UNPROVED, Source.MERGED)
     assert "check the dump from before the merge" in found.verdict.uncovered[0]
+
+
+def test_the_merge_s_own_sums_of_vectors_are_followed() -> None:
+    """Apache TVM adds a buffer's offset to each lane of an index."""
+    lanes = "T.Ramp(tx, 1, 1) + T.Broadcast({}, 1)"
+    filled = f"X[{lanes.format(0)}] = T.Broadcast(T.float16(0), 1)\n"
+    for place, verdict in ((32, "sound"), (0, "unsound")):
+        body = f"Y[{lanes.format(place)}] = T.Broadcast(T.float32(0), 1)\n"
+        found = audit_of_views(f"{filled}{body}{SYNC}x: T.let[T.float16] = X[here]\n")
+        assert (found.verdict.verdict, found.offsets) == (verdict, {"X": 0, "Y": 4 * place})
+
+
+POINTED = (
+    'T.ptx_cp_async(T.tvm_access_ptr(T.type_annotation("{}"), {}.data, {}, {}, 2), '
+    'T.tvm_access_ptr(T.type_annotation("{}"), A, 0, {}, 1), {})\n'
+)
+WAITED = "T.ptx_commit_group()\nT.ptx_wait_group(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "place", "count", "verdict", "offset"),
+    [
+        ("float32", "32 + tx", 1, "sound", 128),
+        ("uint8", "128 + tx * 4", 4, "sound", 128),
+        ("float32", "tx", 1, "unproved", 0),
+        ("float32", "97 + tx", 1, "unproved", 388),
+    ],
+    ids=["apart", "apart, in bytes", "on each other", "perhaps behind the arena"],
+)
+def test_access_pointers_of_views_say_where_and_how_much(
+    dtype: str, place: str, count: int, verdict: str, offset: int
+) -> None:
+    """They count from the arena's first byte, in what they say that they point to."""
+    copy = POINTED.format(dtype, "Y", place, count, dtype, count, count)
+    found = audit_of_views(f"X[tx] = T.float16(0)\n{copy}{WAITED}y: T.let[T.float16] = X[here]\n")
+    assert (found.verdict.verdict, found.offsets["Y"]) == (verdict, offset)
+
+
+@pytest.mark.parametrize(("between", "sound"), [(SYNC, True), ("", False)])
+def test_access_pointers_of_views_share_bytes_in_order(between: str, sound: bool) -> None:
+    """X has the bytes 64 to 128 and Y those from 64 on; Y is read through a pointer, too."""
+    ordered = f"X[32 + tx] = T.float16(0)\n{SYNC}x: T.let[T.float16] = X[32 + here]\n{between}"
+    copy = POINTED.format("float32", "Y", "16 + tx", 1, "float32", 1, 1)
+    found = audit_of_views(f"{ordered}{copy}{WAITED}{SYNC}y: T.let[T.float32] = Y[16 + here]\n")
+    assert (found.verdict.sound, found.offsets) == (sound, {"X": 64, "Y": 64})
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        'p: T.handle("uint8") = T.tvm_access_ptr(T.type_annotation("uint8"), Y.data, 64, 32, 1)',
+        'T.call_extern("int32", "f", T.tvm_access_ptr(T.type_annotation("int8"), Y.data, n, 4, 1))',
+    ],
+    ids=["in a variable", "at an offset that nobody knows"],
+)
+def test_access_pointers_that_do_not_say_where(kept: str) -> None:
+    found = audit_of_views(f"X[tx] = T.float16(0)\n{kept}\n")
+    assert found.verdict.verdict is UNPROVED
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict"),
+    [("tx < 16", "sound"), ("15 >= tx", "sound"), ("tx < 17", "unproved"), ("n < 16", "unproved")],
+)
+def test_a_branch_bounds_what_is_reached(guard: str, verdict: str) -> None:
+    """`twice` is computed from the axis that the branch compares; the arena ends at Y[128]."""
+    body = f"twice: T.let[T.int32] = tx * 2\nif {guard}:\n    Y[twice + 97] = T.float32(0)\n"
+    found = audit_of_views(f"X[tx] = T.float16(0)\n{body}").verdict
+    assert found.verdict == verdict
+
+
+THIRD = VIEWS.replace(
+    "tx = T.l", 'X_1 = T.decl_buffer((64,), "float16", data=arena.data)\ntx = T.l'
+)
+SHOWN = "x: T.let[T.float16] = X_1[here]\n"
+FILLED = "X[tx] = T.float16(0)\n" + SYNC
+
+
+def test_what_is_read_through_another_view_of_its_name_is_of_one_buffer() -> None:
+    found = audited(THIRD + FILLED + SHOWN + "Y[32 + tx] = T.float32(0)\n")
+    assert (found.verdict.verdict, found.offsets) == (SOUND, {"X": 0, "Y": 128})
+    assert "X_1 and X are views of one buffer" in found.verdict.assumptions
+
+
+def test_what_is_lost_between_two_views_of_one_buffer_is_not_proved() -> None:
+    """Each alone loses nothing: X is never read, and X_1 never written."""
+    found = audited(THIRD + FILLED + "Y[tx] = T.float32(1)\n" + SYNC + SHOWN)
+    assert found.verdict.verdict is UNPROVED
+    assert rules(found) == {Rule.LOOP_CARRIED}
+
+
+def test_a_view_that_shows_what_one_of_another_name_wrote_is_not_proved() -> None:
+    """What Y wrote may be Y's alone, and X_1's contents may have been lost."""
+    found = audited(THIRD + "Y[tx] = T.float32(1)\n" + SYNC + SHOWN)
+    assert found.verdict.verdict is UNPROVED
+    assert "X_1 is read before it is written" in " ".join(found.verdict.uncovered)
+
+
+def test_views_of_one_name_that_hold_their_own_are_kept_apart() -> None:
+    """X and X_1 each written before they are read, with the barriers that two buffers need."""
+    again = SYNC + "X_1[tx] = T.float16(1)\n" + SYNC + SHOWN
+    found = audited(THIRD + FILLED + "x0: T.let[T.float16] = X[here]\n" + again)
+    assert (found.verdict.verdict, found.offsets) == (SOUND, {"X": 0, "X_1": 0})
+    unordered = FILLED + "x0: T.let[T.float16] = X[here]\n" + again.removeprefix(SYNC)
+    assert audited(THIRD + unordered).verdict.verdict is UNSOUND
 
 
 TWO_POINTERS = """\

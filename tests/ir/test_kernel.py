@@ -50,6 +50,14 @@ def buffer(name: str = "As", dtype: str = "float16", *shape: int, scope: str = "
         ("float8_e4m3fnx16", 128),
         ("float8_e4m3b11fnuz", 8),
         ("float6_e2m3fn", 8),
+        ("custom[tfloat32]", 32),
+        ("custom[tfloat32]x4", 128),
+        ("tfloat32", 32),
+        ("custom[float4_e2m1_unpacked]", 8),
+        ("custom[float4_e2m1_unpacked]8", 8),
+        ("custom[float4_e2m1_unpacked]x2", 16),
+        ("float4_e2m1_unpacked", 8),
+        ("custom[posit]16", 16),
         ("float4_e2m1fn", 4),
         ("float4_e2m1fnx2", 8),
         ("int4", 4),
@@ -62,7 +70,9 @@ def test_element_bits(dtype: str, bits: int) -> None:
     assert element_bits(dtype) == bits
 
 
-@pytest.mark.parametrize("dtype", ["", "float", "32", "float32x", "Float32", "float32 ", "void"])
+@pytest.mark.parametrize(
+    "dtype", ["", "float", "32", "float32x", "Float32", "float32 ", "void", "custom[posit]"]
+)
 def test_an_unknown_element_type_is_refused(dtype: str) -> None:
     with pytest.raises(InputError, match="unknown element type"):
         element_bits(dtype)

@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 import tilelang
 from tilelang import tvm
+from tilelang.language import dtypes
+from tvm.tirx.script.builder import ir as builder
 
 from smemreuse.semantics.rows.device_functions import FUNCTIONS, inside
 from tests.semantics.device_headers import device_functions
+from tests.semantics.element_types import (
+    UNPACKED,
+    by_code,
+    by_name,
+    custom,
+    of_another_size,
+)
 from tests.semantics.registries import beyond_the_operands, without_a_row
 
 pytestmark = pytest.mark.tilelang
@@ -24,6 +33,15 @@ _MISCOUNTED = {"all_of", "any_of"}
 def test_every_operation_of_tilelang_has_a_row() -> None:
     assert len(tvm.ir.Op.list_op_names()) > 600
     assert without_a_row(tvm.ir.Op) == []
+
+
+def test_every_element_type_of_tilelang_has_a_size() -> None:
+    """Those of its language too: tfloat32, and the 4-bit floats that take a byte."""
+    own = [str(one) for one in vars(dtypes).values() if isinstance(one, tvm.DataType)]
+    names = [*by_code(tvm), *by_name(tvm, builder.__all__), *custom(tvm), *own]
+    assert {"custom[tfloat32]", "custom[tfloat32]x4", UNPACKED} <= set(names)
+    assert len(set(names)) > 200
+    assert of_another_size(tvm, names) == {}
 
 
 def test_rows_name_operands_that_tilelang_s_operations_have() -> None:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import tvm
 from tvm.backend.cuda.ptx import table
+from tvm.tirx.script.builder import ir as builder
 
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.semantics.effects import Effect, Engine
 from smemreuse.semantics.rows import lookup
 from smemreuse.semantics.rows.positions import positions
+from tests.semantics.element_types import by_code, by_name, custom, of_another_size
 from tests.semantics.registries import beyond_the_operands, without_a_row
 
 pytestmark = pytest.mark.tvm
@@ -30,6 +32,12 @@ def test_every_operation_of_apache_tvm_has_a_row() -> None:
 
 def test_rows_name_operands_that_apache_tvm_s_operations_have() -> None:
     assert beyond_the_operands(tvm.ir.Op) == []
+
+
+def test_every_element_type_of_apache_tvm_has_a_size() -> None:
+    names = [*by_code(tvm), *by_name(tvm, builder.__all__), *custom(tvm)]
+    assert len(set(names)) > 200
+    assert of_another_size(tvm, names) == {}
 
 
 def _forms() -> Iterator[tuple[Any, dict[str, str], tuple[str, ...]]]:

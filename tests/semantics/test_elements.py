@@ -106,3 +106,35 @@ def test_the_element_whose_address_is_taken() -> None:
     assert addressed_element(Call("address_of", (element,))) is element
     assert addressed_element(Call("address_of", (Const(3),))) is None
     assert addressed_element(element) is None
+
+
+def _ramp(base: Expr, stride: int, lanes: int = 4) -> Call:
+    return Call("ramp", (base, Const(stride), Const(lanes)))
+
+
+def _broadcast(value: Expr, lanes: int = 4) -> Call:
+    return Call("broadcast", (value, Const(lanes)))
+
+
+@pytest.mark.parametrize(
+    ("index", "found"),
+    [
+        (Call("add", (_ramp(Var("i"), 2), _broadcast(Const(8)))), "ramp(i + 8, 2, 4)"),
+        (Call("sub", (_broadcast(Const(8)), _ramp(Var("i"), 2))), "ramp(8 - i, -2, 4)"),
+        (Call("add", (_ramp(Var("i"), 2), _broadcast(Const(0)))), "ramp(i, 2, 4)"),
+        (Call("add", (_ramp(Var("i"), 1), _ramp(Var("j"), 3))), "ramp(i + j, 4, 4)"),
+        (_broadcast(Var("i")), "ramp(i, 0, 4)"),
+        (
+            Call("add", (_ramp(Var("i"), 2), _broadcast(Const(8), 2))),
+            "ramp(i, 2, 4) + broadcast(8, 2)",
+        ),
+        (
+            Call("mul", (_ramp(Var("i"), 2), _broadcast(Var("j")))),
+            "ramp(i, 2, 4) * broadcast(j, 4)",
+        ),
+        (Call("add", (Var("v"), _broadcast(Const(8)))), "v + broadcast(8, 4)"),
+    ],
+)
+def test_sums_of_vectors_are_ramps(index: Expr, found: str) -> None:
+    flat = Buffer("flat", "float32", (Const(64),), "shared")
+    assert format_expr(flat_index(flat, (index,))) == found

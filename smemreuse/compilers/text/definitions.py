@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.buffers import is_allocation, need
 from smemreuse.compilers.text.expressions import Value, fail, script_name
 from smemreuse.compilers.text.names import NameTable
+from smemreuse.compilers.text.symbols import declared_variable, sizes_by_name
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, same, unsigned_bits
 from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Stmt
 from smemreuse.semantics.evaluate import unsigned_type
 
 LEGACY_ALLOCATIONS = ("allocate", "allocate_const")
 _HANDLE_TYPES = ("handle", "ptr", "buffer_var")
-_VARIABLES = ("var", "Var", "SizeVar")
 _VIEWS = ("decl_buffer", "Buffer", "buffer_decl", "match_buffer")
 _TYPED_CALLS = ("call_extern", "call_pure_extern", "call_intrin", "call_pure_intrin")
 
@@ -38,22 +39,27 @@ class DefinitionReader:
 
     def _parameter(self, argument: ast.arg) -> Value:
         annotation = argument.annotation
+        if isinstance(annotation, ast.Subscript):  # T.Buffer[(64,), "float32"], of 2022
+            annotation = _as_call(annotation)
         if isinstance(annotation, ast.Call):
             if script_name(annotation.func, self._prefixes) in ("Buffer", "Tensor"):
-                return self._buffers.parameter(argument.arg, annotation)
-        if isinstance(annotation, ast.Subscript):  # T.Buffer[(64,), "float32"], of 2022
-            if script_name(annotation.value, self._prefixes) == "Buffer":
-                return self._buffers.parameter(argument.arg, _as_call(annotation))
-        return Var(argument.arg)
+                call, sizes = sizes_by_name(annotation, self._prefixes)
+                self._names.give_symbols(sizes)
+                return self._buffers.parameter(argument.arg, call)
+        return self._names.symbol(argument.arg) or Var(argument.arg)
 
-    def thread_axis(self, call: ast.Call, target: ast.expr | None) -> tuple[str, Var]:
-        """`T.launch_thread("threadIdx.x", n)`; an axis used earlier is given by its variable."""
-        need(call, 2)
-        axis = call.args[0]
+    def thread_axis(self, axis: ast.expr, target: ast.expr | None) -> tuple[str, Var]:
+        """The tag and the variable of an axis: `"threadIdx.x"`, the variable of one used earlier,
+        or `T.iter_var(tx, T.Range(0, 32), "ThreadIndex", "threadIdx.x")` of 2022."""
+        if isinstance(axis, ast.Call) and script_name(axis.func, self._prefixes) == "iter_var":
+            need(axis, 4)
+            var = self._expr.value(axis.args[0])
+            if isinstance(var, Var):
+                return (self._buffers.string(axis.args[3]), var)
         if isinstance(axis, ast.Name):
             var = self._names.lookup(axis)
             if isinstance(var, Var):
-                return (self._env_threads.get(var, axis.id), var)
+                return (self._env_threads.get(var, _tag_by_name(axis.id)), var)
         tag = self._buffers.string(axis)
         return (tag, self._names.new_var(target) if target is not None else Var(tag))
 
@@ -88,8 +94,8 @@ class DefinitionReader:
 
     def _define_name(self, target: ast.expr, value: ast.expr, node: ast.Assign) -> list[Stmt]:
         if isinstance(value, ast.Call) and isinstance(target, ast.Name):
-            name = script_name(value.func, self._prefixes)
-            special = self._definition(target, name, value, node) if name is not None else None
+            name = script_name(value.func, self._prefixes) or ""
+            special = self._definition(target, name, value, node)
             if special is not None:
                 return special
             view = self._method_view(target, value)
@@ -151,10 +157,11 @@ class DefinitionReader:
         if name in _HANDLE_TYPES:
             self._names.define(target, self._names.handle(target.id, call.lineno))
             return []
-        if name in _VARIABLES or (not call.args and _declares_variable(name)):
-            self._names.new_var(target)
-            return []
-        return None
+        declared = declared_variable(target.id, call, self._prefixes)
+        if declared is None:
+            return None
+        self._names.define(target, self._names.symbol(target.id) or declared)
+        return []
 
     def _legacy_allocation(self, target: ast.Name, kind: str, call: ast.Call) -> list[Stmt]:
         """`X = T.allocate(..)`: a handle, which may have been declared, and viewed, before."""
@@ -228,6 +235,12 @@ class DefinitionReader:
         return Bind(var, value, call.lineno, _may_be_address(value))
 
 
+def _tag_by_name(name: str) -> str:
+    """`threadIdx.x` for `threadIdx_x`, as the printer calls an axis's variable; else the name,
+    which is no tag."""
+    return re.sub(r"^((?:thread|block)Idx)_([xyz])(?:_\d+)?$", r"\1.\2", name)
+
+
 def _as_call(annotation: ast.Subscript) -> ast.Call:
     """`T.Buffer[(64,), "int8"]` as `T.Buffer((64,), "int8")`; `T.Buffer[64, 64]` is a shape."""
     inside = annotation.slice
@@ -246,7 +259,3 @@ def _may_be_address(value: Expr) -> bool:
         return True
     dtype = value.args[0]
     return not isinstance(dtype, Const) or dtype.value == "handle"
-
-
-def _declares_variable(name: str) -> bool:
-    return name.rstrip("0123456789") in ("int", "uint", "float", "bool", "Var", "SizeVar")

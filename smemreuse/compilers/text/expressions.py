@@ -81,7 +81,7 @@ _NODE_NAMES = {
     "Shuffle": "shuffle",
 }
 
-_LITERAL_TYPES = ("int", "uint", "float", "bfloat", "bool", "boolean")
+_LITERAL_TYPES = ("int", "uint", "float", "bfloat", "tfloat", "bool", "boolean")
 _NARROW_FLOATS = ("float8_", "float6_", "float4_")
 
 # How many operands TIR has for what is read into its parts later, by the model's names.
@@ -149,7 +149,7 @@ class ExpressionReader:
             return Call("dict", tuple(self.read(item) for item in node.values))
         if isinstance(node, ast.Lambda):
             return Call("lambda", ())  # reducers and index maps: no memory access of their own
-        fail(node, f"cannot read the expression `{_excerpt(node)}`")
+        fail(node, f"cannot read the expression `{excerpt(node)}`")
 
     def _constant(self, node: ast.Constant) -> Const:
         if node.value is None:
@@ -158,12 +158,12 @@ class ExpressionReader:
             return Const(int(node.value))
         if isinstance(node.value, (int, float, str)):
             return Const(node.value)
-        fail(node, f"cannot read the literal {_excerpt(node)}")
+        fail(node, f"cannot read the literal {excerpt(node)}")
 
     def _operator(self, op: ast.AST, node: ast.expr) -> str:
         name = _OPERATORS.get(type(op))
         if name is None:
-            fail(node, f"TVMScript has no operator for `{_excerpt(node)}`")
+            fail(node, f"TVMScript has no operator for `{excerpt(node)}`")
         return name
 
     def _unary(self, node: ast.UnaryOp) -> Expr:
@@ -186,7 +186,7 @@ class ExpressionReader:
 
     def _compare(self, node: ast.Compare) -> Expr:
         if len(node.ops) != 1:
-            fail(node, f"chained comparison `{_excerpt(node)}`: write it with `and`")
+            fail(node, f"chained comparison `{excerpt(node)}`: write it with `and`")
         left, right = self.read(node.left), self.read(node.comparators[0])
         return Call(self._operator(node.ops[0], node), (left, right))
 
@@ -195,10 +195,10 @@ class ExpressionReader:
             return Call("subscript", (self.read(node.value), *self._items(node)))
         table = node.value if isinstance(node.value, ast.Subscript) else node
         if isinstance(table.value, ast.Name) and table.value.id == "metadata":
-            return Const(_excerpt(table))  # metadata["..."][0]
+            return Const(excerpt(table))  # metadata["..."][0]
         target = self.value(node.value)
         if not isinstance(target, Buffer):
-            fail(node, f"`{_excerpt(node.value)}` is indexed but is not a buffer")
+            fail(node, f"`{excerpt(node.value)}` is indexed but is not a buffer")
         return Load(target, self.indices(node, target))
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
@@ -235,14 +235,14 @@ class ExpressionReader:
                 if node.attr == "elem_offset":
                     return target.elem_offset
                 return Call(node.attr, (Const(target.name),))
-        return Call("attribute", (Const(_excerpt(node)), *self._receiver(node.value)))
+        return Call("attribute", (Const(excerpt(node)), *self._receiver(node.value)))
 
     def _call(self, node: ast.Call) -> Expr:
         name = script_name(node.func, self._names.prefixes)
         if name is None:
             return self._method(node)
         if any(isinstance(argument, ast.Starred) for argument in node.args):
-            fail(node, f"cannot read the starred argument of `{_excerpt(node)}`")
+            fail(node, f"cannot read the starred argument of `{excerpt(node)}`")
         if name == "Let":
             return self._let(node)
         op = _NODE_NAMES.get(name, name)
@@ -286,7 +286,7 @@ class ExpressionReader:
                 if isinstance(target, Buffer) and node.args:
                     return self.vload(target, node)
         if not isinstance(node.func, (ast.Attribute, ast.Name)):
-            fail(node, f"cannot read the call of `{_excerpt(node.func)}`")
+            fail(node, f"cannot read the call of `{excerpt(node.func)}`")
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         operands = (*self._receiver(node.func), *map(self.read, arguments))
@@ -358,6 +358,7 @@ def _split_constant(expr: Expr) -> tuple[Expr | None, int]:
     return (expr, constant)
 
 
-def _excerpt(node: ast.AST) -> str:
+def excerpt(node: ast.AST) -> str:
+    """A node's text on a line, cut where it is long."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else text[:57] + "..."

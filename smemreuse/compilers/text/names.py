@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.buffers import BufferReader
-from smemreuse.compilers.text.expressions import ExpressionReader, Value, fail, script_name
+from smemreuse.compilers.text.expressions import (
+    ExpressionReader,
+    Value,
+    excerpt,
+    fail,
+    script_name,
+)
+from smemreuse.compilers.text.symbols import OuterNames
 from smemreuse.ir.expr import Var
 
 
@@ -28,7 +36,14 @@ class NameTable:
     A lenient one, for a fragment without a header, takes an undefined name for a handle.
     """
 
-    def __init__(self, prefixes: frozenset[str], legacy: LegacyAllocations, *, lenient: bool):
+    def __init__(
+        self,
+        prefixes: frozenset[str],
+        legacy: LegacyAllocations,
+        outer: OuterNames = MappingProxyType({}),
+        *,
+        lenient: bool,
+    ):
         self.prefixes = prefixes
         self.here: ast.stmt | None = None  # the statement that is read
         self.definitions: list[Definition] = []
@@ -36,6 +51,8 @@ class NameTable:
         self.buffers = BufferReader(self.expr)
         self._legacy = legacy
         self._lenient = lenient
+        self._outer = outer
+        self._symbols: dict[str, Var] = {}
         self._scopes: list[dict[str, Value]] = [{}]
 
     @contextmanager
@@ -61,11 +78,27 @@ class NameTable:
         for scope in reversed(self._scopes):
             if node.id in scope:
                 return scope[node.id]
-        if not self._lenient:
+        outer = self._outer.get(node.id)
+        if isinstance(outer, ast.Assign):
+            what = f"which line {outer.lineno} makes of `{excerpt(outer.value)}`"
+            fail(node, f"the name {node.id!r}, {what}, is not evaluated; write its value there")
+        if outer is None and not self._lenient:
             fail(node, f"the name {node.id!r} is used but never defined; is the dump complete?")
-        value = self.handle(node.id, node.lineno)
+        value = self.handle(node.id, node.lineno) if outer is None else outer
         self.give(node.id, value)
         return value
+
+    def give_symbols(self, names: Iterable[str]) -> None:
+        """Makes the names of sizes in a signature known: where nothing defines them, the buffers of
+        which they are sizes do."""
+        for name in names:
+            if name not in self._scopes[0] and name not in self._outer:
+                self._symbols[name] = Var(name)
+                self.give(name, self._symbols[name])
+
+    def symbol(self, name: str) -> Var | None:
+        """What a size stands for that the signature named before its definition."""
+        return self._symbols.pop(name, None)
 
     def defines(self, name: str) -> bool:
         return any(name in scope for scope in self._scopes)

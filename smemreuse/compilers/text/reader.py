@@ -14,6 +14,7 @@ from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.compilers.text.statements import FunctionText, StatementReader
+from smemreuse.compilers.text.symbols import outer_names
 from smemreuse.errors import InputError
 from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
@@ -142,8 +143,9 @@ def _functions(
         _require_script(module, prefixes)
         reader = StatementReader(module.body, prefixes, lenient=True, dialect=dialect)
         yield _function("fragment", reader.read())
+    outer = outer_names(module.body, prefixes)
     for node in nodes:
-        reader = StatementReader(node.body, prefixes, lenient=False, dialect=dialect)
+        reader = StatementReader(node.body, prefixes, outer, lenient=False, dialect=dialect)
         yield _function(node.name, reader.read(node.args.args))
 
 

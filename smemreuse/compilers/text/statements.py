@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from smemreuse.analysis.alignment import recorded_alignments
 from smemreuse.compilers.dialects import LEGACY, TILELANG
@@ -20,10 +21,11 @@ from smemreuse.compilers.text.definitions import LEGACY_ALLOCATIONS, DefinitionR
 from smemreuse.compilers.text.expressions import difference, fail, script_name
 from smemreuse.compilers.text.legacy import store_of, with_waits
 from smemreuse.compilers.text.names import Definition, NameTable
+from smemreuse.compilers.text.symbols import OuterNames
 from smemreuse.compilers.text.whole import check_whole, last_operand, refuse_rest
 from smemreuse.errors import InputError
 from smemreuse.ir.dialect import Dialect
-from smemreuse.ir.expr import Call, Const, Load
+from smemreuse.ir.expr import Call, Const, Expr, Load
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
@@ -70,6 +72,7 @@ class StatementReader:
         self,
         nodes: Sequence[ast.stmt],
         prefixes: frozenset[str],
+        outer: OuterNames = MappingProxyType({}),
         *,
         lenient: bool,
         dialect: Dialect = TILELANG,
@@ -80,7 +83,7 @@ class StatementReader:
         self._dialect = LEGACY if legacy.found else dialect
         self._attrs: dict[str, object] = {}
         self._launches: dict[int, ast.stmt] = {}
-        self._names = NameTable(prefixes, legacy, lenient=lenient)
+        self._names = NameTable(prefixes, legacy, outer, lenient=lenient)
         self._definitions = DefinitionReader(self._names, legacy)
         self._expr = self._names.expr
         self._buffers = self._names.buffers
@@ -136,17 +139,10 @@ class StatementReader:
         name = script_name(call.func, self._prefixes)
         line = call.lineno
         if name == "launch_thread":
-            tag, var = self._definitions.thread_axis(call, target)
-            extent = self._expr.read(call.args[1])
-            if tag.startswith("vthread"):
-                return lambda body: Attr(VIRTUAL_THREAD, Const(tag), extent, body, var, line)
-            self._launches[line] = node
-            return lambda body: Attr(THREAD_EXTENT, Const(tag), extent, body, var, line)
+            need(call, 2)
+            return self._launched(call.args[0], call.args[1], target, node)
         if name == "attr":
-            need(call, 3)
-            key = self._buffers.string(call.args[1])
-            attr_node, value = self._expr.read(call.args[0]), self._expr.read(call.args[2])
-            return lambda body: with_waits(Attr(key, attr_node, value, body, None, line))
+            return self._attributed(call, node)
         if name in ("Assert", "where"):
             need(call, 1)
             condition = self._expr.read(call.args[0])
@@ -156,6 +152,42 @@ class StatementReader:
         if name == "realize":
             fail(call, "T.realize is of a schedule not lowered yet; dump after StorageFlatten")
         return None
+
+    def _launched(
+        self, axis: ast.expr, count: ast.expr, target: ast.expr | None, node: ast.stmt
+    ) -> Callable[[Block], Stmt]:
+        tag, var = self._definitions.thread_axis(axis, target)
+        extent = self._expr.read(count)
+        if tag.startswith("vthread"):
+            return lambda body: Attr(VIRTUAL_THREAD, Const(tag), extent, body, var, axis.lineno)
+        self._launches[axis.lineno] = node
+        return lambda body: Attr(THREAD_EXTENT, Const(tag), extent, body, var, axis.lineno)
+
+    def _attributed(self, call: ast.Call, node: ast.stmt) -> Callable[[Block], Stmt]:
+        """`T.attr(node, key, value)`, or `T.attr({key: value, ..})`, which are nested in order."""
+        if len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+            pairs = zip(call.args[0].keys, call.args[0].values, strict=True)
+            given: list[tuple[str, Expr, Expr]] = [
+                (self._buffers.string(key), Const(0), self._expr.read(value))
+                for key, value in pairs
+                if key is not None
+            ]
+        else:
+            need(call, 3)
+            axis, key, value = call.args[0], self._buffers.string(call.args[1]), call.args[2]
+            if key == THREAD_EXTENT:
+                return self._launched(axis, value, None, node)
+            given = [(key, self._expr.read(axis), self._expr.read(value))]
+        if not given:
+            fail(call, f"`{ast.unparse(call)}` says nothing")
+
+        def enclosing(body: Block) -> Stmt:
+            stmts = body
+            for key, subject, value in reversed(given):
+                stmts = (with_waits(Attr(key, subject, value, stmts, None, call.lineno)),)
+            return stmts[0]
+
+        return enclosing
 
     # Statements ---------------------------------------------------------------------------------
 

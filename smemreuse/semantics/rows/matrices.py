@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from smemreuse.ir.expr import Call
+from smemreuse.ir.expr import Call, Const, Pointer, constant
 from smemreuse.semantics.effects import (
     Answer,
     Descriptor,
     Effect,
     Engine,
+    Extent,
     Fixed,
     OnlyIf,
     Proxy,
     Rows,
+    Size,
     Wait,
 )
+from smemreuse.semantics.elements import addressed_element, is_typed, pointee_bits
 from smemreuse.semantics.rows.forms import accessing, merged, nothing, reads, registers, writes
 
 # Each thread names a row of 16 bytes; with fewer than four matrices, only some threads' rows count.
@@ -61,17 +64,48 @@ _MMA: Rows = {
     "ptx_mma_block_scale": _mma(9, 11, 13, arity=frozenset({21})),
 }
 
+_DIMENSIONS = {"wmma.matrix_a": (0, 2), "wmma.matrix_b": (2, 1), "wmma.accumulator": (0, 1)}
+"""Rows and columns of a fragment by its scope: which of m, n and k they are."""
+
+
+def _tile(call: Call) -> Size:
+    """The bytes from the first to the last that a wmma operation accesses of
+    `(fragment, m, n, k, index, pointer, stride, layout)`; which thread accesses what is not said.
+
+    The stride counts elements of what the pointer points to. A layout or a fragment that is not
+    known may be any.
+    """
+    fragment, *rest = call.args
+    sides, pointer, stride = [*map(constant, rest[:3])], rest[4], constant(rest[5])
+    bits = pointee_bits(pointer) if is_typed(pointer) or addressed_element(pointer) else 0
+    if stride is None or stride < 0 or None in sides or not bits or bits % 8:
+        return Extent.WHOLE
+    scope = fragment.buffer.scope if isinstance(fragment, Pointer) else ""
+    tile = [sides[at] or 0 for at in _DIMENSIONS.get(scope, ())]
+    if rest[6] == Const("col_major"):
+        tile.reverse()
+    elif rest[6] != Const("row_major"):
+        tile = []
+    rows, columns = tile or [max(side or 0 for side in sides)] * 2
+    return Fixed(((rows - 1) * stride + columns) * bits // 8)
+
+
+def _load_matrix(call: Call) -> Effect | None:
+    if len(call.args) != 8:
+        return None
+    tile = reads(5, _tile(call), certain=False)
+    return accessing(tile, *registers(written=(0,)), writes_locals=(0,))
+
+
+def _store_matrix(call: Call) -> Effect | None:
+    if len(call.args) != 8:
+        return None
+    return accessing(writes(5, _tile(call), certain=False), *registers(read=(0,)))
+
+
 _WMMA: Rows = {
-    # `(fragment, m, n, k, index, pointer, stride, layout)`; which thread reads what is not said.
-    "tvm_load_matrix_sync": accessing(
-        reads(5, certain=False),
-        *registers(written=(0,)),
-        arity=frozenset({8}),
-        writes_locals=(0,),
-    ),
-    "tvm_store_matrix_sync": accessing(
-        writes(5, certain=False), *registers(read=(0,)), arity=frozenset({8})
-    ),
+    "tvm_load_matrix_sync": _load_matrix,
+    "tvm_store_matrix_sync": _store_matrix,
     "tvm_fill_fragment": accessing(
         *registers(written=(0,)), arity=frozenset({6}), writes_locals=(0,)
     ),

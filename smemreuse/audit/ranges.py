@@ -1,0 +1,120 @@
+"""What variables may hold at each statement: by launches, loops and the branches around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from smemreuse.analysis.bounds import Interval, bounds
+from smemreuse.ir.expr import Call, Expr, Var, constant
+from smemreuse.ir.kernel import (
+    THREAD_EXTENT,
+    VIRTUAL_THREAD,
+    Attr,
+    Bind,
+    Block,
+    For,
+    If,
+    Stmt,
+    nested_blocks,
+    walk_statements,
+)
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+_NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Ranges of variables, and what those are bound to that have been bound, in order."""
+
+    ranges: Mapping[Var, Interval] = field(default_factory=dict)
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+
+    def within(self, var: Var, found: Interval | None) -> _Known:
+        """The same with a range for a variable; None forgets it."""
+        ranges = {known: each for known, each in self.ranges.items() if known is not var}
+        return _Known(ranges if found is None else {**ranges, var: found}, self.values)
+
+    def binding(self, var: Var, value: Expr) -> _Known:
+        known = self.within(var, bounds(value, self.ranges))
+        return _Known(known.ranges, {**self.values, var: value})
+
+    def where(self, condition: Expr, *, holds: bool) -> _Known:
+        """What is known in one arm of a branch; as much as comparisons with a constant tell."""
+        if not isinstance(condition, Call):
+            return self
+        if condition.op == ("and" if holds else "or"):
+            left, right = condition.args
+            return self.where(left, holds=holds).where(right, holds=holds)
+        if condition.op in ("likely", "not") and len(condition.args) == 1:
+            return self.where(condition.args[0], holds=holds == (condition.op == "likely"))
+        if len(condition.args) != 2:
+            return self
+        op: str | None = condition.op if holds else _NEGATED.get(condition.op)
+        var, limit = condition.args
+        if not isinstance(var, Var):
+            var, limit, op = limit, var, _MIRRORED.get(op or "")
+        number = constant(limit)
+        known = self.ranges.get(var) if isinstance(var, Var) else None
+        if not isinstance(var, Var) or number is None or known is None:
+            return self
+        return self._narrowed(var, _meet(known, op, number))
+
+    def _narrowed(self, var: Var, found: Interval) -> _Known:
+        """The same with less for a variable, and for all that is computed from it."""
+        known = self.within(var, found)
+        for bound, value in self.values.items():
+            again, before = bounds(value, known.ranges), known.ranges.get(bound)
+            if again is not None and before is not None and bound is not var:
+                both = (max(again[0], before[0]), min(again[1], before[1]))
+                known = known.within(bound, both if both[0] <= both[1] else before)
+        return known
+
+
+def _meet(known: Interval, op: str | None, number: int) -> Interval:
+    """The part of a range for which a comparison holds; all of it where that is none."""
+    low, high = known
+    if op in ("lt", "le", "eq"):
+        high = min(high, number - (op == "lt"))
+    if op in ("gt", "ge", "eq"):
+        low = max(low, number + (op == "gt"))
+    return (low, high) if low <= high else known
+
+
+def with_ranges(body: Block) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
+    """Every statement of a kernel in program order, with the ranges that are known there.
+
+    Of a variable that is bound more than once, nothing is known.
+    """
+    binds = Counter(stmt.var for stmt in walk_statements(body) if isinstance(stmt, Bind))
+    yield from _block(body, _Known(), {var for var, count in binds.items() if count == 1})
+
+
+def _block(
+    block: Block, known: _Known, once: Collection[Var]
+) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
+    for stmt in block:
+        yield stmt, known.ranges
+        if isinstance(stmt, Bind) and stmt.var in once:
+            known = known.binding(stmt.var, stmt.value)
+        elif isinstance(stmt, If):
+            yield from _block(stmt.then, known.where(stmt.condition, holds=True), once)
+            yield from _block(stmt.orelse, known.where(stmt.condition, holds=False), once)
+        else:
+            inside = _entered(stmt, known)
+            for inner in nested_blocks(stmt):
+                yield from _block(inner, inside, once)
+
+
+def _entered(stmt: Stmt, known: _Known) -> _Known:
+    if isinstance(stmt, For):
+        begin, extent = bounds(stmt.begin, known.ranges), bounds(stmt.extent, known.ranges)
+        if begin is None or extent is None or extent[1] <= 0:
+            return known.within(stmt.var, None)
+        return known.within(stmt.var, (begin[0], begin[1] + extent[1] - 1))
+    if isinstance(stmt, Attr) and stmt.key in (THREAD_EXTENT, VIRTUAL_THREAD) and stmt.var:
+        count = constant(stmt.value)
+        return known.within(stmt.var, (0, count - 1) if count is not None and count > 0 else None)
+    return known
