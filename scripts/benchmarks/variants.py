@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.benchmarks.cubin import registers
+from scripts.benchmarks.cubin import resources
 from scripts.run_on_gpu import UNMERGED, Merge, first_line
 
 SPEED_OBJECTIVE = "occupancy"
@@ -31,6 +31,7 @@ def merges(speed: str = SPEED_OBJECTIVE) -> tuple[Merge, ...]:
 class Variant:
     """A kernel as one merge makes it; sizes in bytes, times in milliseconds.
 
+    `frame` is what each thread has of local memory, spilled registers included.
     `differing` counts, for each output by its argument's index, the launches that gave other bits
     than the variant's first one on the same inputs; `bitwise_equal` is about the outputs that no
     variant differs from itself in, and None where the kernel to compare with does not launch.
@@ -41,6 +42,7 @@ class Variant:
     block_bytes: int | None = None
     threads: int | None = None
     registers: int | None = None
+    frame: int | None = None
     resident: int | None = None
     carveout: int | None = None
     barriers: int | None = None
@@ -89,7 +91,8 @@ def compile_variant(func: Any, merge: Merge, pass_configs: dict[str, object], ar
     if session is not None:
         variant.verdict = ", ".join(applied.verdict.verdict for applied in session.plans)
         variant.left = bool(session.left)
-    variant.registers = max((registers(bytes(one)) or 0 for one in binaries), default=0) or None
+    for binary in binaries:
+        variant.registers, variant.frame = resources(bytes(binary)) or (None, None)
     variant.barriers = variant.kernel.get_kernel_source().count("__syncthreads()")
     _measure_memory(variant, arch)
     return variant
