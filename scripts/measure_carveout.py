@@ -113,7 +113,7 @@ def cases(arch: Architecture, sms: int) -> Iterator[Case]:
 
 
 def slack(arch: Architecture, sms: int) -> Iterator[Case]:
-    """Few resident bytes at many threads and registers: there the driver takes more than it must."""
+    """Few resident bytes, by threads and registers: there the driver takes more than it must."""
     taken = (1, 1.5, 2, 3, 5, 7, 9, 13, 17, 21, 25, 29, 33, 41, 49, 57, 65, 73, 81, 97, 101, 113)
     for kernel, registers in enumerate(REGISTERS):
         for threads in (64, 128, 192, 256, 384, 512, 768, 1024):
