@@ -31,18 +31,6 @@ from smemreuse.targets.architectures import Architecture, architecture  # noqa: 
 
 SOURCE = ROOT / "fixtures" / "carveout" / "carveout.cu"
 CONFIGURED = "launch__shared_mem_config_size"
-METRICS = (
-    CONFIGURED,
-    "launch__shared_mem_per_block",
-    "launch__shared_mem_per_block_allocated",
-    "launch__shared_mem_per_block_driver",
-    "launch__shared_mem_per_block_dynamic",
-    "launch__occupancy_limit_blocks",
-    "launch__occupancy_limit_registers",
-    "launch__occupancy_limit_shared_mem",
-    "launch__occupancy_limit_warps",
-    "launch__registers_per_thread",
-)
 SECONDS = 50
 KB = 1024
 WAVES = 32
@@ -225,7 +213,7 @@ def profile(ncu: str, program: Path, asked: Sequence[Case], seconds: float) -> l
     log = program.with_name("ncu.csv")
     log.unlink(missing_ok=True)
     command = [ncu, "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw"]
-    command += ["--print-units", "base", "--metrics", ",".join(METRICS), "--log-file", str(log)]
+    command += ["--print-units", "base", "--metrics", CONFIGURED, "--log-file", str(log)]
     said = answers([*command, str(program)], asked, seconds)
     seen = parse_ncu(log.read_text())
     # A launch made just before another is one of its own to the profiler.
@@ -236,9 +224,7 @@ def profile(ncu: str, program: Path, asked: Sequence[Case], seconds: float) -> l
         raise ValueError(f"{len(seen)} of {len(own)} launches seen: {' / '.join(text[:3])[:300]}")
     data = []
     for case, (registers, resident), metrics in zip(asked, said, watched, strict=True):
-        rest = {name: value for name, value in metrics.items() if name != CONFIGURED}
-        one = as_data(case, resident, registers, metrics.get(CONFIGURED))
-        data.append({**one, "metrics": rest})
+        data.append(as_data(case, resident, registers, metrics.get(CONFIGURED)))
     return data
 
 
