@@ -151,7 +151,7 @@ def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
             func, target={"kind": "cuda", "arch": arch}, pass_configs=pass_configs
         )
     except Exception as error:  # a compiler's failure is a finding to be written down
-        run.compile_error = _first_line(error)
+        run.compile_error = first_line(error)
         return run
     run.shared_bytes = _arena_bytes(run.kernel)
     run.barriers = run.kernel.get_kernel_source().count("__syncthreads()")
@@ -166,7 +166,7 @@ def _arena_bytes(kernel: Any) -> int:
     return sum(buffer.size or 0 for k in kernels for buffer in k.allocations("shared.dyn"))
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 
 
@@ -204,7 +204,7 @@ def _launch(run: Run, args: Sequence[Any], expected: Mapping[int, Any]) -> dict[
         run.kernel(*own)
         torch.cuda.synchronize()
     except Exception as error:  # asking for too much shared memory is a finding
-        run.launch_error = _first_line(error)
+        run.launch_error = first_line(error)
         return None
     return {index: own[index] for index in expected}
 
@@ -219,7 +219,7 @@ def _judge(
     for index, reference in expected.items():
         difference = (outputs[index].double() - reference).norm()
         error = float(difference / reference.norm())
-        run.worst_error = _worse(run.worst_error, error)
+        run.worst_error = worse(run.worst_error, error)
         right = error < tolerance  # NaN is never smaller
         run.correct = run.correct is not False and right
         run.launches += 1
@@ -231,7 +231,7 @@ def _judge(
             run.bitwise_equal = run.bitwise_equal is not False and torch.equal(*as_bytes)
 
 
-def _worse(one: float | None, two: float) -> float:
+def worse(one: float | None, two: float) -> float:
     """The larger error; NaN and infinity, which JSON does not know, become 1e30."""
     return max(one or 0.0, two if two < 1e30 else 1e30)
 

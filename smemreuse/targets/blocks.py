@@ -44,13 +44,26 @@ class BlockMemory:
             return False
         return None if self.total is None else self.total <= arch.per_block
 
-    def blocks(self, arch: Architecture, threads: int | None) -> int | None:
-        """Resident blocks of so many threads; 0 where one does not launch, None if not known."""
+    def blocks(
+        self, arch: Architecture, threads: int | None, registers: int | None = None
+    ) -> int | None:
+        """Resident blocks of so many threads; 0 where one does not launch, None if not known.
+
+        As far as shared memory and threads go where the `registers` of a thread are not known.
+        """
         if self.fits(arch) is False:
             return 0
         if self.total is None or threads is None:
             return None
-        return arch.resident_blocks(self.total, threads)
+        return arch.resident_blocks(self.total, threads, registers)
+
+    def l1_left(
+        self, arch: Architecture, threads: int | None, registers: int | None = None
+    ) -> int | None:
+        """Bytes that remain for L1; None where `blocks` is not known, or 0."""
+        if self.total is None or threads is None or not self.blocks(arch, threads, registers):
+            return None
+        return arch.l1_left(self.total, threads, registers)
 
     def growth(self, scope: str, most: int) -> int:
         """Bytes by which what lies in `scope` may grow in blocks of at most `most` bytes.

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 from scripts import measure_carveout
-from scripts.measure_carveout import CONFIGURED, Case, capacity, cases, edges, expected, parse_ncu
+from scripts.measure_carveout import (
+    CONFIGURED,
+    REGISTERS,
+    Case,
+    capacity,
+    cases,
+    chased,
+    edges,
+    expected,
+    parse_ncu,
+    slack,
+)
 from smemreuse.targets.architectures import architecture
 
 H200 = architecture("sm_90")
@@ -83,8 +94,9 @@ def test_the_rules_are_told_apart() -> None:
 
 
 def test_no_launch_is_asked_that_cannot_be() -> None:
-    for case in cases(H200, 132):
-        assert H200.resident_blocks(case.bytes, case.threads)
+    for case in (*cases(H200, 132), *slack(H200, 132), *chased(H200, 132)):
+        registers = REGISTERS[case.kernel]
+        assert H200.resident_blocks(case.bytes, case.threads, registers)
         assert case.bytes <= case.declared <= H200.per_block
 
 

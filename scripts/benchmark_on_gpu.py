@@ -1,0 +1,194 @@
+"""Time common kernels under TileLang's merge and ours on a CUDA device, and check the results.
+
+    python scripts/benchmark_on_gpu.py --out docs/results/benchmarks-h200.json
+    python scripts/benchmark_on_gpu.py --rehearse     # lower and compile only: needs no GPU
+
+Each kernel of fixtures/benchmarks, at each tile, is compiled as TileLang merges it, as smemreuse
+does for the fewest bytes and for speed, and with its buffers side by side. All are held against a
+reference in float64, bit for bit against each other, and timed in turns from a cold L2 cache.
+What is found is written after each tile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.benchmarks import worker  # noqa: E402
+from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE  # noqa: E402
+from scripts.run_on_gpu import environment  # noqa: E402
+
+TILES_EACH = 3
+SECONDS_TO_COMPILE = 300
+SECONDS_A_TILE = 40
+
+
+@dataclass
+class Worker:
+    """A process with some tiles of a benchmark."""
+
+    benchmark: str
+    tiles: Sequence[str]
+    process: subprocess.Popen[str] | None = None
+
+    def compile(self, options: argparse.Namespace, log: IO[str]) -> None:
+        """Starts the process and waits until it has compiled everything."""
+        command = [sys.executable, __file__, "--worker", self.benchmark, options.arch]
+        self.process = subprocess.Popen(
+            [*command, options.speed, *self.tiles],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        self._lines(1, options.compile_seconds)
+        if options.rehearse:
+            self._go_on("")
+
+    def launch(self, launches: bool) -> Iterator[dict[str, Any]]:
+        """Lets the process go on, and gives what it tells of each tile."""
+        assert self.process is not None
+        if launches:
+            self._go_on("launch\n")
+        told = self._lines(len(self.tiles), SECONDS_A_TILE * len(self.tiles))
+        for tile, data in zip(self.tiles, [*told, *[None] * len(self.tiles)], strict=False):
+            yield data or {"benchmark": self.benchmark, "tile": tile, "error": self._end()}
+        self.process.wait()
+
+    def _go_on(self, word: str) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        # A process that has ended tells nothing, and is found out by that.
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(word)
+            self.process.stdin.flush()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+
+    def _lines(self, count: int, seconds: float) -> list[dict[str, Any]]:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        timer = threading.Timer(seconds, self.process.kill)
+        timer.start()
+        lines = [self.process.stdout.readline() for _ in range(count)]
+        timer.cancel()
+        return [json.loads(line) for line in lines if line.strip()]
+
+    def _end(self) -> str:
+        assert self.process is not None
+        return f"the process ended with {self.process.wait()}"
+
+
+def workers(names: Sequence[str]) -> list[Worker]:
+    """A few tiles each."""
+    from fixtures.benchmarks import BENCHMARKS
+
+    found = []
+    for name in names or list(BENCHMARKS):
+        tiles = list(BENCHMARKS[name].tiles)
+        parts = -(-len(tiles) // TILES_EACH)
+        found += [Worker(name, tiles[part::parts]) for part in range(parts)]
+    return found
+
+
+def brief(found: Mapping[str, Any]) -> str:
+    """A line for the terminal."""
+    label = f"{found['benchmark']:20} {found['tile']:26}"
+    if "error" in found:
+        return f"{label} {found['error']}"
+    cells = []
+    for one in found["variants"]:
+        if one["merge"] == AGAIN:
+            continue
+        time_ms = f" {one['median_ms']:.4f}" if one["median_ms"] else ""
+        wrong = f" WRONG {one['wrong_launches']}" if one["wrong_launches"] else ""
+        differs = " differs" if one["bitwise_equal"] is False else ""
+        unsteady = " unsteady" if any(one["differing"].values()) else ""
+        failed = " failed" if one["compile_error"] or one["launch_error"] else ""
+        step = (one["carveout"] or 0) // 1024
+        cells.append(f"{one['block_bytes']}/{step}{time_ms}{wrong}{differs}{unsteady}{failed}")
+    return f"{label} {' | '.join(cells)}"
+
+
+def slower(tiles: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Kernels of at least 50 microseconds that `speed` makes over 1 % slower than the default."""
+    found = []
+    for one in tiles:
+        by_merge = {variant["merge"]: variant for variant in one.get("variants", ())}
+        default, speed = by_merge.get(DEFAULT), by_merge.get("smemreuse speed")
+        if not default or not speed or not default["median_ms"] or "of_default" not in speed:
+            continue
+        ratio = speed["of_default"]["median"]
+        if default["median_ms"] >= 0.05 and ratio > 1.01:
+            found.append(f"{one['benchmark']} {one['tile']}: {ratio:.3f}")
+    return found
+
+
+def driver() -> str | None:
+    """The driver's version; None without one."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    if shutil.which(query[0]) is None:
+        return None
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    parser.add_argument("--arch", default="sm_90a")
+    parser.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
+    parser.add_argument("names", nargs="*", help="benchmarks (default: all)")
+    options = parser.parse_args()
+    started = time.monotonic()
+    team = workers(options.names)
+    tiles: list[dict[str, Any]] = []
+    log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    with open(log_path, "w") as log, ThreadPoolExecutor(options.workers) as pool:
+        list(pool.map(lambda one: one.compile(options, log), team))
+        about = {**environment(), "driver": driver(), "arch": options.arch}
+        print(f"compiled in {time.monotonic() - started:.0f} s", flush=True)
+        for one in team:
+            for found in one.launch(not options.rehearse):
+                tiles.append(found)
+                print(brief(found), flush=True)
+                if options.out:
+                    write(options.out, {**about, "tiles": tiles})
+    print(f"{time.monotonic() - started:.0f} s; slower than the default: {slower(tiles) or 'none'}")
+    return int(any("error" in one for one in tiles))
+
+
+def write(path: Path, data: Mapping[str, Any]) -> None:
+    """One variant a line."""
+    text = json.dumps({"schema": "smemreuse.benchmarks/1", **data, "tiles": []}, indent=1)
+    tiles = []
+    for tile in data["tiles"]:
+        variants = ",\n   ".join(json.dumps(one) for one in tile.get("variants", ()))
+        head = json.dumps({key: value for key, value in tile.items() if key != "variants"})
+        tiles.append(f'  {head[:-1]}, "variants": [\n   {variants}]}}')
+    path.write_text(text.replace('"tiles": []', '"tiles": [\n' + ",\n".join(tiles) + "]") + "\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        worker.main(sys.argv[2:])
+    else:
+        sys.exit(main())

@@ -1,0 +1,146 @@
+"""One kernel under several merges, and what is found out about each."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from scripts.benchmarks.cubin import resources
+from scripts.run_on_gpu import UNMERGED, Merge, first_line
+
+SPEED_OBJECTIVE = "occupancy"
+DEFAULT = "TileLang default"
+AGAIN = "TileLang default, again"
+"""The default's kernel timed twice, which tells how much is noise."""
+
+
+def merges(speed: str = SPEED_OBJECTIVE) -> tuple[Merge, ...]:
+    """The ways to lay out shared memory that are held against each other."""
+    return (
+        Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True}),
+        Merge(DEFAULT),
+        Merge("smemreuse bytes", policy="dataflow"),
+        Merge("smemreuse speed", policy="dataflow", objective=speed),
+    )
+
+
+@dataclass
+class Variant:
+    """A kernel as one merge makes it; sizes in bytes, times in milliseconds.
+
+    `frame` is what each thread has of local memory, spilled registers included.
+    `differing` counts, for each output by its argument's index, the launches that gave other bits
+    than the variant's first one on the same inputs; `bitwise_equal` is about the outputs that no
+    variant differs from itself in, and None where the kernel to compare with does not launch.
+    """
+
+    merge: str
+    dynamic_bytes: int | None = None
+    block_bytes: int | None = None
+    threads: int | None = None
+    registers: int | None = None
+    frame: int | None = None
+    resident: int | None = None
+    carveout: int | None = None
+    barriers: int | None = None
+    verdict: str | None = None
+    left: bool = False
+    compile_error: str | None = None
+    launch_error: str | None = None
+    worst_error: float | None = None
+    launches: int = 0
+    wrong_launches: int = 0
+    differing: dict[int, int] = field(default_factory=dict)
+    bitwise_equal: bool | None = None
+    rounds_ms: list[float] = field(default_factory=list)
+    kernel: Any = None
+
+    @property
+    def runs(self) -> bool:
+        return self.kernel is not None and self.launch_error is None
+
+    def as_data(self, default: Variant | None = None) -> dict[str, Any]:
+        """All but the kernel; with the median time, and what it is of the default's, in turns."""
+        data = {key: value for key, value in vars(self).items() if key != "kernel"}
+        data["median_ms"] = statistics.median(self.rounds_ms) if self.rounds_ms else None
+        if default is not None and self.rounds_ms and default.rounds_ms:
+            pairs = zip(self.rounds_ms, default.rounds_ms, strict=True)
+            ratios = sorted(own / other for own, other in pairs)
+            low, middle, high = statistics.quantiles(ratios, n=4)
+            data["of_default"] = {"median": middle, "quartiles": [low, high]}
+        return data
+
+
+def compile_variant(func: Any, merge: Merge, pass_configs: dict[str, object], arch: str) -> Variant:
+    """Compiles a kernel under a merge; what goes wrong is written down."""
+    import tilelang
+
+    variant = Variant(merge.name)
+    options = {**pass_configs, **merge.pass_configs}
+    with _binaries() as binaries, merge.active() as session:
+        try:
+            variant.kernel = tilelang.compile(
+                func, target={"kind": "cuda", "arch": arch}, pass_configs=options
+            )
+        except Exception as error:  # a compiler's failure is a finding
+            variant.compile_error = first_line(error)
+            return variant
+    if session is not None:
+        variant.verdict = ", ".join(applied.verdict.verdict for applied in session.plans)
+        variant.left = bool(session.left)
+    for binary in binaries:
+        variant.registers, variant.frame = resources(bytes(binary)) or (None, None)
+    variant.barriers = variant.kernel.get_kernel_source().count("__syncthreads()")
+    _measure_memory(variant, arch)
+    return variant
+
+
+def _measure_memory(variant: Variant, arch: str) -> None:
+    from smemreuse.targets.architectures import architecture, threads_of
+    from smemreuse.targets.blocks import block_memory
+    from smemreuse.tilelang import read_module
+
+    (kernel,) = read_module(variant.kernel.artifact.device_mod)
+    memory = block_memory(kernel, [])
+    variant.dynamic_bytes, variant.block_bytes = memory.dynamic, memory.total
+    variant.threads = threads_of(kernel)
+    if memory.total is None or variant.threads is None:
+        return
+    card, asked = architecture(arch), (memory.total, variant.threads, variant.registers)
+    variant.resident = card.resident_blocks(*asked)
+    variant.carveout = card.carveout(*asked) if variant.resident else None
+
+
+@contextmanager
+def _binaries() -> Iterator[list[bytes]]:
+    """What nvcc makes meanwhile, or TileLang's cache has of it."""
+    from tilelang.cache.cuda_binary_cache import CUDABinaryCache
+
+    found: list[bytes] = []
+    load, save = CUDABinaryCache.load, CUDABinaryCache.save
+
+    def loaded(*arguments: Any) -> Any:
+        binary = load(*arguments)
+        if binary is not None:
+            found.append(binary)
+        return binary
+
+    def saved(key: str, form: str, binary: bytes) -> None:
+        found.append(binary)
+        save(key, form, binary)
+
+    CUDABinaryCache.load, CUDABinaryCache.save = loaded, saved
+    try:
+        yield found
+    finally:
+        CUDABinaryCache.load, CUDABinaryCache.save = load, save
+
+
+def timed(variants: Sequence[Variant]) -> list[Variant]:
+    """Those that are timed, with the default's kernel a second time."""
+    running = [one for one in variants if one.runs]
+    again = [Variant(AGAIN, kernel=one.kernel) for one in running if one.merge == DEFAULT]
+    return [*running, *again]
