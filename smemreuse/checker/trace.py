@@ -376,7 +376,7 @@ class Trace:
 
     def _length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
         """How often a loop with mbarriers in it goes round in this case, if that is asked."""
-        by_ones = isinstance(begin, int) and step == 1
+        by_ones = isinstance(begin, int) and isinstance(step, int) and step == 1
         if not by_ones or agent.partly or not self._relevance.signals(stmt):
             return None
         return self.values.unknowns.length(stmt.extent, agent.threads)

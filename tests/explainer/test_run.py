@@ -75,7 +75,7 @@ def whys(kernel: LoweredKernel) -> dict[tuple[str, str], str]:
 
 def test_what_could_share_and_does_not_has_a_cause() -> None:
     assert not whys(of_dump("batched_gemm.sm_90a", "bytes"))
-    (plain,) = {*whys(of_dump("block_branches.sm_80")).values()}
+    (plain,) = {*whys(of_dump("mmha_decode.sm_80")).values()}
     assert plain == "sharing them adds no resident block and leaves no more to L1"
 
 
@@ -100,7 +100,7 @@ def test_the_objective_is_not_blamed_for_other_choices(options: dict[str, str], 
 
 
 def test_after_a_rejection_that_is_the_cause() -> None:
-    kernel = of_dump("block_branches.sm_80")
+    kernel = of_dump("mmha_decode.sm_80")
     (applied,) = kernel.plans
     rejected = ((applied.plan, Verdict(UNPROVED, uncovered=("?",))),)
     each = LoweredKernel(kernel.kernel, STOCK, (replace(applied, rejected=rejected),))

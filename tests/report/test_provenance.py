@@ -64,7 +64,7 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             ),
         ),
         (
-            {"occupancy": Occupancy(2, "sm_90", assumed=True, threads_known=True, l1_left=28672)},
+            {"occupancy": Occupancy(2, "sm_90", True, True, 28672)},
             (
                 "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, as far as shared memory and threads go",
             ),

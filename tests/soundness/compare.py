@@ -14,6 +14,7 @@ from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
+from tests.pipeline.rules import plan_of_the_rules
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.defined import grow_kernel
 from tests.soundness.kernels import SCOPE, format_kernel
@@ -82,10 +83,11 @@ class Comparison:
 
     def __init__(self, kernel: Kernel, inputs: np.ndarray, pick: Pick, arbitrary: int = 8):
         self.kernel = kernel
-        self.named = {
+        self.named: dict[str, Plan] = {
             policy: plan_kernel(kernel, SCOPE, policy=policy)
             for policy in ("dataflow", "outer", "inner")
         }
+        self.named["rules"] = plan_of_the_rules(kernel, SCOPE)
         self.arbitrary = arbitrary_plans(kernel, self.named["dataflow"], pick, arbitrary)
         plans = [*self.named.values(), *self.arbitrary]
         offsets = [plan.offsets for plan in plans]
@@ -103,7 +105,7 @@ class Comparison:
 
     def check(self, stats: Counter[str]) -> None:
         """Raises `Unsound` where the analysis or the checker was wrong."""
-        dataflow, outer, inner = self.named.values()
+        dataflow, outer, inner, rules = self.named.values()
         stats["well defined"] += 1
         unproved = dataflow.provenance.is_kept
         if unproved:  # what the compiler shares by default stays, said so
@@ -111,8 +113,11 @@ class Comparison:
             stats["outer's sharing kept, runs wrong"] += int(self.differs[0])
         elif self.differs[0]:
             self._fail(0, "the dataflow plan")
-        for number in (1, 2):
+        if self.differs[3]:
+            self._fail(3, "the plan of the rules")
+        for number in (1, 2, 3):
             self._not_called_sound(number, stats)
+        stats["dataflow below the rules"] += dataflow.arena_bytes < rules.arena_bytes
         stats["inner differs"] += int(self.differs[2])
         stats["outer differs"] += int(self.differs[1])
         total = sum(-(-(one.size or 0) // 16) * 16 for one in dataflow.offsets)

@@ -29,6 +29,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import SOUND, UNSOUND
+from tests.pipeline.rules import plan_of_the_rules
 from tests.soundness.compare import differing, inputs_from
 from tests.soundness.kernels import (
     BX,
@@ -404,7 +405,7 @@ def _differs(kernel: Kernel, offsets: Mapping[Buffer, int]) -> bool:
 @pytest.mark.parametrize("name", [*CARRIED, *RULES, *IN_FLIGHT])
 def test_the_dataflow_plan_keeps_apart(name: str) -> None:
     kernel = {**CARRIED, **RULES, **IN_FLIGHT}[name]
-    plan = plan_kernel(kernel, SCOPE)
+    plan = plan_of_the_rules(kernel, SCOPE)
     assert _differs(kernel, {A: 0, B: 0})
     assert not _differs(kernel, plan.offsets)
     assert plan.arena_bytes == 256
