@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--one-each", action="store_true", help="of functions alike, the first")
     parser.add_argument("--rough", action="store_true", help="lower once each: the times are rough")
     parser.add_argument("--repeat", type=int, default=1, help="times that each is lowered anew")
+    parser.add_argument("--resume", action="store_true", help="keep what --out holds already")
     parser.add_argument("--limit", type=float, default=900, help="seconds for each function")
     options = parser.parse_args()
     paths = wanted(options)
@@ -45,16 +46,25 @@ def main() -> int:
 
         warmed_up()
         run = partial(measured, objectives=OBJECTIVES, audit=options.audit, rough=options.rough)
-        found: dict[Path, dict[str, Any]] = {}
-        tasks = [path for path in paths for _ in range(options.repeat)]
+        found = already(options)
+        fresh = [path for path in paths if path not in found]
+        tasks = [path for path in fresh for _ in range(options.repeat)]
         for path, made, error in forked(tasks, run, options.jobs, options.limit):
             named = {"name": path.stem, "arch": path.parent.name}
             found[path] = quickest(found.get(path), made or {**named, "error": error})
             print(path.parent.name, path.stem, file=sys.stderr, flush=True)
             if options.out:  # so that nothing is lost of a run that is ended
-                options.out.write_text(document([found[each] for each in paths if each in found]))
-    print(summary([found[path] for path in paths]))
+                options.out.write_text(document([found[each] for each in sorted(found)]))
+    print(summary([found[path] for path in sorted(found)]))
     return 0
+
+
+def already(options: Any) -> dict[Path, dict[str, Any]]:
+    """What an earlier run has measured, by its file."""
+    if not (options.resume and options.out and options.out.exists()):
+        return {}
+    functions = json.loads(options.out.read_text())["functions"]
+    return {options.kernels / each["arch"] / f"{each['name']}.json": each for each in functions}
 
 
 def wanted(options: Any) -> list[Path]:

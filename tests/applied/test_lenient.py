@@ -43,7 +43,7 @@ def test_what_a_compiler_reads_is_left_alone() -> None:
 
 
 def test_anything_takes_part_in_everything() -> None:
-    value = Anything()
+    value: Any = Anything()
     assert isinstance((value + 1) * value.field[3] @ value(2), Anything)
     assert int(value) == 1
     assert list(range(value)) == [0]
