@@ -31,10 +31,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where the results go, as JSON")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--arch", action="append", help="only this architecture")
-    parser.add_argument("-k", dest="keyword", default="", help="only functions of this name")
+    parser.add_argument("-k", dest="keywords", action="append", help="only functions of this name")
     parser.add_argument("--audit", action="store_true", help="judge TileLang's own plans too")
     parser.add_argument("--one-each", action="store_true", help="of functions alike, the first")
+    parser.add_argument("--rough", action="store_true", help="lower once each: the times are rough")
     parser.add_argument("--repeat", type=int, default=1, help="times that each is lowered anew")
+    parser.add_argument("--resume", action="store_true", help="keep what --out holds already")
     parser.add_argument("--limit", type=float, default=900, help="seconds for each function")
     options = parser.parse_args()
     paths = wanted(options)
@@ -43,25 +45,34 @@ def main() -> int:
         from scripts.applied.measure import measured, warmed_up
 
         warmed_up()
-        run = partial(measured, objectives=OBJECTIVES, audit=options.audit)
-        found: dict[Path, dict[str, Any]] = {}
-        tasks = [path for path in paths for _ in range(options.repeat)]
+        run = partial(measured, objectives=OBJECTIVES, audit=options.audit, rough=options.rough)
+        found = already(options)
+        fresh = [path for path in paths if path not in found]
+        tasks = [path for path in fresh for _ in range(options.repeat)]
         for path, made, error in forked(tasks, run, options.jobs, options.limit):
             named = {"name": path.stem, "arch": path.parent.name}
             found[path] = quickest(found.get(path), made or {**named, "error": error})
             print(path.parent.name, path.stem, file=sys.stderr, flush=True)
-    results = [found[path] for path in paths]
-    print(summary(results))
-    if options.out:
-        options.out.write_text(document(results))
+            if options.out:  # so that nothing is lost of a run that is ended
+                options.out.write_text(document([found[each] for each in sorted(found)]))
+    print(summary([found[path] for path in sorted(found)]))
     return 0
+
+
+def already(options: Any) -> dict[Path, dict[str, Any]]:
+    """What an earlier run has measured, by its file."""
+    if not (options.resume and options.out and options.out.exists()):
+        return {}
+    functions = json.loads(options.out.read_text())["functions"]
+    return {options.kernels / each["arch"] / f"{each['name']}.json": each for each in functions}
 
 
 def wanted(options: Any) -> list[Path]:
     """The functions that are asked for, in order."""
     archs = options.arch or [path.name for path in options.kernels.iterdir() if path.is_dir()]
     paths = [path for arch in archs for path in (options.kernels / arch).glob("*.json")]
-    paths = sorted(path for path in paths if options.keyword in path.stem)
+    names = options.keywords or [""]
+    paths = sorted(path for path in paths if any(name in path.stem for name in names))
     if options.one_each:
         first = {(path.parent, path.stem.rpartition("__")[0]): path for path in reversed(paths)}
         paths = sorted(first.values())

@@ -68,15 +68,21 @@ def warmed_up() -> None:
         smemreuse.tilelang.footprint(copy, arch=arch)
 
 
-def measured(path: Path, objectives: Mapping[str, str], *, audit: bool) -> dict[str, Any]:
-    """What TileLang alone and smemreuse, for each objective, make of a function."""
+def measured(
+    path: Path, objectives: Mapping[str, str], *, audit: bool, rough: bool = False
+) -> dict[str, Any]:
+    """What TileLang alone and smemreuse, for each objective, make of a function.
+
+    It is lowered once before anything is timed, unless `rough` times will do.
+    """
     function = Function(path)
     named = {"name": function.name, "arch": function.arch}
     try:
-        function.lower()
+        alone = [seconds(function.lower)[1]]
     except Exception as error:
         return {**named, "not_lowered": _line(error)}
-    alone = [seconds(function.lower)[1]]
+    if not rough:
+        alone = [seconds(function.lower)[1]]
     sessions: dict[str, Any] = {}
     taken: dict[str, float] = {}
     said: dict[str, list[str]] = {}
@@ -88,7 +94,8 @@ def measured(path: Path, objectives: Mapping[str, str], *, audit: bool) -> dict[
         sessions[label] = session
         told = [str(each.message)[:400] for each in caught if "smemreuse" in str(each.message)]
         said[label] = told + [each.reason[:400] for each in session.left]
-    alone.append(seconds(function.lower)[1])
+    if not rough:
+        alone.append(seconds(function.lower)[1])
     arch = architecture(function.arch)
     launches = [
         _launch({label: one.kernels[number] for label, one in sessions.items()}, arch, audit)

@@ -8,6 +8,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -56,8 +57,9 @@ def forked(
 
 def _work(run: Callable[[Task], Any], task: Task, made: Path) -> None:
     os.setsid()
-    with Path(f"{made}.output").open("w") as output:
-        os.dup2(output.fileno(), 1)
-        os.dup2(output.fileno(), 2)
+    output = Path(f"{made}.output").open("w", buffering=1)  # noqa: SIM115  open to the end
+    for stream in (1, 2):
+        os.dup2(output.fileno(), stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout = sys.stderr = output
     made.write_text(json.dumps(run(task)))

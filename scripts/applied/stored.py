@@ -57,12 +57,15 @@ def _own(layout: Any) -> Any:
         )
         return tvm.tirx.stmt_functor.substitute(expr, known)
 
+    def index(*own: Any) -> Any:
+        return tvm.runtime.convert([in_terms_of(own, one) for one in layout.forward_index])
+
     if not isinstance(layout, Fragment):
-        return Layout(shape, lambda *own: [in_terms_of(own, one) for one in layout.forward_index])
+        return Layout(shape, index)
     return Fragment(
         shape,
         forward_thread_fn=lambda *own: in_terms_of(own, layout.forward_thread),
-        forward_index_fn=lambda *own: [in_terms_of(own, one) for one in layout.forward_index],
+        forward_index_fn=index,
         replicate=int(layout.replicate_size),
     )
 

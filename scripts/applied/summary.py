@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-Launch = dict[str, Any]
+Launch = Mapping[str, Any]
 LABELS = ("bytes", "speed")
 MOST_NAMED = 40
 
 
-def summary(functions: Sequence[dict[str, Any]]) -> str:
+def summary(functions: Sequence[Mapping[str, Any]]) -> str:
     """A page of text for all functions, those that fail among them."""
     lowered = [each for each in functions if "launches" in each]
     launches = list(launched(lowered))
@@ -31,7 +31,7 @@ def summary(functions: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, *_verdicts(launches)])
 
 
-def launched(functions: Iterable[dict[str, Any]]) -> Iterable[tuple[str, Launch]]:
+def launched(functions: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Launch]]:
     """Each launched kernel, with a name that tells it from all others."""
     for function in functions:
         for number, launch in enumerate(function["launches"]):
@@ -43,7 +43,7 @@ def _known(launch: Launch) -> bool:
     return launch["default"]["bytes"] is not None
 
 
-def _failures(functions: Sequence[dict[str, Any]]) -> list[str]:
+def _failures(functions: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for key, words in (("not_lowered", "TileLang does not lower"), ("error", "ended")):
         found = [each for each in functions if key in each]
@@ -79,12 +79,12 @@ def _objective(launches: Sequence[tuple[str, Launch]], label: str) -> list[str]:
         f"compiler left them, {(len(plans) - proved - kept) * share:.1f} % neither"
     ]
     tests: list[tuple[str, Callable[[Launch], bool]]] = [
-        ("larger than default", lambda each: _less(each["default"], each[label], "bytes")),
-        ("smaller than default", lambda each: _less(each[label], each["default"], "bytes")),
-        ("loses resident blocks", lambda each: _less(each[label], each["default"], "blocks")),
-        ("gains resident blocks", lambda each: _less(each["default"], each[label], "blocks")),
-        ("launches no longer", lambda each: _stops(each, label)),
-        ("launches only now", lambda each: _starts(each, label)),
+        ("larger than default", lambda each: less(each["default"], each[label], "bytes")),
+        ("smaller than default", lambda each: less(each[label], each["default"], "bytes")),
+        ("loses resident blocks", lambda each: less(each[label], each["default"], "blocks")),
+        ("gains resident blocks", lambda each: less(each["default"], each[label], "blocks")),
+        ("launches no longer", lambda each: stops(each, label)),
+        ("launches only now", lambda each: starts(each, label)),
     ]
     for words, holds in tests:
         found = [(name, each) for name, each in launches if holds(each)]
@@ -97,15 +97,15 @@ def _objective(launches: Sequence[tuple[str, Launch]], label: str) -> list[str]:
     return lines
 
 
-def _less(one: dict[str, Any], other: dict[str, Any], key: str) -> bool:
+def less(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
     return one[key] is not None and other[key] is not None and one[key] < other[key]
 
 
-def _stops(each: Launch, label: str) -> bool:
+def stops(each: Launch, label: str) -> bool:
     return each["default"]["blocks"] not in (0, None) and each[label]["blocks"] == 0
 
 
-def _starts(each: Launch, label: str) -> bool:
+def starts(each: Launch, label: str) -> bool:
     return each["default"]["blocks"] == 0 and each[label]["blocks"] not in (0, None)
 
 
@@ -146,13 +146,13 @@ def cause(finding: str) -> str:
     return f"{rule.group() + ': ' if rule else ''}{text.splitlines()[0] if text else ''}"[:170]
 
 
-def added(function: dict[str, Any], label: str) -> float:
+def added(function: Mapping[str, Any], label: str) -> float:
     """What smemreuse adds to a lowering, as a share of the lowering without."""
     alone = function["seconds"]["stock"]
     return float(function["seconds"][label] / alone - 1)
 
 
-def _times(functions: Sequence[dict[str, Any]], label: str) -> list[str]:
+def _times(functions: Sequence[Mapping[str, Any]], label: str) -> list[str]:
     shares = sorted(((added(each, label), each) for each in functions), key=lambda one: one[0])
     if not shares:
         return []
@@ -168,7 +168,7 @@ def _times(functions: Sequence[dict[str, Any]], label: str) -> list[str]:
     return lines
 
 
-def _total(functions: Sequence[dict[str, Any]], label: str) -> float:
+def _total(functions: Sequence[Mapping[str, Any]], label: str) -> float:
     alone = sum(each["seconds"]["stock"] for each in functions)
     return float(sum(each["seconds"][label] for each in functions) / alone - 1)
 

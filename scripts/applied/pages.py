@@ -1,0 +1,122 @@
+"""The tables of what is applied in TileLang's own examples, for docs/results.md."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scripts.applied.summary import added, launched, less, starts, stops
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "block-sparse matmul, copies under a condition": ("blocksparse_gemm-example",),
+    "sparse MLA, forward": ("deepseek_v32-sparse_mla_fwd", "dsa_sparse_finetune-sparse_mla_fwd"),
+    "DeepSeek sparse attention": (
+        *("deepseek_v4-sparse_attn", "deepseek_nsa-example", "dsa_sparse_finetune-index"),
+        *("deepseek_v32-fp8_lighting", "dsa_hisa-block_sparse"),
+    ),
+    "fp8 and fp4 activation quantization": ("deepseek_v4-act_quant",),
+    "chunked delta rule": ("gdn-example_chunk_delta", "kda-chunk_delta"),
+    "KDA, backward": ("kda-chunk_bwd", "kda-wy_fast_bwd"),
+    "FlashAttention, forward": (
+        "flash_attention-example_mha_fwd_b",
+        "flash_attention-example_gqa_fwd_b",
+    ),
+    "FlashAttention, backward": (
+        "flash_attention-example_mha_bwd",
+        "flash_attention-example_gqa_bwd",
+    ),
+    "MLA decode": ("deepseek_mla-example", "warp_specialize-example_warp_specialize_flashmla"),
+    "attention, variable length": (
+        *("flash_attention-example_mha_fwd_varlen", "flash_attention-example_gqa_fwd_varlen"),
+        "attention_sink-example_gqa_sink_fwd_varlen",
+    ),
+}
+
+Function = Mapping[str, Any]
+
+
+def applied_table(functions: Sequence[Function]) -> str:
+    """For each architecture and objective: what the applied plans come to, beside the default."""
+    lines = [
+        "| GPU | objective | kernels | side by side | default | smemreuse | larger | fewer blocks "
+        "| more blocks | launches no longer | launches only now | proved | kept |",
+        "|---" * 13 + "|",
+    ]
+    for arch in sorted({each["arch"] for each in functions}):
+        own = [each for each in functions if each["arch"] == arch and "launches" in each]
+        launches = [one for _, one in launched(own) if one["default"]["bytes"]]
+        lines += [_objective_row(arch, label, launches) for label in ("speed", "bytes")]
+    return "\n".join(lines) + "\n"
+
+
+def _objective_row(arch: str, label: str, launches: Sequence[Mapping[str, Any]]) -> str:
+    plans = [plan for each in launches for plan in each[label]["plans"]]
+    proved = sum(plan["verdict"] == "sound" for plan in plans)
+    kept = sum(plan["origin"] == "kept from compiler" for plan in plans)
+    pairs = [(each["default"], each[label]) for each in launches]
+    cells = [
+        arch,
+        f"`{label}`",
+        str(len(launches)),
+        *(_megabytes(launches, name) for name in ("side_by_side", "default", label)),
+        str(sum(less(before, after, "bytes") for before, after in pairs)),
+        str(sum(less(after, before, "blocks") for before, after in pairs)),
+        str(sum(less(before, after, "blocks") for before, after in pairs)),
+        str(sum(stops(each, label) for each in launches)),
+        str(sum(starts(each, label) for each in launches)),
+        *(f"{100 * part / max(1, len(plans)):.1f} %" for part in (proved, kept)),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _megabytes(launches: Sequence[Mapping[str, Any]], merge: str) -> str:
+    return f"{sum(each[merge]['bytes'] for each in launches) / 1e6:.3f} MB"
+
+
+def applied_families(functions: Sequence[Function]) -> str:
+    """Of some families of kernels: bytes of a block, and resident blocks, before and after."""
+    lines = [
+        "| kernels | GPU | TileLang default | smemreuse `speed` | smemreuse `bytes` |",
+        "|---" * 5 + "|",
+    ]
+    for family, programs in FAMILIES.items():
+        lines += [f"| **{family}** | | | | |"]
+        lines += dict.fromkeys(
+            f"| `{_short(name)}` | {name.partition('/')[0]} | {_cells(launch)} |"
+            for name, launch in launched(each for each in functions if "launches" in each)
+            if name.partition("/")[2].startswith(programs) and len(launch["speed"]["plans"])
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _short(name: str) -> str:
+    """Program and function, without the folder and the number."""
+    program, function = name.partition("/")[2].split("__", 1)
+    return f"{program.partition('-')[2].removeprefix('example_')}, {function.rpartition('__')[0]}"
+
+
+def _cells(launch: Mapping[str, Any]) -> str:
+    return " | ".join(_size(launch[merge]) for merge in ("default", "speed", "bytes"))
+
+
+def _size(found: Mapping[str, Any]) -> str:
+    if found["bytes"] is None:
+        return "unknown"
+    blocks = found["blocks"]
+    if blocks == 0:
+        return f"{found['bytes']:,} B, does not launch"
+    return f"{found['bytes']:,} B" if blocks is None else f"{found['bytes']:,} B, {blocks}"
+
+
+def applied_times(functions: Sequence[Function]) -> str:
+    """What smemreuse adds to a lowering, nvcc and code generation not counted."""
+    lines = ["| objective | median | 90 of 100 | worst | in all |", "|---" * 5 + "|"]
+    own = [each for each in functions if "seconds" in each]
+    for label in ("speed", "bytes"):
+        shares = sorted(added(each, label) for each in own)
+        alone = sum(each["seconds"]["stock"] for each in own)
+        in_all = sum(each["seconds"][label] for each in own) / alone - 1
+        cells = (statistics.median(shares), shares[int(0.9 * len(shares))], shares[-1], in_all)
+        lines.append(f"| `{label}` | {' | '.join(f'{100 * each:.0f} %' for each in cells)} |")
+    return "\n".join(lines) + "\n"
