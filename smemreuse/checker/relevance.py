@@ -49,6 +49,7 @@ class Operations:
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._may_signal: dict[Call, bool] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
     def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
@@ -61,6 +62,13 @@ class Operations:
                 for call, effect in found
                 if effect.synchronizes or may_signal(call, effect)
             )
+        return known
+
+    def may_signal(self, call: Call) -> bool:
+        """Whether an operation may do to an mbarrier what its row does not say."""
+        known = self._may_signal.get(call)
+        if known is None:
+            known = self._may_signal[call] = may_signal(call, effect_of(call))
         return known
 
     def inside(self, stmt: Stmt) -> tuple[Call, ...]:

@@ -11,10 +11,10 @@ from smemreuse.checker.cases import Case
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
-from smemreuse.checker.symbols import Written
+from smemreuse.checker.symbols import Written, is_whole
 from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
 from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
 from smemreuse.semantics.evaluate import Threads, Value, holds
@@ -98,7 +98,7 @@ class Values:
         """A local scalar is set, or several of them by a vector."""
         storage, ids = stmt.buffer.storage, threads.ids
         lanes = self._lanes(stmt, threads)
-        if not lanes or not _is_whole(stmt.buffer):
+        if not lanes or not is_whole(stmt.buffer):
             self._state.counters.forget(storage, ids)
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
@@ -141,7 +141,7 @@ class Values:
         """A local scalar, if its value is known for all the threads that ask."""
         index = self(load.indices[0], threads) if len(load.indices) == 1 else None
         escaped = load.buffer.storage in self._relevance.escaped
-        if not isinstance(index, int) or escaped or not _is_whole(load.buffer):
+        if not isinstance(index, int) or escaped or not is_whole(load.buffer):
             return None
         return self._state.counters.get(load.buffer.storage, index, threads.ids)
 
@@ -178,13 +178,6 @@ class Values:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}
-
-
-def _is_whole(buffer: Buffer) -> bool:
-    """Whether a local is named by its elements as they were allocated, not by a view of others."""
-    storage = buffer.storage
-    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
-    return same_type and buffer.elem_offset == Const(0)
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:
