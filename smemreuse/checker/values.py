@@ -16,8 +16,8 @@ from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
-from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
-from smemreuse.semantics.evaluate import Threads, Value, holds
+from smemreuse.semantics.elements import flat_index
+from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import stored_as
 from smemreuse.semantics.table import varies_by_thread
 
@@ -114,17 +114,15 @@ class Values:
 
     def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
         """The elements that are set, each with what to; none if it is not known which."""
-        if len(stmt.indices) != 1:
+        if len(stmt.indices) != 1 or not is_integer(stmt.buffer.dtype):
             return []
-        at, lanes = stmt.indices[0], lanes_of(stmt.indices[0])
-        if lanes is None:
-            index = self(at, threads)
-            return [(index, stmt.value)] if isinstance(index, int) else []
-        places = [self(lane_of(at, lane), threads) for lane in range(lanes)]
-        values = [lane_of(stmt.value, lane) for lane in range(lanes)]
-        pairs = zip(places, values, strict=True)
-        found = [(place, value) for place, value in pairs if isinstance(place, int)]
-        return found if len(found) == lanes else []
+        found = []
+        for at, told in self._relevance.lanes(stmt) or [(stmt.indices[0], stmt.value)]:
+            place = self(at, threads)
+            if not isinstance(place, int):
+                return []
+            found.append((place, told))
+        return found
 
     def _told(self, stmt: Store, told: Expr, threads: Threads) -> tuple[Value, Written | None]:
         """What an element is set to: the value, or how it is written if that is not known."""
