@@ -9,7 +9,7 @@ from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
-from smemreuse.checker.setting import Setting
+from smemreuse.checker.setting import Setting, remembered_of
 from smemreuse.checker.static import static_violations
 from smemreuse.checker.traces import Outcome, Traces
 from smemreuse.checker.unfollowed import unfollowed
@@ -122,6 +122,7 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
             assume_barriers=setup.assume_barriers,
             budget=setup.budget,
             work=setup.work,
+            remembered=remembered_of(kernel),
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:
