@@ -93,8 +93,9 @@ class Accesses:
     def _check(self, traced: TracedAccess) -> None:
         """What must have come before has, and what is read is there; a write changes that."""
         memory = self._state.memory
+        known = self._state.order.known_to_all(traced.warps).copies
         for partner in self._layout.partners[traced.buffer]:
-            self._require_order(traced, partner)
+            self._require_order(traced, partner, known)
             self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
@@ -124,21 +125,26 @@ class Accesses:
 
     # Order --------------------------------------------------------------------------------------
 
-    def _require_order(self, traced: TracedAccess, partner: Buffer) -> None:
-        """Rules 4 to 6: earlier accesses of `partner` to these bytes must have happened before."""
+    def _require_order(self, traced: TracedAccess, partner: Buffer, known: int) -> None:
+        """Rules 4 to 6: earlier accesses of `partner` to these bytes must have happened before.
+
+        `known` are the bits of those in flight of which it is known that they are over.
+        """
+        history, order = self._state.history, self._state.order
+        in_flight = [
+            other
+            for other in self._state.engines.in_flight(partner, known)
+            if traced.is_write or other.is_write
+        ]
+        if not in_flight and history.is_before(traced, partner, order):
+            return
         part = self._layout.part_in(traced.buffer, partner, traced.where)
         if part.start >= part.stop:
             return
         mine = traced.part(part)
         theirs = mine.where + self._layout.shift(traced.buffer, partner)
-        history, order = self._state.history, self._state.order
         self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
-        known = order.known_to_all(traced.warps).copies
-        flying = (
-            other
-            for other in self._state.engines.in_flight(partner, known)
-            if (mine.is_write or other.is_write) and meeting(other.where, theirs) is not None
-        )
+        flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
         self._blame(Rule.IN_FLIGHT, mine, flying)
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:

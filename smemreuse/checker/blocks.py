@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from smemreuse.checker.values import Decision
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import Expr, Var, constant, walk
+from smemreuse.ir.expr import Call, Const, Expr, Var, constant, walk
 from smemreuse.ir.kernel import Block
 from smemreuse.ir.launch import AXES, launches, tag_of
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.evaluate import Threads, Value, evaluate, is_arithmetic
 
 MAX_BLOCKS = 1 << 16
 MAX_DECISION = 1 << 22
@@ -36,7 +37,8 @@ class ThreadBlocks:
     def settle(self, decisions: Sequence[Decision], work: Work) -> None:
         """Closes all blocks in which every decision of a trace comes out the same."""
         same = self.open.copy()
-        for expr, threads, outcome in decisions:
+        for expr, everyone, outcome in decisions:
+            threads = _asking(expr, everyone)
             where = np.flatnonzero(same)
             kinds, of_kind = self._told_apart(expr, where)
             if threads.count * len(kinds) > MAX_DECISION:
@@ -69,8 +71,21 @@ class ThreadBlocks:
             return np.zeros(len(where), dtype=bool)
         table = np.broadcast_to(np.asarray(value), (threads.count * len(where),))
         table = table.reshape(threads.count, len(where))
-        expected = np.broadcast_to(np.asarray(outcome), (threads.count,))
+        expected = np.broadcast_to(np.asarray(outcome).reshape(-1)[: threads.count], threads.count)
         return np.asarray((table == expected[:, None]).all(axis=0))
+
+
+def _asking(expr: Expr, threads: Threads) -> Threads:
+    """Who has to be asked what an expression is worth, with no more than what is in it: one thread,
+    if that is the same to all of them."""
+    nodes = list(walk(expr))
+    names = {node for node in nodes if isinstance(node, Var)}
+    values = {name: value for name, value in threads.values.items() if name in names}
+    alike = not any(isinstance(value, np.ndarray) for value in values.values()) and all(
+        isinstance(node, (Const, Var)) or (isinstance(node, Call) and is_arithmetic(node))
+        for node in nodes
+    )
+    return replace(threads, values=values, ids=threads.ids[:1] if alike else threads.ids)
 
 
 def kinds_of_blocks(body: Block) -> Iterator[ThreadBlocks]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smemreuse.checker.blocks import kinds_of_blocks
-from smemreuse.checker.cases import Cases
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.separation import Separation
-from smemreuse.checker.setting import Setting
+from smemreuse.checker.setting import Setting, remembered_of
 from smemreuse.checker.static import static_violations
-from smemreuse.checker.trace import Trace
+from smemreuse.checker.traces import Outcome, Traces
 from smemreuse.checker.unfollowed import unfollowed
-from smemreuse.checker.values import Decision
 from smemreuse.checker.work import OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
-from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.pointers import views_beyond
@@ -30,8 +26,6 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
-
-MAX_KINDS = 16
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -161,8 +155,7 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons:
         return [], _Uncovered({}, reasons)
-    findings: dict[tuple[Rule, frozenset[str]], Finding] = {}
-    left: dict[Buffer, str] = {}
+    outcome = Outcome()
     try:
         setting = Setting(
             relevance,
@@ -171,27 +164,14 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
             assume_barriers=setup.assume_barriers,
             budget=setup.budget,
             work=setup.work,
+            remembered=remembered_of(kernel),
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
-        for block, kind in zip(kinds_of_blocks(kernel.body), range(MAX_KINDS + 1), strict=False):
-            if kind == MAX_KINDS:
-                raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
-            decisions: list[Decision] = []
-            for case in Cases():
-                trace = Trace(setting, block.index, case)
-                try:
-                    trace.run(kernel.body)
-                finally:
-                    left = {**trace.findings.left, **left}
-                    for key, finding in trace.findings.found.items():
-                        if key not in findings or finding.certain:
-                            findings[key] = finding
-                decisions += trace.values.decisions
-                if trace.findings.found:
-                    break  # it is not sound, whatever the other cases show
-            block.settle(decisions, setup.work)
+        traces = Traces(setting)
+        outcome = traces.outcome
+        traces.run(kernel.body)
     except (Uncovered, UnknownThreads) as reason:
-        return list(findings.values()), _Uncovered(left, (str(reason),))
-    return list(findings.values()), _Uncovered(left)
+        return list(outcome.findings.values()), _Uncovered(outcome.left, (str(reason),))
+    return list(outcome.findings.values()), _Uncovered(outcome.left)

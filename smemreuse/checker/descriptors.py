@@ -41,15 +41,21 @@ class Holders:
                     self._described.setdefault(access.descriptor, set()).add(access.buffer)
         self._held: dict[Holder, set[Holder]] = {one: {one} for one in self._described}
         self._handed: dict[Holder, str] = {}
+        self._in_expr: dict[Expr, set[Holder]] = {}
+        self._settled = False
         if self._held:
             self._follow(body)
+        self._settled = True
 
     def in_expr(self, expr: Expr) -> set[Holder]:
         """The descriptors that may be in a value, or where an address leads."""
-        found: set[Holder] = set()
-        if self._held:
-            for holder in _named(expr):
-                found |= self._held.get(holder, set())
+        if not self._held:
+            return set()
+        found = self._in_expr.get(expr)
+        if found is None:
+            found = set().union(*(self._held.get(holder, ()) for holder in _named(expr)))
+            if self._settled:
+                self._in_expr[expr] = found
         return found
 
     def read_in(self, block: Block) -> set[Buffer]:

@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 
-from smemreuse.checker.periods import MAX_PERIOD, Window
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk
@@ -37,17 +36,14 @@ class Endless:
         self._courses = Courses(self._along, self._rows)
         self._first, self._period = 0, 1
 
-    def window(self, rounds: int) -> Window | None:
-        """Where it repeats itself if it has so many; None if it is not known to."""
-        if self._relevance.counters_set(self._loop.body):
-            return None
+    def found(self) -> tuple[int, int] | None:
+        """From which round on, and after how many rounds, it does the same; None if that is not
+        known. A loop that sets what decides it is none of which that is known."""
         try:
             self._visit(self._loop.body)
         except NoCourse:
             return None
-        if self._period > MAX_PERIOD:
-            return None
-        return Window(self._first, self._period, rounds)
+        return self._first, self._period
 
     # Statements ---------------------------------------------------------------------------------
 

@@ -34,6 +34,12 @@ class Footprints:
         self._arrays: dict[bytes, np.ndarray] = {}
         self._wholes: dict[int, Located] = {}
 
+    def counted_by(self, work: Work) -> Footprints:
+        """The same, and what is remembered is so for both; new ones are counted here."""
+        twin = Footprints(work)
+        twin._known, twin._arrays, twin._wholes = self._known, self._arrays, self._wholes
+        return twin
+
     def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Located:
         """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
         key = (id(access), identity(start), id(ids))

@@ -160,12 +160,16 @@ class Seen:
         """The latest epochs in which there was what a write, or a read, must come after."""
         return np.maximum(self.writes, self.reads) if is_write else self.writes
 
+    def is_before(self, traced: TracedAccess, order: Order) -> bool:
+        """Whether all that an access must come after is known to be before it, by whose it is."""
+        latest = self.against(traced.is_write)
+        return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()
+
     def conflicts(
         self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> Iterator[TracedAccess]:
         """What an access is not ordered behind, of other threads and to the same bytes."""
-        latest = self.against(traced.is_write)
-        if ((latest >= order.sure[traced.warps]) & (latest > 0)).any():
+        if not self.is_before(traced, order):
             for entry in self._recent.values():
                 found = entry.conflict(traced, theirs, order)
                 if found is not None:
@@ -255,6 +259,10 @@ class History:
                 common = traced.part(part)
                 entry = Recent(common, epochs, bits, met_before_wait)
                 self.seen[traced.buffer, partner].note(key, entry, order)
+
+    def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
+        """Whether all accesses of a partner are before one, to whatever bytes."""
+        return self.seen[partner, traced.buffer].is_before(traced, order)
 
     def conflicts(
         self, traced: TracedAccess, partner: Buffer, theirs: ByteIndices, order: Order

@@ -22,6 +22,7 @@ class Layout:
     sizes: Mapping[Buffer, int]
     names: Mapping[Buffer, str]
     partners: dict[Buffer, list[Buffer]] = field(default_factory=dict)
+    _common: dict[tuple[Buffer, Buffer], tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         ordered = sorted(self.offsets, key=lambda buffer: self.offsets[buffer])
@@ -53,8 +54,12 @@ class Layout:
 
     def common(self, one: Buffer, two: Buffer) -> tuple[int, int]:
         """The bytes of `one` that lie in `two`, as a half-open range in `one`."""
-        begin = -self.shift(one, two)
-        return (max(begin, 0), min(begin + self.sizes[two], self.sizes[one]))
+        found = self._common.get((one, two))
+        if found is None:
+            begin = -self.shift(one, two)
+            found = (max(begin, 0), min(begin + self.sizes[two], self.sizes[one]))
+            self._common[one, two] = found
+        return found
 
     def part_in(self, one: Buffer, two: Buffer, where: ByteIndices) -> slice:
         """Which entries of `where`, bytes of `one`, lie in `two`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from smemreuse.checker.agent import Agent, Steps
 from smemreuse.checker.cases import LARGE
-from smemreuse.checker.endless import Endless
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.pauses import LoopTally, Pause, leave_out
 from smemreuse.checker.periods import SEEN, Window
@@ -20,7 +20,7 @@ from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Effect, Group, Signal
-from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted, mbarrier_operand
 
 MAX_SEEN = 128
@@ -36,7 +36,6 @@ class Loops:
 
     def __init__(self, setting: Setting, state: State, values: Values):
         self._relevance = setting.relevance
-        self._work = setting.work
         self._periods = setting.periods
         self._state = state
         self._values = values
@@ -50,6 +49,16 @@ class Loops:
             window = self._periods.window(stmt, rounds, agent.threads, self._state.counters)
         yield from self._iterate(stmt, rounds, window, None, agent, run)
 
+    def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
+        """How often a loop with mbarriers in it goes round in this case, if it can be followed."""
+        if not self._relevance.signals(stmt) or agent.partly:
+            return None
+        if not isinstance(begin, int) or step != 1:
+            return None
+        if self._periods.endless(stmt, begin, agent.threads, self._state.counters) is None:
+            return None
+        return self._values.unknowns.length(stmt.extent, agent.threads)
+
     def go_through(
         self,
         stmt: For,
@@ -61,10 +70,9 @@ class Loops:
         """Runs the iterations of a loop of which it is given for this case how many it has."""
         rounds, window = range(begin, begin + length.rounds), None
         if len(rounds) > LARGE // 2:
-            loop = Endless(self._relevance, stmt, begin, agent.threads, self._work)
-            window = loop.window(len(rounds))
-            if window is None:
-                raise Uncovered(f"it is not known when `{label(stmt)}` repeats itself")
+            endless = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
+            assert endless is not None
+            window = replace(endless, end=len(rounds))
         yield from self._iterate(stmt, rounds, window, length.key, agent, run)
 
     def _iterate(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.counters import Counters
+from smemreuse.checker.endless import Endless
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.vectors import identity
@@ -91,6 +92,20 @@ class Periods:
             except Unclear:
                 found = None
             self._known[key] = (found, threads)
+        return self._known[key][0]
+
+    def endless(self, loop: For, begin: int, threads: Threads, counters: Counters) -> Window | None:
+        """Where a loop repeats itself if it has any number of rounds; `end` is none of them."""
+        read = [identity(counters.get(*local, threads.ids)) for local in self._read(loop)]
+        values = [identity(threads.values.get(name)) for name in self._variables(loop)]
+        key: tuple[Hashable, ...] = (loop, begin, id(threads.ids), *read, *values)
+        if key not in self._known:
+            found = None
+            if not self._relevance.counters_set(loop.body):
+                found = Endless(self._relevance, loop, begin, threads, self._work).found()
+            is_short = found is not None and found[1] <= MAX_PERIOD
+            window = Window(*found, 0) if found is not None and is_short else None
+            self._known[key] = (window, threads)
         return self._known[key][0]
 
     def _variables(self, loop: For) -> tuple[Var, ...]:

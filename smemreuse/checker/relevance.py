@@ -25,6 +25,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.elements import lane_of, lanes_of
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.table import (
     calls_of,
@@ -49,6 +50,7 @@ class Operations:
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._may_signal: dict[Call, bool] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
     def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
@@ -61,6 +63,13 @@ class Operations:
                 for call, effect in found
                 if effect.synchronizes or may_signal(call, effect)
             )
+        return known
+
+    def may_signal(self, call: Call) -> bool:
+        """Whether an operation may do to an mbarrier what its row does not say."""
+        known = self._may_signal.get(call)
+        if known is None:
+            known = self._may_signal[call] = may_signal(call, effect_of(call))
         return known
 
     def inside(self, stmt: Stmt) -> tuple[Call, ...]:
@@ -118,6 +127,7 @@ class Relevance:
         self.turning = self.operations.turning
         self._counters: set[object] = set()
         self.variables: set[Var] = set()
+        self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
         self._find_counters(body)
@@ -189,6 +199,16 @@ class Relevance:
 
     def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters
+
+    def lanes(self, stmt: Store) -> list[tuple[Expr, Expr]]:
+        """The elements that a store sets by a vector, each with what to: none if it is none."""
+        if stmt not in self._lanes:
+            count = lanes_of(stmt.indices[0]) if len(stmt.indices) == 1 else None
+            self._lanes[stmt] = [
+                (lane_of(stmt.indices[0], lane), lane_of(stmt.value, lane))
+                for lane in range(count or 0)
+            ]
+        return self._lanes[stmt]
 
     def counters_set(self, block: Block) -> list[Store]:
         """The statements of a block that set counters."""

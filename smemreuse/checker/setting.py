@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.footprints import Footprints
@@ -12,9 +13,31 @@ from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.checker.work import Work
-from smemreuse.ir.kernel import Block, For
-from smemreuse.ir.launch import AXES
+from smemreuse.ir.kernel import Block, For, Kernel
+from smemreuse.ir.launch import AXES, thread_axes
 from smemreuse.semantics.fence_pass import fences_to_come
+
+
+@dataclass
+class Remembered:
+    """What depends on no plan: values of threads, and the bytes that accesses touch."""
+
+    vectors: Vectors
+    footprints: Footprints
+
+    @staticmethod
+    def of(axes: Mapping[str, int]) -> Remembered:
+        """Nothing yet, of blocks with so many threads along their axes."""
+        vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
+        return Remembered(vectors, Footprints(Work()))
+
+
+def remembered_of(kernel: Kernel) -> Remembered:
+    """What is remembered from one check of a kernel to the next. Raises `UnknownThreads`."""
+    found = kernel.derived.get(Remembered)
+    if not isinstance(found, Remembered):
+        found = kernel.derived[Remembered] = Remembered.of(thread_axes(kernel.body))
+    return found
 
 
 class Setting:
@@ -29,6 +52,7 @@ class Setting:
         assume_barriers: bool,
         budget: int,
         work: Work | None = None,
+        remembered: Remembered | None = None,
     ):
         self.relevance = relevance
         self.work = work or Work()
@@ -38,8 +62,9 @@ class Setting:
         self.axes = axes
         self.assume_barriers = assume_barriers
         self.budget = budget
-        self.vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
-        self.footprints = Footprints(self.work)
+        remembered = remembered or Remembered.of(axes)
+        self.vectors = remembered.vectors
+        self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
         self._at_once: dict[For, bool] = {}
 

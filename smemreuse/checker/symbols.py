@@ -33,6 +33,13 @@ def key_of(expr: Expr) -> Key:
     return expr
 
 
+def is_whole(buffer: Buffer) -> bool:
+    """Whether a local is named by its elements as they were allocated, not by a view of others."""
+    storage = buffer.storage
+    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
+    return same_type and buffer.elem_offset == Const(0)
+
+
 def replaced(expr: Expr, values: Mapping[Key, Expr]) -> Expr:
     """An expression with other ones in place of those that have these keys."""
     found = values.get(key_of(expr))

@@ -16,7 +16,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.table import effect_of, may_signal
+from smemreuse.semantics.table import effect_of
 
 
 class Synchronization:
@@ -32,6 +32,7 @@ class Synchronization:
         findings: Findings,
     ):
         self._findings = findings
+        self._operations = relevance.operations
         self._meetings = Meetings(vectors, state, values, findings)
         self._groups = Groups(state, values, accesses, findings)
         self._signals = Signals(relevance, vectors, state, values, findings)
@@ -44,7 +45,7 @@ class Synchronization:
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """What an operation does to the order of accesses, except to wait for a phase."""
         effect = effect_of(call)
-        if may_signal(call, effect):
+        if self._operations.may_signal(call):
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)
         if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):

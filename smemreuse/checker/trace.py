@@ -23,7 +23,6 @@ from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
-from smemreuse.checker.unknowns import Length
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import PAIR, STEP
 from smemreuse.ir.expr import Const, Expr, Load, Var, walk
@@ -355,7 +354,7 @@ class Trace:
                 self.values.note_varying(stmt.var)
             if stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
-            length = self._length(stmt, begin, step, agent)
+            length = self._loops.length(stmt, begin, step, agent)
             if length is not None and isinstance(begin, int):
                 self.findings.forked = True
                 yield from self._loops.go_through(stmt, begin, length, agent, self._run)
@@ -373,13 +372,6 @@ class Trace:
             else:
                 yield from self._loops.iterate(stmt, rounds, agent, self._run)
         agent.threads, agent.loops = threads, loops
-
-    def _length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
-        """How often a loop with mbarriers in it goes round in this case, if that is asked."""
-        by_ones = isinstance(begin, int) and isinstance(step, int) and step == 1
-        if not by_ones or agent.partly or not self._relevance.signals(stmt):
-            return None
-        return self.values.unknowns.length(stmt.extent, agent.threads)
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         threads = agent.threads

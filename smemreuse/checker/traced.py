@@ -33,6 +33,8 @@ class TracedAccess:
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
+        if which.start == 0 and which.stop == len(self.where):
+            return self
         return replace(self, where=self.where[which], by_thread=self.by_thread[which])
 
     @property

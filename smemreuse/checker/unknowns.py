@@ -18,6 +18,7 @@ from smemreuse.checker.symbols import (
     Key,
     Place,
     Written,
+    is_whole,
     key_of,
     parts_of,
     replaced,
@@ -25,7 +26,7 @@ from smemreuse.checker.symbols import (
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.courses import EACH_ROUND, Course, Courses, NoCourse
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate, wraps
 from smemreuse.semantics.formulas import as_condition, is_condition, negative, operands_of
 
 ONE = Threads(np.arange(1))
@@ -119,6 +120,8 @@ class Unknowns:
         if indices is None:
             return None
         if load.buffer.scope.startswith("local"):
+            if not is_whole(load.buffer):
+                return None
             at = evaluate(indices[0], ONE) if len(indices) == 1 else None
             return self._told((storage, at), threads) if isinstance(at, int) else None
         return Load(load.buffer, indices) if load.buffer.scope == "global" else None
@@ -189,14 +192,15 @@ class Unknowns:
         if value is None or both is None or both[0].step != both[0].period:
             return None
         up, down = both
-        self.case.need(lengths[0], up.first, up.period, down.first)
+        apart = abs(value - self.case.given[lengths[0]])
+        self.case.need(lengths[0], up.first + apart, up.period, down.first + apart)
         return Length(value, lengths[0])
 
     def _replaced(self, written: Expr) -> tuple[int | None, list[Key]]:
         """The value with all that is given put in, and the lengths in it."""
         given = self.case.given
         found = [key for key in dict.fromkeys(parts_of(written)) if key in given]
-        if not found:
+        if not found or wraps(written):
             return None, []
         value = evaluate(replaced(written, {key: Const(given[key]) for key in found}), ONE)
         lengths = [key for key in found if self.case.is_length(key)]

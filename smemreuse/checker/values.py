@@ -11,13 +11,13 @@ from smemreuse.checker.cases import Case
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
-from smemreuse.checker.symbols import Written
+from smemreuse.checker.symbols import Written, is_whole
 from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
-from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
-from smemreuse.semantics.evaluate import Threads, Value, holds
+from smemreuse.semantics.elements import flat_index
+from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import stored_as
 from smemreuse.semantics.table import varies_by_thread
 
@@ -98,7 +98,7 @@ class Values:
         """A local scalar is set, or several of them by a vector."""
         storage, ids = stmt.buffer.storage, threads.ids
         lanes = self._lanes(stmt, threads)
-        if not lanes or not _is_whole(stmt.buffer):
+        if not lanes or not is_whole(stmt.buffer):
             self._state.counters.forget(storage, ids)
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
@@ -114,17 +114,15 @@ class Values:
 
     def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
         """The elements that are set, each with what to; none if it is not known which."""
-        if len(stmt.indices) != 1:
+        if len(stmt.indices) != 1 or not is_integer(stmt.buffer.dtype):
             return []
-        at, lanes = stmt.indices[0], lanes_of(stmt.indices[0])
-        if lanes is None:
-            index = self(at, threads)
-            return [(index, stmt.value)] if isinstance(index, int) else []
-        places = [self(lane_of(at, lane), threads) for lane in range(lanes)]
-        values = [lane_of(stmt.value, lane) for lane in range(lanes)]
-        pairs = zip(places, values, strict=True)
-        found = [(place, value) for place, value in pairs if isinstance(place, int)]
-        return found if len(found) == lanes else []
+        found = []
+        for at, told in self._relevance.lanes(stmt) or [(stmt.indices[0], stmt.value)]:
+            place = self(at, threads)
+            if not isinstance(place, int):
+                return []
+            found.append((place, told))
+        return found
 
     def _told(self, stmt: Store, told: Expr, threads: Threads) -> tuple[Value, Written | None]:
         """What an element is set to: the value, or how it is written if that is not known."""
@@ -141,7 +139,7 @@ class Values:
         """A local scalar, if its value is known for all the threads that ask."""
         index = self(load.indices[0], threads) if len(load.indices) == 1 else None
         escaped = load.buffer.storage in self._relevance.escaped
-        if not isinstance(index, int) or escaped or not _is_whole(load.buffer):
+        if not isinstance(index, int) or escaped or not is_whole(load.buffer):
             return None
         return self._state.counters.get(load.buffer.storage, index, threads.ids)
 
@@ -178,13 +176,6 @@ class Values:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}
-
-
-def _is_whole(buffer: Buffer) -> bool:
-    """Whether a local is named by its elements as they were allocated, not by a view of others."""
-    storage = buffer.storage
-    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
-    return same_type and buffer.elem_offset == Const(0)
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:

@@ -270,6 +270,11 @@ def wraps(expr: Expr) -> bool:
     )
 
 
+def is_integer(dtype: str) -> bool:
+    """Whether a type is one of whole numbers, or of truth values."""
+    return _INTEGER.match(dtype) is not None
+
+
 def holds(dtype: str, value: Value) -> bool:
     """Whether an integer type has a value, so that storing it changes nothing."""
     match = _INTEGER.match(dtype)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker import check_plan
-from smemreuse.checker.check import BARRIERS_FOLLOW, MAX_BUFFER, MAX_KINDS
+from smemreuse.checker.check import BARRIERS_FOLLOW, MAX_BUFFER
+from smemreuse.checker.traces import MAX_KINDS
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import (
@@ -85,10 +86,21 @@ def test_a_block_of_each_kind_is_tried() -> None:
 
 
 def test_more_kinds_of_blocks_than_are_tried_are_not_covered() -> None:
+    """Each kind alone is proved, and an unknown one is not."""
     body = "As[tx] = 1\n" + under("for k in range(bx)", "c[0] = k\nBs[tx] = c[0]\n")
+    body += under("if bx >= 1", "O[tx] = Bs[tx]\n") + under("if bx < 1", "O[tx] = As[tx]\n")
     assert judge(body, blocks=MAX_KINDS).sound
     found = judge(body, blocks=MAX_KINDS + 1)
     assert found.uncovered == (f"more than {MAX_KINDS} kinds of thread blocks",)
+
+
+def test_a_block_of_which_nothing_is_known_may_stand_for_many() -> None:
+    body = "As[tx] = 1\n" + under("for k in range(bx)", "c[0] = k\nBs[tx] = c[0]\n")
+    assert judge(body, blocks=4 * MAX_KINDS).sound
+    wrong = under(f"if bx == {3 * MAX_KINDS}", "O[tx] = As[tx]\n")
+    assert judge(body + wrong, blocks=4 * MAX_KINDS).verdict is UNPROVED
+    wrong = under("if bx == 5", "O[tx] = As[tx]\n")
+    assert judge(body + wrong, blocks=4 * MAX_KINDS).verdict is UNSOUND
 
 
 def test_what_the_first_kinds_showed_is_kept_where_a_later_one_is_not_covered() -> None:

@@ -118,15 +118,14 @@ class _Pipelines(TextGrower):
         )
         return under(header, body)
 
-    def drained(self, plan: _Plan) -> str:
+    def drained(self, plan: _Plan, header: str) -> str:
         """The producer waits until every stage has been consumed, or some."""
-        last = plan.rounds - 1
-        found = ""
-        for back in range(min(plan.stages, plan.rounds)):
-            number = last - back
-            parity = number // (plan.stages * plan.per_phase) % 2
-            waited = wait(f"empty[{number % plan.stages}]", str(parity))
-            found += self.mostly(waited, 4)
+        rounds, found = header[len("for k in range(") : -1], ""
+        for back in range(plan.stages):
+            last = f"({rounds} - {back + 1})"
+            parity = f"{last} // {plan.stages * plan.per_phase} % 2"
+            waited = wait(f"empty[{last} % {plan.stages}]", f"({parity})")
+            found += self.mostly(under(f"if {rounds} > {back}", waited), 4)
         return found
 
     def epilogue(self, tile: Tile, who: Threads) -> str:
@@ -154,7 +153,7 @@ class _Pipelines(TextGrower):
         extra = self.use(more, consumer, "k") + self.sync(consumer) if self.chance(3) else ""
         produce = self.produce(plan, header)
         if self.chance(3):
-            produce += self.drained(plan)
+            produce += self.drained(plan, header)
         if self.chance(3):
             produce += self.use(first, producer)
         consume = self.consume(plan, header, extra)

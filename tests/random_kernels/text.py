@@ -200,7 +200,7 @@ class TextGrower(Grower):
     def rounds(self, name: str, count: int) -> str:
         """The header of a loop of `count` rounds, or of as many as data say."""
         if self.chance(5):
-            return f"for {name} in range(D[{self.pick(0, 50)}] & 3)"
+            return f"for {name} in range(D[{self.pick(0, 50)}] & {self.one_of((3, 7, 15))})"
         return f"for {name} in range({count})"
 
     def condition(self, loop: str = "") -> str:

@@ -1,0 +1,87 @@
+"""The traces of one check: one for each kind of thread block, and each case of what data decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from smemreuse.checker.blocks import kinds_of_blocks
+from smemreuse.checker.cases import Cases
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.findings import Finding
+from smemreuse.checker.setting import Setting
+from smemreuse.checker.trace import Trace
+from smemreuse.checker.values import Decision
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Block, Buffer
+from smemreuse.results.rules import Rule
+
+FEW_KINDS = 16
+"""Kinds of thread blocks that are tried before it is tried to tell none of the others apart."""
+
+MAX_KINDS = 128
+
+
+@dataclass
+class Outcome:
+    """What traces have found, and which writes leave their buffers."""
+
+    findings: dict[tuple[Rule, frozenset[str]], Finding] = field(default_factory=dict)
+    left: dict[Buffer, str] = field(default_factory=dict)
+
+    def add(self, trace: Trace) -> None:
+        """The findings of a trace; a certain one comes before those that are not."""
+        self.left = {**trace.findings.left, **self.left}
+        for key, finding in trace.findings.found.items():
+            if key not in self.findings or finding.certain:
+                self.findings[key] = finding
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether there is nothing wrong."""
+        return not self.findings and not self.left
+
+
+class Traces:
+    """Traces a kernel under a plan."""
+
+    def __init__(self, setting: Setting):
+        self.outcome = Outcome()
+        self._setting = setting
+
+    def run(self, body: Block) -> None:
+        """For every thread block. Raises `Uncovered`, with what has been found until then.
+
+        Where there are many kinds of blocks, one of which the index is not known may do for them
+        all: what its index decides goes both ways then, or is a case.
+        """
+        for number, block in enumerate(kinds_of_blocks(body)):
+            if number == FEW_KINDS and self._any_block(body):
+                return
+            if number == MAX_KINDS:
+                raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
+            decisions = self._cases(body, block.index, self.outcome)
+            block.settle(decisions, self._setting.work)
+
+    def _any_block(self, body: Block) -> bool:
+        """Whether nothing is wrong with a thread block of which the index is not known."""
+        outcome = Outcome()
+        try:
+            self._cases(body, {}, outcome)
+        except Uncovered:
+            return False
+        return outcome.is_clear
+
+    def _cases(self, body: Block, index: Mapping[Var, int], outcome: Outcome) -> list[Decision]:
+        """What the block index has decided in all cases of one thread block."""
+        decisions: list[Decision] = []
+        for case in Cases():
+            trace = Trace(self._setting, index, case)
+            try:
+                trace.run(body)
+            finally:
+                outcome.add(trace)
+            decisions += trace.values.decisions
+            if trace.findings.found:
+                break  # it is not sound, whatever the other cases show
+        return decisions
