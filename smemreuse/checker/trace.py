@@ -64,7 +64,7 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int]):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = Findings(setting.layout)
+        self.findings = Findings(setting.layout, setting.relevance.body)
         self.values = Values(setting.relevance, setting.vectors, self.state, block)
         self.steps = 0
         self._setting = setting
