@@ -49,6 +49,7 @@ class Findings:
         self.forked = False  # data have decided: they may never take the way that the trace takes
         self._layout = layout
         self._body = body
+        self._convergence: Convergence | None = None
         self._events: list[Event] = []
 
     def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
@@ -97,8 +98,10 @@ class Findings:
 
     def _converged(self, earlier: int, later: int) -> bool:
         """Whether lanes have to wait for each other between two events."""
+        if self._convergence is None:
+            self._convergence = Convergence(self._body)
         events = self._events[earlier], self._events[later]
-        return Convergence(self._body).between(*(event.stmt for event in events))
+        return self._convergence.between(*(event.stmt for event in events))
 
     def unfenced(self, traced: TracedAccess, partner: Buffer, other: int) -> None:
         """Rule 11: nothing keeps a write by the async proxy behind a generic access.
