@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.compilers.tvm.hooks import PIPELINE, activated, register
 from smemreuse.compilers.tvm.session import Session
 from smemreuse.compilers.tvm.visitor import read_function, read_module
@@ -19,8 +20,10 @@ from smemreuse.pipeline.options import checked_options
 __all__ = [
     "PIPELINE",
     "AppliedPlan",
+    "FunctionOutcome",
     "LeftToStock",
     "MergeSharedMemoryAllocations",
+    "Outcome",
     "Session",
     "merge",
     "read_function",
@@ -52,9 +55,11 @@ def merge(
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in what this thread compiles with TVM's pipelines.
 
-    The yielded session lists the plans. `unchecked=True` applies the policy's plan whatever the
-    checker says, to see what it would do. A function that smemreuse fails on is merged by TVM's own
-    pass, with a warning; the session lists it in `left`. Raises `PlanError` as the pass does.
+    The yielded session lists the plans, and in `functions` what became of each function that it
+    looked at: merged, nothing to gain, nothing to merge, or left. `unchecked=True` applies the
+    policy's plan whatever the checker says, to see what it would do. A function that smemreuse
+    fails on is merged by TVM's own pass, with a warning; the session lists it in `left`. Raises
+    `PlanError` as the pass does.
     """
     options = checked_options(policy, packer, objective)
     with activated(Session.of(options, unchecked=unchecked)) as session:

@@ -164,13 +164,13 @@ class Accesses:
         """One of the accesses that another should come behind, a certain one if there is any."""
         found = None
         for other in others:
-            if found is None or other.certain:
+            if found is None or (other.certain and (found.in_warp or not found.certain)):
                 found = other
-            if found.certain or not traced.certain:
+            if (found.certain and not found.in_warp) or not traced.certain:
                 break
         if found is not None:
-            certain = traced.certain and found.certain
-            self._findings.race(rule, traced, found.buffer, found.event, certain)
+            certain, in_warp = traced.certain and found.certain, found.in_warp
+            self._findings.race(rule, traced, found.buffer, found.event, certain, in_warp=in_warp)
 
 
 def _directions(access: Access) -> tuple[bool, ...]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from smemreuse.checker.convergence import Convergence
 from smemreuse.checker.layout import ByteIndices, Layout
 from smemreuse.checker.memory import Shadow
 from smemreuse.checker.traced import TracedAccess
-from smemreuse.ir.kernel import Buffer, If, Stmt
+from smemreuse.ir.kernel import Block, Buffer, If, Stmt
 from smemreuse.ir.labels import label
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 
 MAX_TEXT = 60
+ONLY_CONVERGED = "with a shuffle or a vote between them, which orders no memory"
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,13 @@ class Finding:
 class Findings:
     """One finding for each rule and pair of buffers, a certain one if there is any."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, body: Block = ()) -> None:
         self.found: dict[tuple[Rule, frozenset[str]], Finding] = {}
         self.left: dict[Buffer, str] = {}
         self.forked = False  # data have decided: they may never take the way that the trace takes
         self._layout = layout
+        self._body = body
+        self._convergence: Convergence | None = None
         self._events: list[Event] = []
 
     def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
@@ -70,11 +74,18 @@ class Findings:
         self._report(Rule.LOOP_CARRIED, buffer, self._owner_at(buffer, byte), witness, certain)
 
     def race(
-        self, rule: Rule, traced: TracedAccess, partner: Buffer, other: int, certain: bool
+        self,
+        rule: Rule,
+        traced: TracedAccess,
+        partner: Buffer,
+        other: int,
+        certain: bool,
+        *,
+        in_warp: bool = False,
     ) -> None:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
-        `other` is the other's event.
+        `other` is the other's event; `in_warp` tells that both are of lanes of one warp.
         """
         names = self._layout.names
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
@@ -82,7 +93,16 @@ class Findings:
             f"{self._tell(other)} on {names[partner]} {why} {self._tell(traced.event)} "
             f"on {names[traced.buffer]}, which shares its bytes"
         )
+        if certain and in_warp and self._converged(other, traced.event):
+            certain, witness = False, f"{witness}: lanes of a warp, {ONLY_CONVERGED}"
         self._report(rule, traced.buffer, partner, witness, certain)
+
+    def _converged(self, earlier: int, later: int) -> bool:
+        """Whether lanes have to wait for each other between two events."""
+        if self._convergence is None:
+            self._convergence = Convergence(self._body)
+        events = self._events[earlier], self._events[later]
+        return self._convergence.between(*(event.stmt for event in events))
 
     def unfenced(self, traced: TracedAccess, partner: Buffer, other: int) -> None:
         """Rule 11: nothing keeps a write by the async proxy behind a generic access.

@@ -73,13 +73,18 @@ class Recent:
         earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
         different = (earlier != later) | (earlier == ANYONE)
 
-        def holds(of_several: Callable[..., np.ndarray]) -> bool:
+        def held_by(of_several: Callable[..., np.ndarray]) -> np.ndarray:
             pairs = _by_warps(unordered, traced.warps, mine.warps, of_several)
-            return bool((different & pairs[later // 32, earlier // 32]).any())
+            held: np.ndarray = different & pairs[later // 32, earlier // 32]
+            return held
 
-        if not holds(np.any):
+        if not held_by(np.any).any():
             return None
-        return mine if holds(np.all) else replace(mine, certain=False)
+        surely = held_by(np.all)
+        known = (earlier != ANYONE) & (later != ANYONE)
+        across = surely & known & (earlier // 32 != later // 32)
+        certain = mine.certain and bool(surely.any())
+        return replace(mine, certain=certain, in_warp=not across.any())
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""

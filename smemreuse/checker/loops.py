@@ -53,7 +53,7 @@ class Loops:
         """How often a loop with mbarriers in it goes round in this case, if it can be followed."""
         if not self._relevance.signals(stmt) or agent.partly:
             return None
-        if not isinstance(begin, int) or step != 1:
+        if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
             return None
         if self._periods.endless(stmt, begin, agent.threads, self._state.counters) is None:
             return None

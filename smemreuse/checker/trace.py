@@ -65,7 +65,7 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = Findings(setting.layout)
+        self.findings = Findings(setting.layout, setting.relevance.body)
         case = case or Case()
         self.findings.forked = bool(case.given)
         self.values = Values(setting.relevance, setting.vectors, self.state, block, case)

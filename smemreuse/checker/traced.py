@@ -18,7 +18,8 @@ ANYONE = -1
 class TracedAccess:
     """The bytes of one buffer that threads read or write, each with the thread that does.
 
-    `certain` is False where the access may not happen at all, or not to all of these bytes.
+    `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
+    that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
     """
 
     buffer: Buffer
@@ -30,6 +31,7 @@ class TracedAccess:
     warps: np.ndarray
     event: int
     proxy: Proxy = Proxy.GENERIC
+    in_warp: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

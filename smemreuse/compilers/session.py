@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
 from smemreuse.compilers.live import LiveVisitor
+from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice
@@ -65,6 +66,7 @@ class MergeSession:
 
     `kernels` are all that were lowered, those with nothing to merge among them. `left` are the
     functions that the compiler's own pass has merged instead; their kernels are not in `kernels`.
+    `functions` says of each function that was looked at, in order, what became of it.
     """
 
     policy: PolicyName = "dataflow"
@@ -75,6 +77,7 @@ class MergeSession:
     plans: list[AppliedPlan] = field(default_factory=list)
     kernels: list[LoweredKernel] = field(default_factory=list)
     left: list[LeftToStock] = field(default_factory=list)
+    functions: list[FunctionOutcome] = field(default_factory=list)
 
     @classmethod
     def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:
@@ -99,6 +102,9 @@ class MergeSession:
         """
         wanted = [scopes_to_merge(kernel, scopes) for kernel in function.kernels]
         if not any(wanted):
+            has_kernels = bool(function.kernels)
+            outcome = Outcome.NOTHING_TO_MERGE if has_kernels else Outcome.NO_KERNEL
+            self.functions.append(FunctionOutcome(function.name, outcome))
             return None
         require_sizes(function.kernels, wanted)
         options = self.options if may_reuse else replace(self.options, objective="none")
@@ -115,6 +121,9 @@ class MergeSession:
 
         `judge_stock` gives the verdict on the compiler's own plan for a launch and scope.
         """
+        merged = any(choice.proposal.launches)
+        outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
+        self.functions.append(FunctionOutcome(function.name, outcome))
         for number, kernel in enumerate(function.kernels):
             launch = choice.proposal.launches[number]
             barriers = len(frozenset[object]().union(*(one.barriers for one in launch)))
@@ -131,8 +140,13 @@ class MergeSession:
         try:
             return ours()
         except Exception as error:  # whatever it is, the compiler compiles the kernel without us
-            self.left.append(left_to_stock(name, error))
+            self.leave(left_to_stock(name, error))
             return stock()
+
+    def leave(self, left: LeftToStock) -> None:
+        """Notes a function that the compiler's own pass merges."""
+        self.left.append(left)
+        self.functions.append(FunctionOutcome(left.function, Outcome.LEFT, left.reason))
 
 
 @dataclass(frozen=True)

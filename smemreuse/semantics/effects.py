@@ -215,6 +215,9 @@ class Effect:
     - `engine`, `proxy`: who carries the accesses out, and how.
     - `commits`: it closes a group of this engine's accesses. `waits`: for such groups.
     - `mbarrier`, `meeting`, `fence`: how it orders accesses. `fence` is of the async proxy.
+    - `converges`: the lanes of a warp that take part wait for each other, and no access to memory
+      is ordered by that (PTX says so of `bar.warp.sync` alone). Nothing is proved by it; and what
+      it stands between is no certain race.
     - `describes`: the local that it makes a descriptor. `reads_described`: it accesses what the
       descriptors among its operands stand for.
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
@@ -237,6 +240,7 @@ class Effect:
     waits: Wait | None = None
     mbarrier: Mbarrier | None = None
     meeting: Meeting | None = None
+    converges: bool = False
     fence: bool = False
     describes: Descriptor | None = None
     reads_described: bool = False

@@ -32,6 +32,9 @@ class DefinitionReader:
         self._legacy = legacy
         self._env_threads: dict[Var, str] = {}
         self._let: dict[Var, Expr] = {}
+        # Named, as the subject of an attribute, before the allocation, which is in its block;
+        # whatever follows means the allocation, also behind the block.
+        self._unallocated: set[Value] = set()
 
     def parameter(self, argument: ast.arg) -> None:
         """A parameter of the function: a buffer if its type says so."""
@@ -134,6 +137,8 @@ class DefinitionReader:
     ) -> list[Stmt] | None:
         if is_allocation(name, call):
             buffer = self._buffers.allocation(target.id, call)
+            if self._names.defines(target.id) and self._names.lookup(target) in self._unallocated:
+                self._names.redefine(target.id, buffer)
             self._names.define(target, buffer)
             if isinstance(node, ast.Assign):
                 self.spans[buffer] = node
@@ -142,6 +147,8 @@ class DefinitionReader:
             return self._legacy_allocation(target, name, call)
         if name in _VIEWS:
             before, view = self._buffers.view(target.id, name, call)
+            if name == "Buffer" and isinstance(view.data, Var) and view.data.name == target.id:
+                self._unallocated.add(view)
             self._names.define(target, view)
             return [*before, Declare(view, call.lineno)]
         return None

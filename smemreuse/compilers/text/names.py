@@ -114,6 +114,10 @@ class NameTable:
         if self.here is not None:
             self.definitions.append(Definition(target.id, value, self.here))
 
+    def redefine(self, name: str, value: Value) -> None:
+        """Gives a known name another value where it was defined, and in all blocks from there."""
+        next(scope for scope in reversed(self._scopes) if name in scope)[name] = value
+
     def new_var(self, target: ast.expr, unsigned: int = 0) -> Var:
         var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target), unsigned)
         self.define(target, var)

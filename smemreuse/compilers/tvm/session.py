@@ -42,7 +42,7 @@ class Session(MergeSession):
             if has_volatile_buffers(func):
                 # A view into the arena does not carry `volatile` on, which TVM puts into each
                 # access.
-                self.left.append(LeftToStock(name, "it has volatile buffers"))
+                self.leave(LeftToStock(name, "it has volatile buffers"))
                 return stock()
             function = DeviceFunction(name, func, TvmVisitor())
             return self.or_stock(name, lambda: self._merged(function), stock)

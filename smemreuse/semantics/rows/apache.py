@@ -20,6 +20,7 @@ from smemreuse.semantics.effects import (
     Signal,
 )
 from smemreuse.semantics.rows.forms import (
+    EXCHANGED,
     IN_REGISTERS,
     accessing,
     address_values,
@@ -54,14 +55,15 @@ _VALUES: Rows = merged(
         "cuda.clock64 cuda.elect_sync cuda.mov_sreg cuda.thread_rank"
         " cuda.iket.range_start cuda.iket.sentinel_token"
     ),
-    varying(
+    each(
         """
-        cuda.__activemask cuda.__shfl_sync cuda.__shfl_up_sync cuda.__shfl_down_sync
-        cuda.__shfl_xor_sync cuda.any_sync cuda.ballot_sync cuda.reduce_add_sync_u32
-        cuda.reduce_min_sync_u32 cuda.warp_reduce
+        cuda.__shfl_sync cuda.__shfl_up_sync cuda.__shfl_down_sync cuda.__shfl_xor_sync
+        cuda.any_sync cuda.ballot_sync cuda.reduce_add_sync_u32 cuda.reduce_min_sync_u32
+        cuda.warp_reduce
         """,
-        IN_REGISTERS,
+        EXCHANGED,
     ),
+    varying("cuda.__activemask", IN_REGISTERS),
     address_values(
         "cuda.cvta_generic_to_shared cuda.smem_addr_from_uint64 ptx.addr ptr_byte_offset"
         " buffer_data"

@@ -13,6 +13,7 @@ from smemreuse.semantics.effects import (
     Wait,
 )
 from smemreuse.semantics.rows.forms import (
+    EXCHANGED,
     IN_REGISTERS,
     accessing,
     address_values,
@@ -37,17 +38,20 @@ _BARRIERS: FunctionRows = merged(
 )
 
 _WARP: FunctionRows = merged(
-    varying(
+    varying("__activemask", IN_REGISTERS),
+    each(
         """
         __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __any_sync __all_sync
-        __ballot_sync __activemask __match_any_sync __reduce_add_sync __reduce_min_sync
+        __ballot_sync __match_any_sync __reduce_add_sync __reduce_min_sync
         __reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync
         """,
-        IN_REGISTERS,
+        EXCHANGED,
     ),
     {
         # The third parameter is where the predicate goes.
-        "__match_all_sync": accessing(writes(2, Fixed(4)), writes_locals=(2,), answer=Answer.VARIES)
+        "__match_all_sync": accessing(
+            writes(2, Fixed(4)), writes_locals=(2,), answer=Answer.VARIES, converges=True
+        )
     },
 )
 

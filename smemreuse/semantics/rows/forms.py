@@ -27,6 +27,10 @@ A_VALUE = "computes a value"
 IN_REGISTERS = "registers of a warp are exchanged: no memory, and no order between accesses"
 
 
+EXCHANGED = Effect(answer=Answer.VARIES, words=IN_REGISTERS, converges=True)
+"""Of what the lanes of a warp tell each other: all that take part have to be there."""
+
+
 def each(names: str | Iterable[str], row: Effect) -> dict[str, Effect]:
     """One row for many operations; names are given as a list or in one string."""
     listed = names.split() if isinstance(names, str) else list(names)

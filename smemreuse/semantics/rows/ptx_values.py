@@ -5,9 +5,12 @@ An address among the operands may go into such a local.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from smemreuse.semantics.effects import Answer, Effect, Engine, Rows
 from smemreuse.semantics.rows.forms import (
     A_VALUE,
+    EXCHANGED,
     IN_REGISTERS,
     accessing,
     each,
@@ -18,17 +21,20 @@ from smemreuse.semantics.rows.forms import (
 )
 from smemreuse.semantics.rows.ptx_forms import Finder, Instruction, instruction
 
+_COMPUTED = Effect(words=A_VALUE)
+_IN_REGISTERS = Effect(answer=Answer.VARIES, words=IN_REGISTERS)
 
-def _writing(written: int, words: str = A_VALUE, answer: Answer = Answer.SAME) -> Effect:
+
+def _writing(written: int, row: Effect = _COMPUTED) -> Effect:
     """The first so many operands are written."""
-    return Effect(writes_locals=tuple(range(written)), address=True, answer=answer, words=words)
+    return replace(row, writes_locals=tuple(range(written)), address=True)
 
 
-def _all_but(read: int, words: str = A_VALUE, answer: Answer = Answer.SAME) -> Finder:
+def _all_but(read: int, row: Effect = _COMPUTED) -> Finder:
     """All operands are written but the last `read`."""
 
     def find(found: Instruction) -> Effect | None:
-        return _writing(found.count - read, words, answer) if found.count > read else None
+        return _writing(found.count - read, row) if found.count > read else None
 
     return find
 
@@ -46,8 +52,8 @@ _ONE = each(
 )
 
 _WARP = each(
-    prefixed("ptx.", "movmatrix redux_sync vote_sync activemask"),
-    _writing(1, IN_REGISTERS, Answer.VARIES),
+    prefixed("ptx.", "movmatrix redux_sync vote_sync"),
+    _writing(1, EXCHANGED),
 )
 
 
@@ -65,10 +71,11 @@ def _lop3(found: Instruction) -> Effect | None:
 
 def _mma(found: Instruction) -> Effect | None:
     """Four groups of registers, whose lengths hang on shape and types: any may be the first."""
-    return _writing(found.count, IN_REGISTERS, Answer.VARIES)
+    return _writing(found.count, _IN_REGISTERS)
 
 
 _BY_FORM: Rows = {
+    "ptx.activemask": _writing(1, _IN_REGISTERS),
     "ptx.setp": instruction(_setp),
     "ptx.lop3": instruction(_lop3),
     "ptx.mma": instruction(_mma),
@@ -76,9 +83,9 @@ _BY_FORM: Rows = {
     "ptx.mov": instruction(_all_but(1)),
     "ptx.spcompress": instruction(_all_but(1)),
     "ptx.spdecompress": instruction(_all_but(1)),
-    "ptx.shfl_sync": instruction(_all_but(4, IN_REGISTERS, Answer.VARIES)),
-    "ptx.match": instruction(_all_but(2, IN_REGISTERS, Answer.VARIES)),
-    "ptx.elect_sync": instruction(_all_but(1, IN_REGISTERS, Answer.VARIES)),
+    "ptx.shfl_sync": instruction(_all_but(4, EXCHANGED)),
+    "ptx.match": instruction(_all_but(2, EXCHANGED)),
+    "ptx.elect_sync": instruction(_all_but(1, EXCHANGED)),
     # The same place in another block of the cluster: who may be there from now on is not known.
     "ptx.mapa": accessing(
         updates(1, certain=False),

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from smemreuse.semantics.effects import Answer, Effect, Group, Meeting, Rows
-from smemreuse.semantics.rows.forms import IN_REGISTERS, each, merged, nothing, values, varying
+from smemreuse.semantics.rows.forms import (
+    EXCHANGED,
+    IN_REGISTERS,
+    each,
+    merged,
+    nothing,
+    values,
+    varying,
+)
 
 _WHO = merged(
     varying("get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx tl_shuffle_elect"),
@@ -12,15 +20,17 @@ _WHO = merged(
     values("block_rank_in_cluster cluster_block_rank"),
 )
 
-_WARP = varying(
-    """
-    any_sync all_sync ballot_sync ballot activemask match_any_sync match_all_sync
-    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
-    tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_shuffle_xor
-    tvm_warp_activemask
-    warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor
-    """,
-    IN_REGISTERS,
+_WARP = merged(
+    each(
+        """
+        any_sync all_sync ballot_sync ballot match_any_sync match_all_sync
+        shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+        tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_shuffle_xor
+        warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor
+        """,
+        EXCHANGED,
+    ),
+    varying("activemask tvm_warp_activemask", IN_REGISTERS),
 )
 
 # All threads meet, and all of them get the one answer.

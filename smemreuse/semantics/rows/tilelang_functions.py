@@ -15,7 +15,7 @@ from smemreuse.semantics.effects import (
     Meeting,
 )
 from smemreuse.semantics.rows.forms import (
-    IN_REGISTERS,
+    EXCHANGED,
     accessing,
     address_values,
     each,
@@ -104,13 +104,13 @@ _COLLECTIVES: FunctionRows = merged(
         "tl::Any tl::All",
         accessing(reads(0, ElementsIn(1), certain=False), answer=Answer.VARIES),
     ),
-    varying(
+    each(
         """
         tl::warp_reduce tl::warp_reduce_sum tl::warp_reduce_max tl::warp_reduce_min
         tl::warp_reduce_bitand tl::warp_reduce_bitor
         tl::shfl_sync tl::shfl_xor_sync tl::shfl_down_sync tl::shfl_up_sync
         """,
-        IN_REGISTERS,
+        EXCHANGED,
     ),
 )
 

@@ -160,6 +160,9 @@ def test_volatile_buffers_are_left_to_the_stock_pass() -> None:
         source = cuda_source(_compile(mod))
     assert session.plans == []
     assert [left.reason for left in session.left] == ["it has volatile buffers"]
+    assert [(one.outcome.name, one.reason) for one in session.functions] == [
+        ("LEFT", "it has volatile buffers")
+    ]
     assert source == cuda_source(_compile(mod))
     assert "volatile float*" in source
 
@@ -180,6 +183,9 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     ):
         source = cuda_source(_compile(carried_module()))
     assert [left.function for left in session.left] == ["main"]
+    assert [str(one) for one in session.functions] == [
+        "main: left to the compiler's own merge (RecursionError: too deep)"
+    ]
     assert source == cuda_source(_compile(carried_module()))
 
 
@@ -291,3 +297,45 @@ def symbolic_module(is_power: bool) -> Any:
         B[tx] = S[127 - tx]
 
     return tvm.IRModule({"main": main})
+
+
+def small_module(scope: str, buffers: int, threads: int = 32) -> Any:
+    """One function whose buffers are all written, then all read."""
+    import tvm
+    from tvm.script import tirx as T
+
+    lines = [
+        "@T.prim_func(s_tir=True)",
+        f'def main(O: T.Buffer(({threads},), "float32")):',
+        f'    tx = T.launch_thread("threadIdx.x", {threads})' if buffers else "    tx = 0",
+    ]
+    names = [f"S{number}" for number in range(buffers)]
+    lines += [f'    {name} = T.alloc_buffer(({threads},), scope="{scope}")' for name in names]
+    lines += [f"    {name}[tx] = T.float32({at})" for at, name in enumerate(names)]
+    total = " + ".join(f"{name}[{threads - 1} - tx]" for name in names) or "T.float32(0)"
+    lines += ['    T.tvm_storage_sync("shared")'] if buffers else []
+    lines += [f"    O[tx] = {total}"]
+    return tvm.IRModule({"main": tvm.script.from_source("\n".join(lines) + "\n", {"T": T})})
+
+
+@pytest.mark.parametrize(
+    ("scope", "buffers", "outcome"),
+    [
+        ("shared.dyn", 2, "MERGED"),
+        ("shared", 2, "NOTHING_TO_GAIN"),
+        ("shared", 1, "NOTHING_TO_MERGE"),
+        ("shared", 0, "NO_KERNEL"),
+    ],
+)
+def test_a_session_says_what_became_of_each_function(
+    scope: str, buffers: int, outcome: str
+) -> None:
+    """Dynamic buffers are merged in any case; static ones that share nothing stay as they are."""
+    import smemreuse.tvm
+
+    mod = small_module(scope, buffers)
+    session = smemreuse.tvm.Session()
+    session.lowering_pass()(mod)
+    assert [(one.function, one.outcome.name) for one in session.functions] == [("main", outcome)]
+    assert len(session.kernels) == int(buffers > 0)
+    assert len(session.plans) == int(outcome == "MERGED")

@@ -71,3 +71,39 @@ def test_a_host_function_has_no_kernel() -> None:
             A[i] = T.float32(0)
 
     assert read_module(tvm.IRModule({"host": host})) == []
+
+
+SYMBOLIC = """
+@T.prim_func(s_tir=True)
+def main(a: T.handle, b: T.handle):
+    T.func_attr({"global_symbol": "main"})
+    n = T.int64()
+    A = T.match_buffer(a, (n, 64), "float32")
+    B = T.match_buffer(b, (n, 64), "float32")
+    bx = T.launch_thread("blockIdx.x", n)
+    tx = T.launch_thread("threadIdx.x", 64)
+    S = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+    R = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+    S[tx] = A[bx, tx]
+    T.tvm_storage_sync("shared")
+    R[tx] = S[63 - tx]
+    T.tvm_storage_sync("shared")
+    B[bx, tx] = R[63 - tx]
+"""
+
+
+def test_a_symbolic_size_is_read_as_it_is_printed() -> None:
+    """As `n = TypeVar("n")` before the module."""
+    import tvm
+    from tvm.script import tirx as T
+
+    from fixtures.tvm.lowering import capture
+    from smemreuse.tvm import read_module
+
+    func = tvm.script.from_source(SYMBOLIC, {"T": T})
+    before, _ = capture(tvm.IRModule({"main": func}), {})
+    script = before.script()
+    assert 'n = TypeVar("n")' in script
+    (live,), (text,) = read_module(before), parse_dump(script).kernels
+    assert lines(live) == lines(text)
+    assert live_ranges(live) == live_ranges(text)

@@ -1,0 +1,47 @@
+"""Where the lanes of a warp wait for each other without that any access to memory is ordered.
+
+A shuffle or a vote: what one lane read before it has come to others, and they go on only when it is
+there. PTX promises no order of accesses, so nothing is proved by that; but no execution is known in
+which what stands before and what stands behind change places, so nothing is refuted either.
+"""
+
+from __future__ import annotations
+
+from smemreuse.ir.kernel import Block, For, Stmt, While, nested_blocks
+from smemreuse.semantics.table import calls_of, effect_of
+
+
+class Convergence:
+    """The places in a kernel where lanes converge, and what loops lead round to them."""
+
+    def __init__(self, body: Block):
+        self._places: dict[Stmt, int] = {}
+        self._converging: list[int] = []
+        self._loops: list[tuple[int, int]] = []
+        self._visit(body)
+
+    def _visit(self, block: Block) -> None:
+        for stmt in block:
+            begin = self._places[stmt] = len(self._places)
+            if any(effect_of(call).converges for call in calls_of(stmt)):
+                self._converging.append(begin)
+            for inner in nested_blocks(stmt):
+                self._visit(inner)
+            if isinstance(stmt, (For, While)):
+                self._loops.append((begin, len(self._places)))
+
+    def between(self, earlier: Stmt, later: Stmt) -> bool:
+        """Whether lanes may converge behind one statement and before another."""
+        first, last = self._places.get(earlier), self._places.get(later)
+        if first is None or last is None:
+            return bool(self._converging)
+        return any(
+            first < at < last or self._goes_round(at, first, last) for at in self._converging
+        )
+
+    def _goes_round(self, place: int, *others: int) -> bool:
+        """Whether a loop has a place in it, and one of the others."""
+        return any(
+            begin <= place < end and any(begin <= other < end for other in others)
+            for begin, end in self._loops
+        )
