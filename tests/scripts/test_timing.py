@@ -130,5 +130,75 @@ def test_a_process_that_ends_early_is_told(tmp_path: Path) -> None:
     assert found["error"] == "the process ended with 1"
 
 
+class Event:
+    """Each is a millisecond after the one recorded before it."""
+
+    now = 0.0
+
+    def __init__(self, enable_timing: bool) -> None:
+        self.at = 0.0
+
+    def record(self) -> None:
+        Event.now += 1
+        self.at = Event.now
+
+    def elapsed_time(self, end: Event) -> float:
+        return end.at - self.at
+
+
+class Doubling:
+    """A benchmark on the CPU; what it is given counts the launches, too."""
+
+    tolerance = 1e-6
+    launches = 0
+
+    def inputs(self, config: Any, generator: Any, device: Any) -> tuple[Any, ...]:
+        given = torch.rand(8, generator=generator)
+        return given, torch.full((8,), float("nan")), torch.zeros(8)
+
+    def reference(self, args: Any, config: Any) -> dict[int, Any]:
+        return {1: 2 * args[0].double(), 2: torch.ones(8, dtype=torch.float64)}
+
+    def right(self, given: Any, doubled: Any, added: Any) -> None:
+        doubled.copy_(2 * given)
+        added += 1
+
+    def wrong(self, given: Any, doubled: Any, added: Any) -> None:
+        doubled.copy_(3 * given)
+        added += 1
+
+    def unsteady(self, given: Any, doubled: Any, added: Any) -> None:
+        self.launches += 1
+        doubled.copy_(2 * given)
+        added += 1 + 2**-23 * (self.launches % 2)
+
+    def refused(self, *args: Any) -> None:
+        raise RuntimeError("too much shared memory\nand more")
+
+
+def test_variants_are_checked_and_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scripts.benchmarks import timing
+
+    monkeypatch.setattr(timing, "DEVICE", "cpu")
+    monkeypatch.setattr(timing, "FLUSH", 16)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+    one = Doubling()
+    apart, default = Variant(UNMERGED, kernel=one.refused), Variant(DEFAULT, kernel=one.right)
+    wrong, unsteady = Variant("wrong", kernel=one.wrong), Variant("steps", kernel=one.unsteady)
+    variants = [apart, default, wrong, unsteady, Variant("no", compile_error="no")]
+    timing.check(one, {}, variants)
+    timing.measure(one, {}, timed(variants))
+    assert apart.launch_error == "too much shared memory"
+    assert (default.launches, default.wrong_launches, default.bitwise_equal) == (6, 0, None)
+    assert (wrong.wrong_launches, wrong.bitwise_equal) == (6, False)
+    # Its first launches differ from the default's in an output that is not compared.
+    assert (unsteady.differing[1], unsteady.differing[2] > 0) == (0, True)
+    assert (unsteady.wrong_launches, unsteady.bitwise_equal) == (0, True)
+    assert default.rounds_ms == [1.0] * timing.ROUNDS
+    assert default.as_data(default)["of_default"]["median"] == 1
+
+
 def test_each_merge_has_a_name_of_its_own() -> None:
     assert len({one.name for one in merges("bytes")}) == 4
