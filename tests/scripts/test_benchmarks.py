@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fixtures.benchmarks import BENCHMARKS, dequantize
+from scripts.benchmark_on_gpu import TILES_EACH, workers
 
 pytestmark = pytest.mark.tilelang
 
@@ -45,6 +46,17 @@ def test_every_tile_can_be_built(name: str) -> None:
     for tile in benchmark.tiles:
         func = benchmark.make(**benchmark.config(tile))
         assert len(func.params) == len(small(name)[0])
+
+
+def test_each_tile_is_the_work_of_one_process() -> None:
+    shared = [(one.benchmark, tile) for one in workers(()) for tile in one.tiles]
+    assert sorted(shared) == sorted((name, tile) for name in BENCHMARKS for tile in tiles(name))
+    assert max(len(one.tiles) for one in workers(())) == TILES_EACH
+    assert [one.benchmark for one in workers(["mla_decode"])] == ["mla_decode"]
+
+
+def tiles(name: str) -> list[str]:
+    return list(BENCHMARKS[name].tiles)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
