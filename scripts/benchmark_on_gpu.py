@@ -147,16 +147,20 @@ def driver() -> str | None:
     return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
 
 
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    found.add_argument("--out", type=Path, help="where to write the JSON")
+    found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    found.add_argument("--arch", default="sm_90a")
+    found.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
+    found.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    found.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
+    found.add_argument("names", nargs="*", help="benchmarks (default: all)")
+    return found
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
-    parser.add_argument("--arch", default="sm_90a")
-    parser.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
-    parser.add_argument("names", nargs="*", help="benchmarks (default: all)")
-    options = parser.parse_args()
+    options = parser().parse_args()
     started = time.monotonic()
     team = workers(options.names)
     tiles: list[dict[str, Any]] = []

@@ -19,6 +19,7 @@ RESULTS = ROOT / "docs" / "results" / "h200.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
+BENCHMARKS = RESULTS.with_name("benchmarks-h200.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -42,6 +43,7 @@ HEADLINE_MERGES = (
     *("TileLang default", "TileLang aggressive"),
     *("smemreuse dataflow", "smemreuse occupancy"),
 )
+BENCHMARK_MERGES = ("side by side", "TileLang default", "smemreuse bytes", "smemreuse speed")
 TVM_MERGES = ("side by side", "TVM default", "smemreuse outer", "smemreuse dataflow")
 
 
@@ -149,6 +151,37 @@ def hazard_table(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
+    """What is timed under TileLang's merge and ours in turns; the last column is noise."""
+    heads = ("kernel", "tile", *BENCHMARK_MERGES, "default again")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for tile in tiles:
+        if "error" in tile:
+            continue
+        variants = {one["merge"]: one for one in tile["variants"]}
+        cells = [_benchmark_cell(variants[merge]) for merge in BENCHMARK_MERGES]
+        again = variants["TileLang default, again"]["of_default"]["median"]
+        row = (f"`{tile['benchmark']}`", tile["tile"], *cells, f"{again:.3f}")
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _benchmark_cell(one: Run) -> str:
+    """Bytes, the carve-out, the time, and what it is of the default's."""
+    size = f"{one['dynamic_bytes']:,} B"
+    if one["launch_error"]:
+        return f"{size}, does not launch"
+    text = f"{size}, {one['carveout'] // 1024} KB, {one['median_ms']:.3f} ms"
+    ratio = one["of_default"]["median"]
+    if one["merge"] != "TileLang default":
+        text += f", **{ratio:.3f}**" if abs(ratio - 1) > 0.01 else f", {ratio:.3f}"
+    if one["wrong_launches"]:
+        text += f", **wrong** {one['wrong_launches']}/{one['launches']}"
+    if any(one["differing"].values()):
+        text += ", differs from itself"
+    return text + (", bits differ" if one["bitwise_equal"] is False else "")
+
+
 def filled(text: str) -> str:
     """A page with the text between each pair of markers that it has made anew."""
     data, tvm, hazards = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS, HAZARDS))
@@ -164,6 +197,10 @@ def filled(text: str) -> str:
         "hazards-machine": f"{hazards['device']}, {hazards['date']}, CUDA {hazards['cuda']}.\n",
         "hazards": hazard_table(hazards),
     }
+    if BENCHMARKS.exists():
+        benchmarks = json.loads(BENCHMARKS.read_text())
+        parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")
+        parts["benchmarks"] = benchmark_table(benchmarks["tiles"])
     for name, made in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
         if begin in text:

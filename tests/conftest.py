@@ -65,7 +65,10 @@ def _has_tvm() -> bool:
 NEEDING = {
     "tilelang": (
         _has_tilelang,
-        ("compilers/tilelang", "gpu", "baselines/test_tilelang.py", "semantics/test_*_tilelang.py"),
+        (
+            *("compilers/tilelang", "gpu", "baselines/test_tilelang.py"),
+            *("semantics/test_*_tilelang.py", "scripts/test_benchmarks.py"),
+        ),
     ),
     "tvm": (_has_tvm, ("compilers/tvm", "baselines/test_tvm*.py", "semantics/test_*_tvm.py")),
 }

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scripts.render_results import PAGES, RESULTS, TVM_RESULTS, filled
+from scripts.render_results import (
+    BENCHMARK_MERGES,
+    PAGES,
+    RESULTS,
+    TVM_RESULTS,
+    benchmark_table,
+    filled,
+)
+from smemreuse.targets.architectures import architecture
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -35,3 +44,51 @@ def test_stock_tvm_was_wrong_through_address_of() -> None:
     assert stock["wrong_launches"] == stock["launches"]
     assert by_key["batched_gemm", "wide", "TVM default"]["launch_error"]
     assert by_key["batched_gemm", "wide", "smemreuse dataflow"]["correct"]
+
+
+def test_a_benchmark_s_row_tells_bytes_carve_out_and_time() -> None:
+    variant = {
+        "dynamic_bytes": 182_272,
+        "carveout": 196 * 1024,
+        "median_ms": 0.9141,
+        "launch_error": None,
+        "wrong_launches": 0,
+        "launches": 6,
+        "differing": {"6": 5, "7": 0},
+        "bitwise_equal": True,
+        "of_default": {"median": 0.9655},
+    }
+    merges = [*BENCHMARK_MERGES, "TileLang default, again"]
+    variants = [{**variant, "merge": merge} for merge in merges]
+    variants[0]["launch_error"] = "too much"
+    tiles: list[dict[str, Any]] = [
+        {"benchmark": "flash_backward", "tile": "64x128", "variants": variants},
+        {"benchmark": "other", "tile": "64x128", "error": "the process ended with 1"},
+    ]
+    *_, row = benchmark_table(tiles).splitlines()
+    apart, default, _, speed, again = row.strip("| ").split(" | ")[2:]
+    assert apart == "182,272 B, does not launch"
+    assert default == "182,272 B, 196 KB, 0.914 ms, differs from itself"
+    assert speed == "182,272 B, 196 KB, 0.914 ms, **0.966**, differs from itself"
+    assert again == "0.966"
+
+
+def test_the_driver_carves_out_what_holds_all_resident_blocks() -> None:
+    """Exactly that above 100 KB, and up to twice as much below, where over half is left for L1."""
+    found = json.loads((RESULTS.parent / "carveout-h200.json").read_text())
+    arch = architecture(found["arch"])
+    assert found["steps"] == list(arch.carveouts)
+    asked = 0
+    for name, section in found["sections"].items():
+        if name.startswith("chase") or name in ("metrics", "preferred"):
+            continue
+        for one in section["launches"]:
+            size, threads, registers = one["bytes"], one["threads"], one["registers"]
+            assert arch.resident_blocks(size, threads, registers) == one["resident"]
+            needed = one["resident"] * arch.taken(size)
+            foretold = arch.carveout(size, threads, registers)
+            assert one["carveout"] == foretold or (
+                needed <= 100 * 1024 and foretold < one["carveout"] <= 132 * 1024
+            )
+            asked += 1
+    assert asked > 500

@@ -10,6 +10,7 @@ from typing import Any
 from scripts.benchmarks.variants import DEFAULT, Variant
 from scripts.run_on_gpu import UNMERGED, first_line, worse
 
+DEVICE = "cuda"
 CHECKS = 2
 LAUNCHES_PER_CHECK = 3
 ROUNDS = 20
@@ -24,9 +25,9 @@ def check(benchmark: Any, config: Mapping[str, int], variants: Sequence[Variant]
     """Launches every variant several times on the same inputs, twice over on fresh ones."""
     import torch
 
-    device = torch.device("cuda")
+    device = torch.device(DEVICE)
     for seed in range(CHECKS):
-        generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31 + seed)
+        generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31 + seed)
         args = benchmark.inputs(config, generator, device)
         expected = benchmark.reference(args, config)
         first: dict[str, dict[int, Any]] = {}
@@ -95,9 +96,9 @@ def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Varian
     """Times the variants in turns, from a cold L2 cache; each round gives each its median."""
     import torch
 
-    generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
-    args = benchmark.inputs(config, generator, torch.device("cuda"))
-    flush = torch.empty(FLUSH, dtype=torch.uint8, device="cuda")
+    generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31)
+    args = benchmark.inputs(config, generator, torch.device(DEVICE))
+    flush = torch.empty(FLUSH, dtype=torch.uint8, device=DEVICE)
     for turn in range(ROUNDS + 1):
         at = turn % len(variants)  # who goes first changes, too
         for variant in [*variants[at:], *variants[:at]]:

@@ -1,0 +1,204 @@
+"""What is made of the variants' outputs and times."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import benchmark_on_gpu
+from scripts.benchmarks.cubin import resources
+from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, merges, timed
+from scripts.run_on_gpu import UNMERGED
+
+torch = pytest.importorskip("torch")
+
+KERNEL = """\
+extern "C" __global__ void __launch_bounds__(1024) spills(float *out, const float *in) {
+  float value[96];
+  for (int i = 0; i < 96; ++i) value[i] = in[threadIdx.x + i * 1024];
+  for (int round = 0; round < in[0]; ++round)
+    for (int i = 0; i < 96; ++i) value[i] = value[i] * value[(i + 1) % 96] + round;
+  for (int i = 0; i < 96; ++i) out[threadIdx.x + i * 1024] = value[i];
+}
+extern "C" __global__ void small(float *out) { out[threadIdx.x] = 1; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+def test_registers_and_spills_are_read_from_a_cubin(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text(KERNEL)
+    command = ["nvcc", "-arch=sm_90a", "-cubin", "-o", "kernel.cubin", "kernel.cu"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = resources((tmp_path / "kernel.cubin").read_bytes())
+    assert found is not None
+    registers, frame = found
+    assert registers == 64
+    assert frame > 0
+    assert resources(b"no cubin") is None
+
+
+def test_a_variant_that_does_not_launch_is_not_timed() -> None:
+    variants = [
+        Variant(UNMERGED, kernel=object(), launch_error="too much"),
+        Variant(DEFAULT, kernel=object()),
+        Variant("smemreuse speed", compile_error="no"),
+    ]
+    assert [one.merge for one in timed(variants)] == [DEFAULT, AGAIN]
+
+
+def test_times_are_told_by_the_default_s_of_the_same_rounds() -> None:
+    default = Variant(DEFAULT, rounds_ms=[1.0, 2.0, 4.0, 2.0])
+    data = Variant("smemreuse speed", rounds_ms=[0.9, 1.8, 3.6, 1.8], kernel=1).as_data(default)
+    assert "kernel" not in data
+    assert data["median_ms"] == 1.8
+    assert data["of_default"]["median"] == pytest.approx(0.9)
+    assert "of_default" not in Variant("smemreuse speed").as_data(default)
+
+
+def judged(name: str, outputs: dict[int, Any], expected: dict[int, Any]) -> Variant:
+    from scripts.benchmarks.timing import judge
+
+    variant = Variant(name)
+    judge(variant, outputs, expected, 1e-3)
+    return variant
+
+
+def test_one_wrong_output_is_a_wrong_launch() -> None:
+    right, wrong = torch.ones(4), torch.tensor([1.0, 1.0, 1.0, float("nan")])
+    expected = {0: right.double(), 2: right.double()}
+    assert judged("a", {0: right, 2: right}, expected).wrong_launches == 0
+    found = judged("b", {0: right, 2: wrong}, expected)
+    assert (found.launches, found.wrong_launches, found.worst_error) == (1, 1, 1e30)
+
+
+def test_bits_are_compared_where_a_kernel_agrees_with_itself() -> None:
+    from scripts.benchmarks.timing import compare
+
+    one, other = torch.tensor([0.0]), torch.tensor([-0.0])  # equal, but for the bits
+    apart, speed = Variant(UNMERGED), Variant("smemreuse speed", differing={0: 0, 1: 2})
+    compare([apart, speed], {UNMERGED: {0: one, 1: one}, "smemreuse speed": {0: one, 1: other}})
+    assert (apart.bitwise_equal, speed.bitwise_equal) == (None, True)
+    compare([apart, speed], {UNMERGED: {0: one, 1: one}, "smemreuse speed": {0: other, 1: one}})
+    assert speed.bitwise_equal is False
+
+
+def test_the_default_is_the_measure_where_nothing_fits_unmerged() -> None:
+    from scripts.benchmarks.timing import compare
+
+    one, other = torch.tensor([0.0]), torch.tensor([1.0])
+    default, speed = Variant(DEFAULT), Variant("smemreuse speed")
+    compare([default, speed], {DEFAULT: {0: one}, "smemreuse speed": {0: other}})
+    assert (default.bitwise_equal, speed.bitwise_equal) == (None, False)
+
+
+def tile_data(default_ms: float, ratio: float) -> dict[str, Any]:
+    default = Variant(DEFAULT, rounds_ms=[default_ms] * 4)
+    speed = Variant("smemreuse speed", rounds_ms=[default_ms * ratio] * 4)
+    return {
+        "benchmark": "one",
+        "tile": "64",
+        "variants": [default.as_data(default), speed.as_data(default)],
+    }
+
+
+def test_only_what_takes_long_enough_counts_as_slower() -> None:
+    tiles = [tile_data(0.04, 1.5), tile_data(0.06, 1.009), tile_data(0.06, 1.02)]
+    assert benchmark_on_gpu.slower([*tiles, {"error": "ended"}]) == ["one 64: 1.020"]
+
+
+def test_what_is_found_is_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    data = {"device": "none", "tiles": [tile_data(1, 1), {"benchmark": "two", "error": "ended"}]}
+    benchmark_on_gpu.write(path, data)
+    found = json.loads(path.read_text())
+    assert found["tiles"][0] == json.loads(json.dumps(data["tiles"][0]))
+    assert found["tiles"][1] == {"benchmark": "two", "error": "ended", "variants": []}
+
+
+def test_a_process_that_ends_early_is_told(tmp_path: Path) -> None:
+    """A worker that cannot even import its benchmark."""
+    worker = benchmark_on_gpu.Worker("no such kernel", ["64"])
+    options = benchmark_on_gpu.parser().parse_args(["--compile-seconds", "60"])
+    with open(tmp_path / "log", "w") as log:
+        worker.compile(options, log)
+        (found,) = worker.launch(launches=True)
+    assert found["error"] == "the process ended with 1"
+
+
+class Event:
+    """Each is a millisecond after the one recorded before it."""
+
+    now = 0.0
+
+    def __init__(self, enable_timing: bool) -> None:
+        self.at = 0.0
+
+    def record(self) -> None:
+        Event.now += 1
+        self.at = Event.now
+
+    def elapsed_time(self, end: Event) -> float:
+        return end.at - self.at
+
+
+class Doubling:
+    """A benchmark on the CPU; what it is given counts the launches, too."""
+
+    tolerance = 1e-6
+    launches = 0
+
+    def inputs(self, config: Any, generator: Any, device: Any) -> tuple[Any, ...]:
+        given = torch.rand(8, generator=generator)
+        return given, torch.full((8,), float("nan")), torch.zeros(8)
+
+    def reference(self, args: Any, config: Any) -> dict[int, Any]:
+        return {1: 2 * args[0].double(), 2: torch.ones(8, dtype=torch.float64)}
+
+    def right(self, given: Any, doubled: Any, added: Any) -> None:
+        doubled.copy_(2 * given)
+        added += 1
+
+    def wrong(self, given: Any, doubled: Any, added: Any) -> None:
+        doubled.copy_(3 * given)
+        added += 1
+
+    def unsteady(self, given: Any, doubled: Any, added: Any) -> None:
+        self.launches += 1
+        doubled.copy_(2 * given)
+        added += 1 + 2**-23 * (self.launches % 2)
+
+    def refused(self, *args: Any) -> None:
+        raise RuntimeError("too much shared memory\nand more")
+
+
+def test_variants_are_checked_and_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scripts.benchmarks import timing
+
+    monkeypatch.setattr(timing, "DEVICE", "cpu")
+    monkeypatch.setattr(timing, "FLUSH", 16)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+    one = Doubling()
+    apart, default = Variant(UNMERGED, kernel=one.refused), Variant(DEFAULT, kernel=one.right)
+    wrong, unsteady = Variant("wrong", kernel=one.wrong), Variant("steps", kernel=one.unsteady)
+    variants = [apart, default, wrong, unsteady, Variant("no", compile_error="no")]
+    timing.check(one, {}, variants)
+    timing.measure(one, {}, timed(variants))
+    assert apart.launch_error == "too much shared memory"
+    assert (default.launches, default.wrong_launches, default.bitwise_equal) == (6, 0, None)
+    assert (wrong.wrong_launches, wrong.bitwise_equal) == (6, False)
+    # Its first launches differ from the default's in an output that is not compared.
+    assert (unsteady.differing[1], unsteady.differing[2] > 0) == (0, True)
+    assert (unsteady.wrong_launches, unsteady.bitwise_equal) == (0, True)
+    assert default.rounds_ms == [1.0] * timing.ROUNDS
+    assert default.as_data(default)["of_default"]["median"] == 1
+
+
+def test_each_merge_has_a_name_of_its_own() -> None:
+    assert len({one.name for one in merges("bytes")}) == 4
