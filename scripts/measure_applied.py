@@ -54,7 +54,8 @@ def main() -> int:
             found[path] = quickest(found.get(path), made or {**named, "error": error})
             print(path.parent.name, path.stem, file=sys.stderr, flush=True)
             if options.out:  # so that nothing is lost of a run that is ended
-                options.out.write_text(document([found[each] for each in sorted(found)]))
+                results = [found[each] for each in sorted(found)]
+                options.out.write_text(document(results, options))
     print(summary([found[path] for path in sorted(found)]))
     return 0
 
@@ -87,11 +88,12 @@ def quickest(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any
     return {**one, "seconds": {key: min(each[key] for each in taken) for key in one["seconds"]}}
 
 
-def document(found: list[dict[str, Any]]) -> str:
+def document(found: list[dict[str, Any]], options: Any) -> str:
     """The results as JSON, with one line for each function."""
     import tilelang
 
     head = {"tilelang": tilelang.__version__, "python": platform.python_version()}
+    head |= {"rough": options.rough, "one_each": options.one_each or bool(options.keywords)}
     lines = ",\n".join(json.dumps(each) for each in found)
     return json.dumps(head)[:-1] + f',\n"functions": [\n{lines}\n]}}\n'
 

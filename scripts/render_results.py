@@ -1,6 +1,6 @@
 """Write the GPU results into README.md and docs/results.md, between their markers.
 
-They come from docs/results/h200*.json.
+They come from docs/results/h200*.json and docs/results/applied.json.
 
 python scripts/render_results.py [--check]
 """
@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # where this file is run by its path
+
+from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
+
 RESULTS = ROOT / "docs" / "results" / "h200.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
 BENCHMARKS = RESULTS.with_name("benchmarks-h200.json")
+APPLIED = RESULTS.with_name("applied.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -184,7 +189,8 @@ def _benchmark_cell(one: Run) -> str:
 
 def filled(text: str) -> str:
     """A page with the text between each pair of markers that it has made anew."""
-    data, tvm, hazards = (json.loads(path.read_text()) for path in (RESULTS, TVM_RESULTS, HAZARDS))
+    pages = (RESULTS, TVM_RESULTS, HAZARDS, APPLIED)
+    data, tvm, hazards, applied = (json.loads(path.read_text()) for path in pages)
     parts = {
         "machine": machine(data, "TileLang", "tilelang"),
         "summary": summary_table(data["runs"], SUMMARY_MERGES),
@@ -196,6 +202,10 @@ def filled(text: str) -> str:
         "tvm": tvm_table(tvm["runs"]),
         "hazards-machine": f"{hazards['device']}, {hazards['date']}, CUDA {hazards['cuda']}.\n",
         "hazards": hazard_table(hazards),
+        "applied-coverage": applied_coverage(applied),
+        "applied": applied_table(applied["functions"]),
+        "applied-families": applied_families(applied["functions"]),
+        "applied-times": applied_times(applied),
     }
     if BENCHMARKS.exists():
         benchmarks = json.loads(BENCHMARKS.read_text())

@@ -109,8 +109,19 @@ def _size(found: Mapping[str, Any]) -> str:
     return f"{found['bytes']:,} B" if blocks is None else f"{found['bytes']:,} B, {blocks}"
 
 
-def applied_times(functions: Sequence[Function]) -> str:
+def applied_coverage(data: Mapping[str, Any]) -> str:
+    """How many functions were lowered, and which."""
+    archs = [each["arch"] for each in data["functions"] if "launches" in each]
+    counts = ", ".join(f"{archs.count(arch)} for {arch}" for arch in sorted(set(archs)))
+    which = ", a selection: of functions alike one each" if data["one_each"] else ""
+    return f"TileLang {data['tilelang']}; functions lowered: {counts}{which}.\n"
+
+
+def applied_times(data: Mapping[str, Any]) -> str:
     """What smemreuse adds to a lowering, nvcc and code generation not counted."""
+    functions = data["functions"]
+    if data["rough"]:
+        return "Not measured here: each was lowered once, on a busy machine.\n"
     lines = ["| objective | median | 90 of 100 | worst | in all |", "|---" * 5 + "|"]
     own = [each for each in functions if "seconds" in each]
     for label in ("speed", "bytes"):

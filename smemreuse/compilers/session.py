@@ -21,7 +21,7 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -93,10 +93,11 @@ class MergeSession:
         function: DeviceFunction,
         scopes: Sequence[str],
         stock: Baseline,
-        *,
-        may_reuse: bool = True,
+        options: PlanOptions | None = None,
     ) -> Attempts | None:
         """What may be tried for a function; None where there is nothing to merge.
+
+        `options` are by default those of the session.
 
         Raises `PlanError` where buffers may reach behind the bytes that they allocate.
         """
@@ -107,8 +108,7 @@ class MergeSession:
             self.functions.append(FunctionOutcome(function.name, outcome))
             return None
         require_sizes(function.kernels, wanted)
-        options = self.options if may_reuse else replace(self.options, objective="none")
-        return Attempts(function.kernels, wanted, options, stock, trusting=True)
+        return Attempts(function.kernels, wanted, options or self.options, stock, trusting=True)
 
     def keep(
         self,

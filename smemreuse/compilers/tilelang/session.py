@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ from smemreuse.compilers.tilelang.verify import (
 )
 from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.pipeline.options import PlanOptions
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 Pass: TypeAlias = Callable[[Any], Any]
@@ -98,16 +99,20 @@ class Session(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.merged, self._lowering.unmerged = {}, []
-            # Rule 6: reuse needs barriers, and with this switch no later pass inserts any
-            # (TileLang issue 2416).
-            may_reuse = not (disable_reuse or bool(ctx.config.get(DISABLE_SYNC, False)))
+            options = self.options
+            if disable_reuse:
+                options = replace(options, objective="none")
+            elif bool(ctx.config.get(DISABLE_SYNC, False)):
+                # Rule 6: with this switch no later pass inserts the barriers that reuse needs, and
+                # TileLang's own sharing is not to be believed (TileLang issue 2416).
+                options = replace(options, strict=True)
             static = ["shared"] if bool(ctx.config.get(MERGE_STATIC, False)) else []
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
                 if not isinstance(func, tvm.tirx.PrimFunc):
                     return func
                 function = DeviceFunction(name, func, TirVisitor())
-                wanted = _Wanted(stock, stock_pass, (DYNAMIC_SCOPE, *static), may_reuse)
+                wanted = _Wanted(stock, stock_pass, (DYNAMIC_SCOPE, *static), options)
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, wanted),
@@ -122,7 +127,7 @@ class Session(MergeSession):
 
     def _merged(self, function: DeviceFunction, wanted: _Wanted) -> Any:
         """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
-        attempts = self.attempts(function, wanted.scopes, wanted.stock, may_reuse=wanted.may_reuse)
+        attempts = self.attempts(function, wanted.scopes, wanted.stock, wanted.options)
         if attempts is None:
             kernels = function.kernels
             self._lowering.unmerged += [LoweredKernel(kernel, wanted.stock) for kernel in kernels]
@@ -166,12 +171,12 @@ class Session(MergeSession):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a lowering asks of a merge: of which scopes, with reuse or not, and in whose place."""
+    """What a lowering asks of a merge: in whose place, of which scopes, and with what options."""
 
     stock: Baseline
     stock_pass: Pass
     scopes: Sequence[str]
-    may_reuse: bool
+    options: PlanOptions
 
 
 @cache
