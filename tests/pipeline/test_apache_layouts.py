@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from textwrap import indent
 
-import pytest
-
 from smemreuse.baselines import baseline_of
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel
