@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from scripts.mutants.mutation import Mutation
 
+CONVERGENCE = "checker/convergence.py"
+FINDINGS = "checker/findings.py"
+HISTORY = "checker/history.py"
 MBARRIERS = "checker/mbarriers.py"
 MEETINGS = "checker/meetings.py"
 ORDER = "checker/order.py"
@@ -13,6 +16,24 @@ SYNCHRONIZATION = "checker/synchronization.py"
 TESTS = ("tests/checker",)
 
 MUTATIONS = (
+    Mutation(
+        "convergence: a race with a shuffle between its lanes is certain",
+        FINDINGS,
+        "if certain and in_warp and self._converged(other, traced.event):",
+        "if False:",
+    ),
+    Mutation(
+        "convergence: a shuffle stands between the lanes of several warps",
+        HISTORY,
+        "in_warp=not across.any()",
+        "in_warp=True",
+    ),
+    Mutation(
+        "convergence: a shuffle anywhere stands between",
+        CONVERGENCE,
+        "first < at < last or ",
+        "True or ",
+    ),
     Mutation(
         "mbarriers: arrivals beyond those expected are one phase's",
         MBARRIERS,
