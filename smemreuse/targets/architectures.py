@@ -5,7 +5,7 @@ Capability"; since capability 8.0 the driver keeps 1 KB of shared memory for eac
 section on shared memory of 8.x), and both round a block's demand up to 128 bytes (256 before).
 The sizes of the unified cache and the steps in which shared memory is carved out of it are of the
 same guide (table on shared memory capacities; "Shared Memory" of each capability before 13.0), and
-the steps those of `cuda_occupancy.h`. Those of 9.0 were all seen on an H200; the rest is documents.
+the steps those of `cuda_occupancy.h`. Those of 9.0, but for 0, were all seen on an H200.
 `scripts/check_occupancy.py` holds `resident_blocks` against
 `cudaOccupancyMaxActiveBlocksPerMultiprocessor` on the card at hand.
 """
