@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
     found.add_argument("--arch", default="sm_90a")
     found.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
-    found.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    found.add_argument("--workers", type=int, help="how many compile at once (default: all)")
     found.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
     found.add_argument("names", nargs="*", help="benchmarks (default: all)")
     return found
@@ -166,7 +166,7 @@ def main() -> int:
     tiles: list[dict[str, Any]] = []
     log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
     log_path.parent.mkdir(parents=True, exist_ok=True)
-    with open(log_path, "w") as log, ThreadPoolExecutor(options.workers) as pool:
+    with open(log_path, "w") as log, ThreadPoolExecutor(options.workers or len(team)) as pool:
         list(pool.map(lambda one: one.compile(options, log), team))
         about = {**environment(), "driver": driver(), "arch": options.arch}
         print(f"compiled in {time.monotonic() - started:.0f} s", flush=True)
