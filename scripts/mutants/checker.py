@@ -5,6 +5,8 @@ from __future__ import annotations
 from scripts.mutants.mutation import Mutation
 
 TRACE = "checker/trace.py"
+CASES = "checker/cases.py"
+UNKNOWNS = "checker/unknowns.py"
 ACCESSES = "checker/accesses.py"
 ENGINES = "checker/engines.py"
 MEMORY = "checker/memory.py"
@@ -32,8 +34,8 @@ MUTATIONS = (
     Mutation(
         "checker: order is not required",
         HISTORY,
-        "        if ((latest >= order.sure[traced.warps]) & (latest > 0)).any():\n",
-        "        if False:\n",
+        "        return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()\n",
+        "        return True\n",
     ),
     Mutation(
         "checker: any wait retires everything",
@@ -110,8 +112,8 @@ MUTATIONS = (
     Mutation(
         "values: a vector store is the same for all",
         "checker/values.py",
-        "            counters.forget(storage, ids)\n            self._varying.add(storage)\n",
-        "            counters.forget(storage, ids)\n",
+        "memo.forget(storage, ids)\n            self._varying.add(storage)\n",
+        "memo.forget(storage, ids)\n",
     ),
     Mutation(
         "checker: every warp is as far as the first",
@@ -170,8 +172,8 @@ MUTATIONS = (
     Mutation(
         "checker: copies in flight are ignored",
         ACCESSES,
-        "            if (mine.is_write or other.is_write) and meeting",
-        "            if False and meeting",
+        "            if traced.is_write or other.is_write\n",
+        "            if False\n",
     ),
     Mutation(
         "pauses: phases need not be whole",
@@ -220,5 +222,53 @@ MUTATIONS = (
         "checker/repetition.py",
         "            return value if isinstance(value, int) else None  # threads are",
         "            return value  # threads are",
+    ),
+    Mutation(
+        "cases: two periods show all lengths",
+        CASES,
+        "        end = self.first + SEEN * self.unit\n",
+        "        end = self.first + self.unit\n",
+    ),
+    Mutation(
+        "cases: no length is tried but the large one",
+        CASES,
+        "        self._try(key, need.lengths())\n",
+        "        need.lengths()\n",
+    ),
+    Mutation(
+        "cases: a condition holds",
+        CASES,
+        "            self._try(key, range(2))\n",
+        "            self._try(key, range(1, 2))\n",
+    ),
+    Mutation(
+        "unknowns: what the kernel writes stays the same",
+        UNKNOWNS,
+        "        self._changing = relevance.written | relevance.escaped\n",
+        "        self._changing = set()\n",
+    ),
+    Mutation(
+        "unknowns: what depends on a length matters by its value in the case",
+        UNKNOWNS,
+        "lengths[0], up.first, up.period, down.first)\n        return value\n",
+        "lengths[0], 0, 1, 0)\n        return value\n",
+    ),
+    Mutation(
+        "unknowns: what is given for one round is so for all",
+        UNKNOWNS,
+        "        if not written.even:\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "courses: a rest comes round again after one period",
+        "semantics/courses.py",
+        "        times = number // math.gcd(number, course.step)\n",
+        "        times = 1\n",
+    ),
+    Mutation(
+        "courses: values that go apart compare alike at once",
+        "semantics/courses.py",
+        "        return Course(apart.first + periods * apart.period, apart.period)\n",
+        "        return Course(apart.first, apart.period)\n",
     ),
 )

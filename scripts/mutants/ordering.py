@@ -127,7 +127,7 @@ MUTATIONS = (
     Mutation(
         "mbarriers: who is handed one does nothing to it",
         SYNCHRONIZATION,
-        "        if may_signal(call, effect):\n",
+        "        if self._operations.may_signal(call):\n",
         "        if False:\n",
     ),
     Mutation(

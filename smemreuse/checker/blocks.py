@@ -34,6 +34,11 @@ class ThreadBlocks:
         pairs = zip(self._variables, self._grid, strict=True)
         return {var: int(values[first]) for var, values in pairs}
 
+    def kinds_if_alike(self, number: int) -> int:
+        """How many kinds there are, if the others have as many blocks as the first `number`."""
+        settled = len(self.open) - int(self.open.sum())
+        return number * len(self.open) // max(settled, 1)
+
     def settle(self, decisions: Sequence[Decision], work: Work) -> None:
         """Closes all blocks in which every decision of a trace comes out the same."""
         same = self.open.copy()

@@ -27,9 +27,7 @@ class Known:
             return self
         if self is NOTHING:
             return other
-        mine, theirs = self.phases, other.phases
-        most = {key: max(mine.get(key, 0), theirs.get(key, 0)) for key in {**mine, **theirs}}
-        return Known(self.copies | other.copies, most)
+        return Known(self.copies | other.copies, _most(self.phases, other.phases))
 
     def __and__(self, other: Known) -> Known:
         """What both know."""
@@ -42,6 +40,14 @@ class Known:
     def phase(self, barrier: Hashable) -> int:
         """How many phases of a barrier are known to be complete."""
         return self.phases.get(barrier, 0)
+
+
+def _most(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
+    """The larger number for each barrier; one of the two as it is, if it has them all."""
+    if len(one) < len(other):
+        one, other = other, one
+    more = {key: count for key, count in other.items() if count > one.get(key, 0)}
+    return {**one, **more} if more else one
 
 
 NOTHING = Known()

@@ -16,8 +16,11 @@ from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer
 from smemreuse.results.rules import Rule
 
-FEW_KINDS = 16
-"""Kinds of thread blocks that are tried before it is tried to tell none of the others apart."""
+FEW_KINDS = 4
+"""Kinds of thread blocks that are tried before it is guessed how many there are."""
+
+MANY_KINDS = 16
+"""Kinds of thread blocks; of more it is tried to tell none apart."""
 
 MAX_KINDS = 128
 
@@ -55,9 +58,13 @@ class Traces:
         Where there are many kinds of blocks, one of which the index is not known may do for them
         all: what its index decides goes both ways then, or is a case.
         """
+        has_tried = False
         for number, block in enumerate(kinds_of_blocks(body)):
-            if number == FEW_KINDS and self._any_block(body):
-                return
+            seems_many = number >= FEW_KINDS and block.kinds_if_alike(number) > MANY_KINDS
+            if seems_many and not has_tried:
+                has_tried = True
+                if self._any_block(body):
+                    return
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
             decisions = self._cases(body, block.index, self.outcome)

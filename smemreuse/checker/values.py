@@ -114,10 +114,11 @@ class Values:
 
     def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
         """The elements that are set, each with what to; none if it is not known which."""
-        if len(stmt.indices) != 1 or not is_integer(stmt.buffer.dtype):
+        if len(stmt.indices) != 1:
             return []
+        lanes = self._relevance.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
         found = []
-        for at, told in self._relevance.lanes(stmt) or [(stmt.indices[0], stmt.value)]:
+        for at, told in lanes or [(stmt.indices[0], stmt.value)]:
             place = self(at, threads)
             if not isinstance(place, int):
                 return []

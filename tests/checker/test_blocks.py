@@ -116,3 +116,11 @@ def _index_and_settle(blocks: ThreadBlocks) -> dict[Var, int]:
     index = blocks.index
     blocks.settle([], Work())
     return index
+
+
+def test_how_many_kinds_there_are_is_guessed_from_the_first() -> None:
+    blocks = next(kinds_of_blocks(grid((X, BX, 64))))
+    assert blocks.kinds_if_alike(0) == 0
+    for number, closed in ((1, 1), (2, 8), (4, 32)):
+        blocks.open[:closed] = False
+        assert blocks.kinds_if_alike(number) == {1: 64, 2: 16, 4: 8}[number]
