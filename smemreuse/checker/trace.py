@@ -157,6 +157,7 @@ class Trace:
                 for (stmt, _), then in zip(group, choice, strict=True)
             )
             arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
+        self._set_among(arms, [stmt for stmt, _ in group])
         yield from self._meet(arms, agent)
 
     # Statements ---------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ class Trace:
             self._work.do(self._cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops) if accesses else -1
         for access in accesses:
-            self._accesses.perform(access, agent.threads, agent.partly, event)
+            self._accesses.perform(access, agent, event)
 
     def _cost(self, access: MemoryAccess, threads: Threads) -> int:
         """About how much is to be done for an access: for its bytes, and for each partner."""
@@ -264,7 +265,18 @@ class Trace:
                 )
                 if self._relevance.block(block)
             ]
+            self._set_among(arms, [stmt])
             yield from self._meet(arms, agent)
+
+    def _set_among(self, arms: list[Arm], branches: list[If]) -> None:
+        """Notes of arms that a later pass may be content with barriers of their threads."""
+        inside = list(filter(self._relevance.meets_inside, branches))
+        if not self._setting.assume_barriers or not inside:
+            return
+        for arm in arms:
+            arm.agent.among = self._vectors.warps(arm.agent.threads.ids)
+            if not all(map(self._relevance.met_before, inside)):
+                arm.agent.alone = arm.agent.among
 
     def _meet(self, arms: list[Arm], agent: Agent) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.

@@ -18,7 +18,9 @@ ANYONE = -1
 class TracedAccess:
     """The bytes of one buffer that threads read or write, each with the thread that does.
 
-    `certain` is False where the access may not happen at all, or not to all of these bytes.
+    `certain` is False where the access may not happen at all, or not to all of these bytes. `among`
+    are the warps of the arm that it is made in, if a barrier that is only assumed behind it may be
+    one of those alone, `alone` if one before it may; None for all warps.
     """
 
     buffer: Buffer
@@ -30,6 +32,8 @@ class TracedAccess:
     warps: np.ndarray
     event: int
     proxy: Proxy = Proxy.GENERIC
+    among: np.ndarray | None = None
+    alone: np.ndarray | None = None
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
@@ -38,7 +42,9 @@ class TracedAccess:
     @property
     def key(self) -> AccessKey:
         """What is the same whenever the statement is carried out for the same bytes."""
-        return AccessKey(self.where, self.by_thread, self.warps, self.is_write, self.certain)
+        return AccessKey(
+            self.where, self.by_thread, self.warps, self.is_write, self.certain, self.among
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +56,10 @@ class AccessKey:
     warps: np.ndarray
     is_write: bool
     certain: bool
+    among: np.ndarray | None = None
 
     def _identity(self) -> tuple[object, ...]:
-        arrays = (self.where, self.by_thread, self.warps)
+        arrays = (self.where, self.by_thread, self.warps, self.among)
         return (*map(id, arrays), self.is_write, self.certain)
 
     def __hash__(self) -> int:
