@@ -65,7 +65,6 @@ class Accesses:
                 event,
                 access.proxy,
                 agent.among,
-                agent.alone,
             )
             self._check(traced)
             bit = self._remember(traced, access.engine)
@@ -97,7 +96,6 @@ class Accesses:
                 event,
                 Proxy.ASYNC,
                 agent.among,
-                agent.alone,
             )
             self._check(traced)
             if not self._state.engines.issuing(engine, buffer, where, ids):

@@ -24,8 +24,7 @@ class Agent:
 
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
     the iterations of those loops have done to mbarriers. `among` are the warps of the innermost arm
-    around in which some may meet without the others; None where there is no such arm. `alone` are
-    those of one before which not even all are sure to have met.
+    around in which some may meet without the others; None where there is no such arm.
     """
 
     threads: Threads
@@ -33,11 +32,10 @@ class Agent:
     partly: bool = False
     tallies: tuple[LoopTally, ...] = ()
     among: np.ndarray | None = None
-    alone: np.ndarray | None = None
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""
-        return Agent(threads, self.loops, self.partly, self.tallies, self.among, self.alone)
+        return Agent(threads, self.loops, self.partly, self.tallies, self.among)
 
     @contextmanager
     def in_part(self, apart: bool) -> Iterator[None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Assert,
@@ -56,15 +57,19 @@ def met_before(body: Block, accessing: Accessing, doing: Doing) -> frozenset[Stm
     """The branches before which a later pass puts a barrier of all who come by.
 
     It does where what an arm accesses before its first barrier collides with what has been accessed
-    before the branch, and since a barrier; of one buffer, what is written there and read here does.
+    before the branch, and since a barrier: what is written there and read here of one buffer, or by
+    an element here and through a pointer there, which it does not compare.
     """
     found = _MetBefore(accessing, doing)
     found.block(body)
     return frozenset(found.branches)
 
 
-_Since = tuple[frozenset[Buffer], frozenset[Buffer]]
-"""The buffers read, and those written, since a barrier, at the least."""
+_Place = tuple[Buffer, bool]
+"""A buffer, and whether it is accessed through a pointer."""
+
+_Since = tuple[frozenset[_Place], frozenset[_Place]]
+"""What has been read, and what written, since a barrier, at the least."""
 
 _NOTHING: _Since = (frozenset(), frozenset())
 
@@ -87,10 +92,8 @@ class _MetBefore:
             return self.block(stmt.body, since)
         for inner in nested_blocks(stmt):
             self.block(inner)
-        if isinstance(stmt, If) and self._meets(stmt):
-            reads, writes = self._head(stmt)
-            if reads & since[1] or writes & since[0]:
-                self.branches.add(stmt)
+        if isinstance(stmt, If) and _surely_collide(since, self._head(stmt)):
+            self.branches.add(stmt)
         if any(map(_is_barrier, self._doing(stmt))) or self._meets(stmt):
             return _NOTHING
         return self._behind(since, self._all_of(stmt))
@@ -104,8 +107,8 @@ class _MetBefore:
             one for inner in walk_statements((stmt,)) for one in _shared(self._accessing(inner))
         ]
         return (
-            frozenset(one.buffer for one in found if one.access is not Access.WRITE),
-            frozenset(one.buffer for one in found if one.access is not Access.READ),
+            frozenset(_place(one) for one in found if one.access is not Access.WRITE),
+            frozenset(_place(one) for one in found if one.access is not Access.READ),
         )
 
     def _behind(self, since: _Since, now: _Since) -> _Since:
@@ -130,8 +133,10 @@ class _MetBefore:
         for stmt in block:
             if isinstance(stmt, (Attr, Assert)):
                 found, ends = self._first(stmt.body)
-            elif any(map(_is_barrier, self._doing(stmt))) or self._meets(stmt):
+            elif any(map(_is_barrier, self._doing(stmt))):
                 return since, True
+            elif self._meets(stmt):
+                found, ends = self._head(stmt) if isinstance(stmt, If) else _NOTHING, True
             else:
                 found, ends = self._all_of(stmt), False
             if _may_collide(since, found):
@@ -140,6 +145,23 @@ class _MetBefore:
             if ends:
                 return since, True
         return since, False
+
+
+def _place(access: MemoryAccess) -> _Place:
+    return access.buffer, isinstance(access.node, Call)
+
+
+def _surely_collide(since: _Since, now: _Since) -> bool:
+    """Whether one of two is written, and they are told to be of one place, or are not compared."""
+    (reads, writes), (reads_now, writes_now) = since, now
+    of_one = {one for one, _ in reads} & {one for one, _ in writes_now}
+    of_one |= {one for one, _ in writes} & {one for one, _ in reads_now}
+    return bool(of_one) or any(
+        before != here
+        for earlier, later in ((reads, writes_now), (writes, reads_now), (writes, writes_now))
+        for _, before in earlier
+        for _, here in later
+    )
 
 
 def _may_collide(since: _Since, now: _Since) -> bool:

@@ -89,11 +89,11 @@ class Recent:
     def _met_in_part(self, order: Order, traced: TracedAccess) -> np.ndarray:
         """As `_unordered`, where the barrier between may be one of the threads in an arm alone."""
         apart = np.zeros((len(traced.warps), len(self.epochs)), dtype=bool)
-        if traced.alone is not None:
-            apart |= ~np.isin(np.arange(len(self.epochs)), traced.alone)
+        if traced.among is not None:
+            apart |= ~np.isin(np.arange(len(self.epochs)), traced.among)
         if self.traced.among is not None:
             apart |= ~np.isin(traced.warps, self.traced.among)[:, None]
-        return apart & self._unordered(order.sure, traced) if apart.any() else apart
+        return apart & self._unordered(order.inserted, traced) if apart.any() else apart
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""

@@ -19,8 +19,8 @@ class TracedAccess:
     """The bytes of one buffer that threads read or write, each with the thread that does.
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. `among`
-    are the warps of the arm that it is made in, if a barrier that is only assumed behind it may be
-    one of those alone, `alone` if one before it may; None for all warps.
+    are the warps of the arm that it is made in, if a barrier that is only assumed before or behind
+    it may be one of those alone; None for all warps.
     """
 
     buffer: Buffer
@@ -33,7 +33,6 @@ class TracedAccess:
     event: int
     proxy: Proxy = Proxy.GENERIC
     among: np.ndarray | None = None
-    alone: np.ndarray | None = None
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
