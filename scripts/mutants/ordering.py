@@ -166,7 +166,7 @@ MUTATIONS = (
     Mutation(
         "order: a barrier stands before every arm",
         "checker/later_pass.py",
-        "self._acts_for(agent) and self._relevance.met_before(branch)",
+        "self._acts_for(agent) and self._relevance.met_before(branch, self._partners)",
         "self._acts_for(agent)",
     ),
     Mutation(

@@ -7,7 +7,7 @@ for one of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call
@@ -53,14 +53,17 @@ def may_meet_inside(branch: Stmt, accessing: Accessing, doing: Doing) -> bool:
     return read or len(set(written)) < len(written)
 
 
-def met_before(body: Block, accessing: Accessing, doing: Doing) -> frozenset[Stmt]:
+def met_before(
+    body: Block, accessing: Accessing, doing: Doing, partners: Mapping[Buffer, Collection[Buffer]]
+) -> frozenset[Stmt]:
     """The branches before which a later pass puts a barrier of all who come by.
 
     It does where what an arm accesses before its first barrier collides with what has been accessed
-    before the branch, and since a barrier: what is written there and read here of one buffer, or by
-    an element here and through a pointer there, which it does not compare.
+    before the branch, and since a barrier: what is written there and read here of one buffer, or of
+    `partners` that share its bytes, or by an element here and through a pointer there, which it
+    does not compare.
     """
-    found = _MetBefore(accessing, doing)
+    found = _MetBefore(accessing, doing, partners)
     found.block(body)
     return frozenset(found.branches)
 
@@ -77,10 +80,15 @@ _NOTHING: _Since = (frozenset(), frozenset())
 class _MetBefore:
     """Goes through the statements as `ThreadSync` does."""
 
-    def __init__(self, accessing: Accessing, doing: Doing):
+    def __init__(
+        self, accessing: Accessing, doing: Doing, partners: Mapping[Buffer, Collection[Buffer]]
+    ):
+        self._partners = partners
         self.branches: set[Stmt] = set()
         self._accessing = accessing
         self._doing = doing
+        self._known: dict[Stmt, bool] = {}
+        self._accessed: dict[Stmt, _Since] = {}
 
     def block(self, block: Block, since: _Since = _NOTHING) -> _Since:
         for stmt in block:
@@ -90,19 +98,47 @@ class _MetBefore:
     def _statement(self, stmt: Stmt, since: _Since) -> _Since:
         if isinstance(stmt, (Attr, Assert)):
             return self.block(stmt.body, since)
-        for inner in nested_blocks(stmt):
-            self.block(inner)
-        if isinstance(stmt, If) and _surely_collide(since, self._head(stmt)):
+        ends = [self.block(inner) for inner in nested_blocks(stmt)]
+        if isinstance(stmt, For) and self._all_of(stmt)[0]:
+            self.block(stmt.body, ends[0])  # what one round leaves open the next one meets
+        if isinstance(stmt, If) and self._surely_collide(since, self._head(stmt)):
             self.branches.add(stmt)
-        if any(map(_is_barrier, self._doing(stmt))) or self._meets(stmt):
+        if any(map(_is_barrier, self._doing(stmt))):
             return _NOTHING
+        if self._meets(stmt):
+            return self._tail(stmt, ends) if isinstance(stmt, If) else _NOTHING
         return self._behind(since, self._all_of(stmt))
 
+    def _tail(self, branch: If, ends: Sequence[_Since]) -> _Since:
+        """What is accessed in the arms behind all barriers that there may be."""
+        then, orelse = ends
+        if self._first(branch.orelse)[1]:
+            return orelse
+        return then[0] | orelse[0], then[1] | orelse[1]
+
+    def _surely_collide(self, since: _Since, now: _Since) -> bool:
+        """Whether one of two is written, and they are of one place, or are not compared."""
+        (reads, writes), (reads_now, writes_now) = since, now
+        return any(
+            before != here or one is other or other in self._partners.get(one, ())
+            for earlier, later in ((reads, writes_now), (writes, reads_now))
+            for one, before in earlier
+            for other, here in later
+        ) or any(before != here for _, before in writes for _, here in writes_now)
+
     def _meets(self, stmt: Stmt) -> bool:
-        inner = isinstance(stmt, (If, For, While))
-        return inner and may_meet_inside(stmt, self._accessing, self._doing)
+        if not isinstance(stmt, (If, For, While)):
+            return False
+        if stmt not in self._known:
+            self._known[stmt] = may_meet_inside(stmt, self._accessing, self._doing)
+        return self._known[stmt]
 
     def _all_of(self, stmt: Stmt) -> _Since:
+        if stmt not in self._accessed:
+            self._accessed[stmt] = self._all_in(stmt)
+        return self._accessed[stmt]
+
+    def _all_in(self, stmt: Stmt) -> _Since:
         found = [
             one for inner in walk_statements((stmt,)) for one in _shared(self._accessing(inner))
         ]
@@ -149,19 +185,6 @@ class _MetBefore:
 
 def _place(access: MemoryAccess) -> _Place:
     return access.buffer, isinstance(access.node, Call)
-
-
-def _surely_collide(since: _Since, now: _Since) -> bool:
-    """Whether one of two is written, and they are told to be of one place, or are not compared."""
-    (reads, writes), (reads_now, writes_now) = since, now
-    of_one = {one for one, _ in reads} & {one for one, _ in writes_now}
-    of_one |= {one for one, _ in writes} & {one for one, _ in reads_now}
-    return bool(of_one) or any(
-        before != here
-        for earlier, later in ((reads, writes_now), (writes, reads_now), (writes, writes_now))
-        for _, before in earlier
-        for _, here in later
-    )
 
 
 def _may_collide(since: _Since, now: _Since) -> bool:

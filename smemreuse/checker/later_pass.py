@@ -20,6 +20,7 @@ class LaterPass:
         self._is_assumed = setting.assume_barriers
         self._relevance = setting.relevance
         self._vectors = setting.vectors
+        self._partners = setting.layout.partners
         self._synchronization = synchronization
 
     def _acts_for(self, agent: Agent) -> bool:
@@ -37,7 +38,7 @@ class LaterPass:
 
     def before_branch(self, branch: If, agent: Agent) -> None:
         """Before some branches it surely stands."""
-        if self._acts_for(agent) and self._relevance.met_before(branch):
+        if self._acts_for(agent) and self._relevance.met_before(branch, self._partners):
             self._synchronization.assume_barrier(agent.threads, inserted=True)
 
     def within(self, arms: Iterable[Agent], branches: Iterable[If]) -> None:

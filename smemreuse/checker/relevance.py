@@ -6,7 +6,7 @@ on which such a statement depends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from smemreuse.checker.arms import may_meet_inside, met_before
 from smemreuse.ir.expr import Call, Expr, Load, Var, walk
@@ -168,13 +168,15 @@ class Relevance:
             )
         return known
 
-    def met_before(self, stmt: Stmt) -> bool:
-        """Whether a later pass puts a barrier of all who come by before such a branch."""
+    def met_before(self, stmt: Stmt, partners: Mapping[Buffer, Collection[Buffer]]) -> bool:
+        """Whether a later pass puts a barrier of all who come by before such a branch, where
+        `partners` share their bytes."""
         if self._met_before is None:
             self._met_before = met_before(
                 self.body,
                 lambda one: self._everything.get(one, ()),
                 lambda one: (effect for _, effect in self.synchronizing(one)),
+                partners,
             )
         return stmt in self._met_before
 

@@ -82,3 +82,21 @@ def test_a_pointer_is_not_compared_with_elements() -> None:
         FORTH + WRITE_B + some(first), declared=declared, offsets={"Cs": 256}, assume_barriers=True
     )
     assert found.sound
+
+
+OTHERS = under("if tx >= 32", "Bs[63 - tx] = 1\nO[tx] = Bs[tx - 32]\n")
+"""They write before a barrier of their own, and read behind it."""
+
+
+def test_the_last_of_one_arm_collides_with_the_first_of_the_next() -> None:
+    """So that a barrier of all stands between, whatever else is in the two."""
+    assert judge(some(f"{GOES_ROUND}O[tx] = As[tx]\n") + OTHERS + FORTH, assume_barriers=True).sound
+    assert not judge(some(GOES_ROUND) + OTHERS + FORTH, assume_barriers=True).sound
+
+
+def test_what_a_round_leaves_open_collides_with_the_next_one() -> None:
+    arms = some(f"As[31 - tx] = k\nO[tx] = As[tx]\n{GOES_ROUND}O[tx] = As[tx]\n") + under(
+        "else", "Bs[63 - tx] = 1\nO[tx] = Bs[tx - 32]\n"
+    )
+    body = under("for k in range(3)", f"{arms}")
+    assert not judge(body, assume_barriers=True).sound  # at the same time, in one round
