@@ -118,8 +118,8 @@ MUTATIONS = (
     Mutation(
         "checker: every warp is as far as the first",
         HISTORY,
-        "        unordered = self.epochs >= clock[traced.warps]\n",
-        "        unordered = self.epochs >= clock[traced.warps[:1]]\n",
+        "(self.epochs >= clock[traced.warps]) & (self.epochs > 0)",
+        "(self.epochs >= clock[traced.warps[:1]]) & (self.epochs > 0)",
     ),
     Mutation(
         "checker: older accesses are forgotten",

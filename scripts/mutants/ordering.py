@@ -157,8 +157,44 @@ MUTATIONS = (
     Mutation(
         "order: what is assumed is sure",
         ORDER,
-        "            self._meet(warps, self._clocks[:1])\n",
+        "            self._meet(warps, self._clocks[: 2 if inserted else 1])\n",
         "            self.barrier(warps)\n",
+    ),
+    Mutation(
+        "order: what may be put in is",
+        ORDER,
+        "            self._meet(warps, self._clocks[: 2 if inserted else 1])\n",
+        "            self._meet(warps, self._clocks[:2])\n",
+    ),
+    Mutation(
+        "order: what comes before an arm met all of it",
+        "checker/history.py",
+        "            apart |= ~np.isin(np.arange(len(self.epochs)), traced.among)\n",
+        "            pass\n",
+    ),
+    Mutation(
+        "order: what comes behind an arm met all of it",
+        "checker/history.py",
+        "            apart |= ~np.isin(traced.warps, self.traced.among)[:, None]\n",
+        "            pass\n",
+    ),
+    Mutation(
+        "order: an arm brings no barrier of its own",
+        "checker/arms.py",
+        "    return read or len(set(written)) < len(written)\n",
+        "    return False\n",
+    ),
+    Mutation(
+        "order: a barrier stands before every arm",
+        "checker/later_pass.py",
+        "self._acts_for(agent) and self._relevance.met_before(branch, self._partners)",
+        "self._acts_for(agent)",
+    ),
+    Mutation(
+        "order: what comes behind an arm's barrier is seen before it",
+        "checker/arms.py",
+        "            elif self._meets(stmt):\n",
+        "            elif False:\n",
     ),
     Mutation(
         "order: parts of warps hand over what they did",

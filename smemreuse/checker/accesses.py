@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from smemreuse.checker.agent import Agent
 from smemreuse.checker.descriptors import Holder
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
@@ -36,12 +37,13 @@ class Accesses:
         self._warps = self._vectors.warps(self._vectors.everyone)
         self._bits = 0  # so many asynchronous accesses have one each
 
-    def perform(self, access: MemoryAccess, threads: Threads, partly: bool, event: int) -> None:
+    def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """All that an access of a statement does when threads, or only part of them, make it."""
+        threads = agent.threads
         if access.uncovered:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         located = self._located(access, threads)
-        certain = access.certain and located is not None and not partly
+        certain = access.certain and located is not None and not agent.partly
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
         if leaves and certain and access.access is not Access.READ:
@@ -53,7 +55,16 @@ class Accesses:
         ids, warps = threads.ids, self._vectors.warps(threads.ids)
         for is_write in _directions(access.access):
             traced = TracedAccess(
-                access.buffer, where, by_thread, is_write, certain, ids, warps, event, access.proxy
+                access.buffer,
+                where,
+                by_thread,
+                is_write,
+                certain,
+                ids,
+                warps,
+                event,
+                access.proxy,
+                agent.among,
             )
             self._check(traced)
             bit = self._remember(traced, access.engine)
@@ -67,15 +78,24 @@ class Accesses:
             raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
         self._state.descriptors.describe(made, buffer, where)
 
-    def read_described(self, call: Call, engine: Engine, threads: Threads, event: int) -> None:
+    def read_described(self, call: Call, engine: Engine, agent: Agent, event: int) -> None:
         """What descriptors among an operation's operands stand for is read now, and until that is
         waited for (rule 5). In flight it is once for each group."""
-        ids, warps = threads.ids, self._vectors.warps(threads.ids)
+        ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
         made = self._holders.in_expr(call)
         for buffer, where in list(self._state.descriptors.behind(made)):
             _, by_thread, _ = self._footprints.whole(len(where))
             traced = TracedAccess(
-                buffer, where, by_thread, False, False, ids, warps, event, Proxy.ASYNC
+                buffer,
+                where,
+                by_thread,
+                False,
+                False,
+                ids,
+                warps,
+                event,
+                Proxy.ASYNC,
+                agent.among,
             )
             self._check(traced)
             if not self._state.engines.issuing(engine, buffer, where, ids):

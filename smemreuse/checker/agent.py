@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from smemreuse.checker.pauses import LoopTally
 from smemreuse.semantics.evaluate import Threads
 
@@ -21,17 +23,19 @@ class Agent:
     """Threads that run the same statements at the moment, and the loops that they are in.
 
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
-    the iterations of those loops have done to mbarriers.
+    the iterations of those loops have done to mbarriers. `among` are the warps of the innermost arm
+    around in which some may meet without the others; None where there is no such arm.
     """
 
     threads: Threads
     loops: tuple[tuple[str, int], ...] = ()
     partly: bool = False
     tallies: tuple[LoopTally, ...] = ()
+    among: np.ndarray | None = None
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""
-        return Agent(threads, self.loops, self.partly, self.tallies)
+        return Agent(threads, self.loops, self.partly, self.tallies, self.among)
 
     @contextmanager
     def in_part(self, apart: bool) -> Iterator[None]:

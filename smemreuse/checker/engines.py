@@ -78,6 +78,7 @@ def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
         ids,
         np.unique(ids // 32),
         traced.event,
+        among=traced.among,
     )
 
 

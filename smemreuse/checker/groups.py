@@ -52,4 +52,4 @@ class Groups:
     def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
         """Reads what its descriptors stand for."""
         event = self._findings.event(stmt, agent.loops)
-        self._accesses.read_described(call, engine, agent.threads, event)
+        self._accesses.read_described(call, engine, agent, event)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -64,27 +65,40 @@ class Recent:
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
             return None
-        clock = order.sure if self.met_before_wait else order.clock
-        unordered = self.epochs >= clock[traced.warps]
-        unordered &= self.epochs > 0
-        common = meeting(mine.where, theirs) if unordered.any() else None
+        unordered = self._unordered(order.sure if self.met_before_wait else order.clock, traced)
+        in_part = self._met_in_part(order, traced)
+        common = meeting(mine.where, theirs) if (unordered | in_part).any() else None
         if common is None:
             return None
         earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
         different = (earlier != later) | (earlier == ANYONE)
 
-        def held_by(of_several: Callable[..., np.ndarray]) -> np.ndarray:
-            pairs = _by_warps(unordered, traced.warps, mine.warps, of_several)
+        def held_by(which: np.ndarray, of_several: Callable[..., np.ndarray]) -> np.ndarray:
+            pairs = _by_warps(which, traced.warps, mine.warps, of_several)
             held: np.ndarray = different & pairs[later // 32, earlier // 32]
             return held
 
-        if not held_by(np.any).any():
+        if not held_by(unordered | in_part, np.any).any():
             return None
-        surely = held_by(np.all)
+        surely = held_by(unordered, np.all)
         known = (earlier != ANYONE) & (later != ANYONE)
         across = surely & known & (earlier // 32 != later // 32)
         certain = mine.certain and bool(surely.any())
         return replace(mine, certain=certain, in_warp=not across.any())
+
+    def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
+        """For each warp of a later access and each warp whether this comes before by a clock."""
+        found: np.ndarray = (self.epochs >= clock[traced.warps]) & (self.epochs > 0)
+        return found
+
+    def _met_in_part(self, order: Order, traced: TracedAccess) -> np.ndarray:
+        """As `_unordered`, where the barrier between may be one of the threads in an arm alone."""
+        apart = np.zeros((len(traced.warps), len(self.epochs)), dtype=bool)
+        if traced.among is not None:
+            apart |= ~np.isin(np.arange(len(self.epochs)), traced.among)
+        if self.traced.among is not None:
+            apart |= ~np.isin(traced.warps, self.traced.among)[:, None]
+        return apart & self._unordered(order.inserted, traced) if apart.any() else apart
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""
@@ -214,8 +228,16 @@ def _united(entries: list[Recent]) -> Recent:
     epochs = np.max([entry.epochs for entry in entries], axis=0)
     ids = np.unique(np.concatenate([entry.traced.ids for entry in entries]))
     last = entries[-1].traced
+    arms = [entry.traced.among for entry in entries if entry.traced.among is not None]
+    among = reduce(np.intersect1d, arms) if arms else None
     made = replace(
-        last, where=where, by_thread=threads, certain=False, ids=ids, warps=np.unique(ids // 32)
+        last,
+        where=where,
+        by_thread=threads,
+        certain=False,
+        ids=ids,
+        warps=np.unique(ids // 32),
+        among=among,
     )
     bits = 0
     if all(entry.bits for entry in entries):

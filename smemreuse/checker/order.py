@@ -13,6 +13,9 @@ from functools import reduce
 
 import numpy as np
 
+CLOCKS = 3
+"""Counting with all barriers that are assumed, with those surely inserted, with none."""
+
 
 @dataclass(frozen=True)
 class Known:
@@ -65,7 +68,7 @@ class Handed:
     @staticmethod
     def only(warps: int, known: Known) -> Handed:
         """What is known to be over, and no access of a thread ordered by it."""
-        return Handed(np.zeros((2, warps), np.int64), known, np.zeros(warps, np.int64))
+        return Handed(np.zeros((CLOCKS, warps), np.int64), known, np.zeros(warps, np.int64))
 
     def with_fences(self, fenced: np.ndarray) -> Handed:
         """The same, and how far fences reach."""
@@ -91,12 +94,13 @@ class Handed:
 class Order:
     """Vector clocks over warps, and what each warp knows to be over.
 
-    `clock` counts with the barriers that a later pass is assumed to put in, `sure` with those alone
-    that are there or stand where no access could come before them: behind a wait, say.
+    `clock` counts with the barriers that a later pass is assumed to put in, `inserted` with those
+    that it puts in whatever the plan, `sure` with those alone that are there or stand where no
+    access could come before them: behind a wait, say.
     """
 
     def __init__(self, warps: int):
-        self._clocks = np.zeros((2, warps, warps), dtype=np.int64)
+        self._clocks = np.zeros((CLOCKS, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
 
@@ -113,9 +117,15 @@ class Order:
         return clock
 
     @property
+    def inserted(self) -> np.ndarray:
+        """As `clock`, but of what is assumed counting on that alone which is surely put in."""
+        clock: np.ndarray = self._clocks[1]
+        return clock
+
+    @property
     def sure(self) -> np.ndarray:
         """As `clock`, but counting on no barrier that is only assumed."""
-        clock: np.ndarray = self._clocks[1]
+        clock: np.ndarray = self._clocks[2]
         return clock
 
     def known_to_some(self, warps: Iterable[int]) -> Known:
@@ -140,11 +150,11 @@ class Order:
         for warp in warps:
             self.known[warp] = known
 
-    def assume_barrier(self, warps: np.ndarray) -> None:
+    def assume_barrier(self, warps: np.ndarray, inserted: bool = False) -> None:
         """As a barrier, for what threads themselves access: its place is not known exactly, so
         that what they wait for in between may come behind it."""
         if len(warps):
-            self._meet(warps, self._clocks[:1])
+            self._meet(warps, self._clocks[: 2 if inserted else 1])
 
     def advance(self, warps: np.ndarray) -> None:
         """A new epoch begins for warps that meet nobody."""

@@ -6,8 +6,9 @@ on which such a statement depends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 
+from smemreuse.checker.arms import may_meet_inside, met_before
 from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
@@ -113,6 +114,8 @@ class Relevance:
         self._waits: dict[Stmt, bool] = {}
         self._touches: dict[Stmt, bool] = {}
         self._everything = accesses
+        self._meets: dict[Stmt, bool] = {}
+        self._met_before: frozenset[Stmt] | None = None
         self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
@@ -165,6 +168,30 @@ class Relevance:
                 for access in self._everything.get(inner, ())
             )
         return known
+
+    def meets_inside(self, stmt: Stmt) -> bool:
+        """Whether threads in an arm of a branch may meet there without the others, once a later
+        pass has put in its barriers."""
+        known = self._meets.get(stmt)
+        if known is None:
+            known = self._meets[stmt] = may_meet_inside(
+                stmt,
+                lambda one: self._everything.get(one, ()),
+                lambda one: (effect for _, effect in self.synchronizing(one)),
+            )
+        return known
+
+    def met_before(self, stmt: Stmt, partners: Mapping[Buffer, Collection[Buffer]]) -> bool:
+        """Whether a later pass puts a barrier of all who come by before such a branch, where
+        `partners` share their bytes."""
+        if self._met_before is None:
+            self._met_before = met_before(
+                self.body,
+                lambda one: self._everything.get(one, ()),
+                lambda one: (effect for _, effect in self.synchronizing(one)),
+                partners,
+            )
+        return stmt in self._met_before
 
     def signals(self, stmt: Stmt) -> bool:
         """Whether there is anything in a statement that is done to an mbarrier."""

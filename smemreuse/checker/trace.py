@@ -18,6 +18,7 @@ from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.cases import Case
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
+from smemreuse.checker.later_pass import LaterPass
 from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
@@ -80,6 +81,7 @@ class Trace:
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
+        self._later_pass = LaterPass(setting, self._synchronization)
 
     def run(self, body: Block) -> None:
         """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
@@ -153,6 +155,7 @@ class Trace:
 
     def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
         """Runs several branches, each thread those that it takes, threads that agree together."""
+        self._later_pass.before_branch(group[0][0], agent)
         arms = []
         for choice, mine in self._vectors.choices([mask for _, mask in group]):
             blocks = tuple(
@@ -160,13 +163,14 @@ class Trace:
                 for (stmt, _), then in zip(group, choice, strict=True)
             )
             arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
+        self._later_pass.within((arm.agent for arm in arms), (stmt for stmt, _ in group))
         yield from self._meet(arms, agent)
 
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
         if stmt in self._setting.fenced:
-            self._assume_barrier(agent)
+            self._later_pass.before(agent)
             self._synchronization.fence(agent, assumed=True)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
@@ -189,7 +193,7 @@ class Trace:
         if threads.count == 0:
             return
         if self._relevance.touches_shared(stmt):
-            self._assume_barrier(agent)
+            self._later_pass.before(agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
         self._access(stmt, agent)
@@ -204,7 +208,7 @@ class Trace:
             if effect.fence:
                 self._synchronization.fence(agent)
             if effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC:
-                self._assume_barrier(agent, behind_wait=True)
+                self._later_pass.behind_wait(agent)
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
@@ -213,7 +217,7 @@ class Trace:
             self._work.do(self._cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops) if accesses else -1
         for access in accesses:
-            self._accesses.perform(access, agent.threads, agent.partly, event)
+            self._accesses.perform(access, agent, event)
 
     def _cost(self, access: MemoryAccess, threads: Threads) -> int:
         """About how much is to be done for an access: for its bytes, and for each partner."""
@@ -228,7 +232,7 @@ class Trace:
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
         if self._relevance.accesses.get(stmt) and agent.threads.count:
-            self._assume_barrier(agent)
+            self._later_pass.before(agent)
             self._access(stmt, agent)
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
@@ -252,6 +256,7 @@ class Trace:
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
         self._header(stmt, agent)
+        self._later_pass.before_branch(stmt, agent)
         threads = agent.threads
         condition = self.values.decide(stmt.condition, threads)
         if condition is None and self._relevance.signals(stmt) and not agent.partly:
@@ -270,6 +275,7 @@ class Trace:
                 )
                 if self._relevance.block(block)
             ]
+            self._later_pass.within((arm.agent for arm in arms), (stmt,))
             yield from self._meet(arms, agent)
 
     def _meet(self, arms: list[Arm], agent: Agent) -> Steps:
@@ -277,7 +283,7 @@ class Trace:
 
         All threads may meet at a barrier before they part, and where they have met again.
         """
-        self._assume_barrier(agent)
+        self._later_pass.before(agent)
         running = [self._run_all(arm) for arm in arms]
         paused: dict[Steps, list[Pause]] = {}
         while running:
@@ -296,20 +302,7 @@ class Trace:
             elif not paused and running:
                 yield BLOCKED
             paused.clear()  # they go on, for the sake of those who wait for them
-        self._assume_barrier(agent)
-
-    def _assume_barrier(self, agent: Agent, behind_wait: bool = False) -> None:
-        """A later pass inserts a barrier between statements that share bytes (rule 6).
-
-        It can where all threads come by that are known to be here, not among an unknown few.
-        TileLang's `ThreadSync` puts one directly behind each wait for cp.async, too.
-        """
-        if not self._setting.assume_barriers or agent.partly:
-            return
-        if behind_wait:
-            self._synchronization.barrier(agent.threads)
-        else:
-            self._synchronization.assume_barrier(agent.threads)
+        self._later_pass.before(agent)
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""

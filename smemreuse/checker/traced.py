@@ -20,6 +20,8 @@ class TracedAccess:
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
+    `among` are the warps of the arm that it is made in, if a barrier that is only assumed before or
+    behind it may be one of those alone; None for all warps.
     """
 
     buffer: Buffer
@@ -32,6 +34,7 @@ class TracedAccess:
     event: int
     proxy: Proxy = Proxy.GENERIC
     in_warp: bool = False
+    among: np.ndarray | None = None
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
@@ -42,7 +45,9 @@ class TracedAccess:
     @property
     def key(self) -> AccessKey:
         """What is the same whenever the statement is carried out for the same bytes."""
-        return AccessKey(self.where, self.by_thread, self.warps, self.is_write, self.certain)
+        return AccessKey(
+            self.where, self.by_thread, self.warps, self.is_write, self.certain, self.among
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +59,10 @@ class AccessKey:
     warps: np.ndarray
     is_write: bool
     certain: bool
+    among: np.ndarray | None = None
 
     def _identity(self) -> tuple[object, ...]:
-        arrays = (self.where, self.by_thread, self.warps)
+        arrays = (self.where, self.by_thread, self.warps, self.among)
         return (*map(id, arrays), self.is_write, self.certain)
 
     def __hash__(self) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.mbarriers import Barrier, Barriers, LastMeeting, Slot
-from smemreuse.checker.order import Handed, Known
+from smemreuse.checker.order import CLOCKS, Handed, Known
 from tests.checker.small import shared
 
 WARPS = 2
@@ -20,7 +20,7 @@ SLOT: Slot = (shared("full", 8), 0)
 
 
 def handing(*clock: int, copies: int = 0) -> Handed:
-    return replace(Handed.only(WARPS, Known(copies)), clocks=np.array([clock or (0, 0)] * 2))
+    return replace(Handed.only(WARPS, Known(copies)), clocks=np.array([clock or (0, 0)] * CLOCKS))
 
 
 def expecting(count: int) -> Barrier:

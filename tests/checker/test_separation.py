@@ -230,7 +230,7 @@ def test_it_may_put_them_before_a_wait() -> None:
     [
         f"As[tx] = 1\n{MEET.replace('64', '32')}O[tx] = As[31 - tx]\n",
         "As[tx] = 1\nO[tx] = As[31 - tx]\n",
-        under("for k in range(3)", "As[tx] = 1\n"),
+        under("for k in range(3)", "As[tx] = O[k] + As[31 - tx]\n"),
     ],
 )
 def test_it_is_content_with_barriers_of_the_threads_in_an_arm(arm: str) -> None:
@@ -238,7 +238,9 @@ def test_it_is_content_with_barriers_of_the_threads_in_an_arm(arm: str) -> None:
     for body in (branch + "Bs[63 - tx] = 1\n", "Bs[63 - tx] = 1\n" + branch):
         assert not is_apart(body, assume_barriers=True)
     assert is_apart(branch + SYNC + "Bs[63 - tx] = 1\n", assume_barriers=True)
-    assert is_apart(under("if tx < 32", "As[tx] = 1\n") + "Bs[63 - tx] = 1\n", assume_barriers=True)
+    for quiet in ("As[tx] = 1\n", under("for k in range(3)", "As[tx] = k\n")):
+        body = under("if tx < 32", quiet) + "Bs[63 - tx] = 1\n"
+        assert is_apart(body, assume_barriers=True)
 
 
 # What is left -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from smemreuse.checker.arms import may_meet_inside
 from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.relevance import Operations
 from smemreuse.checker.separation.reach import Reach, Reaches, aligned_barriers
@@ -57,7 +58,7 @@ class Facts:
         self._assumed: dict[tuple[Hashable, Hashable], bool] = {}
         self._meeting: dict[Hashable, set[Stmt]] = {}
         self._splits: dict[Stmt, bool] = {}
-        self._plain: dict[Stmt, bool] = {}
+        self._meets_inside: dict[Stmt, bool] = {}
         self._may_meet: dict[Stmt, bool] = {}
         self.follows_all = all(map(self._is_followed, walk_statements(body)))
         self.by_buffer: dict[Buffer, list[tuple[Stmt, MemoryAccess]]] = {}
@@ -136,30 +137,15 @@ class Facts:
         value = evaluate(stmt.condition, self.reaches[stmt].threads)
         return isinstance(value, np.ndarray) and self.splits(stmt)
 
-    def is_plain(self, stmt: Stmt) -> bool:
-        """Whether a later pass has no reason to put a barrier into a branch: what it accesses is
-        one statement's, carried out once."""
-        if stmt not in self._plain:
-            self._plain[stmt] = self._is_plain(stmt)
-        return self._plain[stmt]
-
-    def _is_plain(self, stmt: Stmt) -> bool:
-        acting = [one for one in self.acting(stmt) if one is not stmt]
-        touching = [one for one in acting if self.touches(one)]
-        meets = any(
-            effect.meeting is not None
-            or (effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC)
-            for one in acting
-            for _, effect in self._operations.synchronizing(one)
-        )
-        return (
-            len(touching) <= 1
-            and not meets
-            and not any(
-                isinstance(one, (For, While)) and self.acting(one) & set(touching)
-                for one in walk_statements((stmt,))
+    def meets_inside(self, stmt: Stmt) -> bool:
+        """Whether threads in an arm of a branch may meet there without the others."""
+        if stmt not in self._meets_inside:
+            self._meets_inside[stmt] = may_meet_inside(
+                stmt,
+                lambda one: self._accesses.get(one, ()),
+                lambda one: (effect for _, effect in self._operations.synchronizing(one)),
             )
-        )
+        return self._meets_inside[stmt]
 
     def blocks(self, stmt: Stmt) -> bool:
         """Whether a thread may have to wait at a statement for one that is not there with it."""

@@ -58,4 +58,4 @@ class Ground:
 
     def meets_in_part(self, stmt: Stmt) -> bool:
         """Whether some threads may meet in a branch, which a later pass may be content with."""
-        return self._facts.splits(stmt) and not self._facts.is_plain(stmt)
+        return self._facts.splits(stmt) and self._facts.meets_inside(stmt)

@@ -98,7 +98,6 @@ def _a_loop_of_some_then_all() -> Any:
     return some_then_all
 
 
-@pytest.mark.xfail(strict=True, reason="a barrier is assumed that ThreadSync does not insert")
 @pytest.mark.parametrize(
     "make", [_groups_with_loops, _all_then_a_loop_of_some, _a_loop_of_some_then_all]
 )
@@ -109,8 +108,7 @@ def test_what_is_refuted_behind_thread_sync_is_not_called_sound_on_the_dump(make
     barrier of those 128 in between, and ThreadSync puts no barrier of all 256 between the loop and
     what others do to `C`: one inside the loop, of those 128 alone, is enough for it. So thread 128
     writes `C[0]` while thread 127 has yet to read `A[0]`, which then is `C`'s value; in
-    `all_then_some` thread 0 writes `A[0]` while thread 255 has yet to read `C[0]`. On the dump a
-    barrier of all is assumed, and `compare`, `check` and `apply` call the plan sound, and so
+    `all_then_some` thread 0 writes `A[0]` while thread 255 has yet to read `C[0]`. So it is with
     TileLang's own layout, which has the same bytes for both and the same race.
     """
     with smemreuse.tilelang.merge(objective="bytes") as session:
@@ -198,14 +196,11 @@ def _applied_arena(make: Any) -> tuple[Session, int, int]:
     return session, applied.plan.arena_bytes, arch.per_block
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an unproved layout of TileLang's is kept with mbarriers only"
-)
 def test_a_kernel_whose_blocks_may_return_early_still_fits() -> None:
     """By default: 163,840 bytes with TileLang alone, 245,760 with smemreuse, and no launch.
 
     All threads of a block return alike, before anything is done, and TileLang's layout (`C` in the
-    bytes of `A`) is right. `thread_return` is not followed, so it is unproved and not kept.
+    bytes of `A`) is right. The trace follows no `thread_return`, and is not asked.
     """
     session, arena, limit = _applied_arena(_returning)
     (kernel,) = session.kernels

@@ -1,0 +1,102 @@
+"""Where a later pass may be content with barriers of the threads in one arm."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.results.verdict import UNPROVED
+from tests.checker.small import COPY_A, SYNC, judge, under
+
+MEET = 'T.tvm_storage_sync("shared", 1, 32)\n'
+GOES_ROUND = under("for k in range(3)", "As[31 - tx] = k\nO[tx] = As[tx]\n")
+WRITE_B = "Bs[63 - tx] = 1\n"
+READ_B = "O[tx] = Bs[tx]\n"
+FORTH = f"{SYNC}As[tx] = 1\n"
+"""So that of neither buffer all accesses come first, and the trace is asked."""
+
+
+def some(body: str) -> str:
+    return under("if tx < 32", body)
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        f"As[31 - tx] = tx\n{MEET}O[tx] = As[tx]\n",
+        "As[31 - tx] = tx\nO[tx] = As[tx]\n",
+        GOES_ROUND,
+    ],
+)
+def test_what_is_done_before_or_behind_an_arm_needs_a_barrier_of_all(arm: str) -> None:
+    for body in (some(arm) + WRITE_B + FORTH, FORTH + WRITE_B + some(arm)):
+        assert judge(body, assume_barriers=True).verdict is UNPROVED
+    assert judge(some(arm) + SYNC + WRITE_B + FORTH, assume_barriers=True).sound
+    assert judge(FORTH + WRITE_B + SYNC + some(arm), assume_barriers=True).sound
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        "As[31 - tx] = tx\n",
+        under("for k in range(3)", "As[31 - tx] = k\n"),
+        "Bs[tx + 32] = As[31 - tx]\n",
+    ],
+)
+def test_where_nothing_collides_it_puts_no_barrier_in_an_arm(arm: str) -> None:
+    assert judge(some(arm) + WRITE_B + FORTH, assume_barriers=True).sound
+    assert judge(FORTH + WRITE_B + some(arm), assume_barriers=True).verdict is not UNPROVED
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        f"{COPY_A}T.ptx_commit_group()\nT.ptx_wait_group(0)\n",
+        under("for k in range(3)", "As[tx] = k + As[31 - tx]\n"),
+    ],
+)
+def test_a_wait_for_copies_and_what_a_loop_carries_bring_one(arm: str) -> None:
+    assert judge(some(arm) + WRITE_B + FORTH, assume_barriers=True).verdict is UNPROVED
+    assert judge(some(arm) + SYNC + WRITE_B + FORTH, assume_barriers=True).sound
+
+
+def test_the_threads_of_an_arm_meet_there() -> None:
+    arm = f"{GOES_ROUND}Bs[31 - tx] = 1\nO[tx] = Bs[tx]\n{GOES_ROUND}"
+    assert judge(some(arm), assume_barriers=True).sound
+    assert judge(some(some(arm)), assume_barriers=True).sound
+
+
+def test_what_collides_before_the_first_barrier_of_an_arm_is_seen_before_it() -> None:
+    first = f"O[tx] = Cs[tx]\n{GOES_ROUND}"
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
+    places = {"Cs": 256}
+    for before, sound in ((f"{WRITE_B}Cs[63 - tx] = 1\n", True), (WRITE_B, False)):
+        body = FORTH + before + some(first)
+        assert judge(body, declared=declared, offsets=places, assume_barriers=True).sound is sound
+
+
+def test_a_pointer_is_not_compared_with_elements() -> None:
+    arm = f"{COPY_A}T.ptx_commit_group()\nT.ptx_wait_group(0)\n"
+    first = arm.replace("As.data", "Cs.data") + GOES_ROUND
+    declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
+    found = judge(
+        FORTH + WRITE_B + some(first), declared=declared, offsets={"Cs": 256}, assume_barriers=True
+    )
+    assert found.sound
+
+
+OTHERS = under("if tx >= 32", "Bs[63 - tx] = 1\nO[tx] = Bs[tx - 32]\n")
+"""They write before a barrier of their own, and read behind it."""
+
+
+def test_the_last_of_one_arm_collides_with_the_first_of_the_next() -> None:
+    """So that a barrier of all stands between, whatever else is in the two."""
+    assert judge(some(f"{GOES_ROUND}O[tx] = As[tx]\n") + OTHERS + FORTH, assume_barriers=True).sound
+    assert not judge(some(GOES_ROUND) + OTHERS + FORTH, assume_barriers=True).sound
+
+
+def test_what_a_round_leaves_open_collides_with_the_next_one() -> None:
+    arms = some(f"As[31 - tx] = k\nO[tx] = As[tx]\n{GOES_ROUND}O[tx] = As[tx]\n") + under(
+        "else", "Bs[63 - tx] = 1\nO[tx] = Bs[tx - 32]\n"
+    )
+    body = under("for k in range(3)", f"{arms}")
+    assert not judge(body, assume_barriers=True).sound  # at the same time, in one round
