@@ -33,8 +33,8 @@ class TracedAccess:
     warps: np.ndarray
     event: int
     proxy: Proxy = Proxy.GENERIC
-    in_warp: bool = False
     among: np.ndarray | None = None
+    in_warp: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from smemreuse.analysis.handovers import Handovers
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.planner import PACKERS, least_sharing
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
+from smemreuse.semantics.register_pass import launch_registers
 from smemreuse.targets.architectures import (
     ARCHITECTURES,
     DEFAULT_ARCH,
@@ -38,6 +40,12 @@ def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | 
     return block_memory(kernel, plans).blocks(known, threads_of(kernel) or WARP)
 
 
+def registers_at_launch(facts: KernelFacts) -> int | None:
+    """Registers of each thread, for kernels whose groups hand them over; None for others."""
+    threads = threads_of(facts.kernel)
+    return None if threads is None else launch_registers(facts.kernel.body, threads)
+
+
 @dataclass(frozen=True)
 class Standing:
     """What a plan leaves of an SM; more is better.
@@ -52,10 +60,11 @@ class Standing:
     def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> Standing | None:
         """What a kernel with one plan leaves; None where a size is symbolic."""
         memory, threads = block_memory(kernel, [plan]), threads_of(kernel) or WARP
-        blocks = memory.blocks(arch, threads)
+        registers = facts_of(kernel).ask(registers_at_launch)
+        blocks = memory.blocks(arch, threads, registers)
         if blocks is None or memory.total is None:
             return None
-        return cls(blocks, arch.l1_left(memory.total, threads) if blocks else 0)
+        return cls(blocks, arch.l1_left(memory.total, threads, registers) if blocks else 0)
 
 
 def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
@@ -82,7 +91,9 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
         return []
     memory = block_memory(kernel, [smallest])
     found = []
-    for most in on.largest_by_step(memory.total or 0, threads_of(kernel) or WARP):
+    registers = facts_of(kernel).ask(registers_at_launch)
+    threads = threads_of(kernel) or WARP
+    for most in on.largest_by_step(memory.total or 0, threads, registers):
         growth = memory.growth(smallest.scope, most)
         found.append((smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT)
     return found

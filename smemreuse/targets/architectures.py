@@ -92,14 +92,16 @@ class Architecture:
         """Bytes of the unified cache that remain for L1; raises as `carveout` does."""
         return self.unified - self.carveout(shared_bytes, threads, registers)
 
-    def largest_by_step(self, shared_bytes: int, threads: int) -> Iterator[int]:
+    def largest_by_step(
+        self, shared_bytes: int, threads: int, registers: int | None = None
+    ) -> Iterator[int]:
         """The most bytes of a block that keeps its resident blocks, for each carve-out step.
 
         From the step of so many bytes, which leaves the most L1, upwards. Raises `ValueError` for a
         block that does not launch.
         """
-        least = self.carveout(shared_bytes, threads)
-        resident = self.resident_blocks(shared_bytes, threads)
+        least = self.carveout(shared_bytes, threads, registers)
+        resident = self.resident_blocks(shared_bytes, threads, registers)
         most = self.largest_for(resident)
         for step in self.carveouts:
             within = step // resident // self.granularity * self.granularity - self.reserved
