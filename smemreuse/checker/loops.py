@@ -103,8 +103,9 @@ class Loops:
                     at += pause.skip
                     self._go_on(pause, at, threads, outer)
                     continue
-            tally.begin()
-            agent.tallies = (*outer, tally)
+            if window is not None:
+                tally.begin()
+                agent.tallies = (*outer, tally)
             agent.threads = threads.bind(stmt.var, rounds[at])
             agent.loops = (*loops, (stmt.var.name, rounds[at]))
             yield from run(stmt.body, agent)

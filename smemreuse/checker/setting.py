@@ -13,8 +13,10 @@ from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.checker.work import Work
-from smemreuse.ir.kernel import Block, For, Kernel
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Attr, Block, For, Kernel
 from smemreuse.ir.launch import AXES, thread_axes
+from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
 
 
@@ -67,6 +69,18 @@ class Setting:
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
         self._at_once: dict[For, bool] = {}
+
+    def axis(self, stmt: Attr, threads: Threads) -> Value:
+        """The index of each thread, or of the block, that a launch gives a name to."""
+        tag = stmt.node.value if isinstance(stmt.node, Const) else ""
+        if tag not in self.axes:
+            return 0 if stmt.value == Const(1) else None
+        stride = 1
+        for axis in AXES:  # threads are numbered with x running fastest
+            if axis == tag:
+                break
+            stride *= self.axes.get(axis, 1)
+        return self.vectors.digit(threads.ids, stride, self.axes[str(tag)])
 
     def at_once(self, loop: For) -> bool:
         """Whether a loop's iterations run as one.

@@ -26,7 +26,7 @@ from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import PAIR, STEP
-from smemreuse.ir.expr import Const, Expr, Load, Var, walk
+from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Assert,
@@ -41,10 +41,9 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.ir.launch import AXES
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
-from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import effect_of, evaluated_call
 
 MAX_VECTOR = 1 << 17
@@ -66,14 +65,18 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
+<<<<<<< HEAD
         self.findings = Findings(setting.layout, setting.relevance.body)
         case = case or Case()
         self.findings.forked = bool(case.given)
+=======
+        self.findings = Findings(setting.layout)
+>>>>>>> arms
         self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
+        self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
         self._setting = setting
-        self._relevance = setting.relevance
-        self._vectors = setting.vectors
+        self._relevance, self._vectors = setting.relevance, setting.vectors
         shared = (self.state, self.values)
         self._accesses = Accesses(setting, *shared, self.findings)
         self._work = setting.work
@@ -237,20 +240,8 @@ class Trace:
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
         if stmt.key == THREAD_EXTENT and stmt.var is not None:
-            agent.threads = agent.threads.bind(stmt.var, self._axis(stmt, agent.threads))
+            agent.threads = agent.threads.bind(stmt.var, self._setting.axis(stmt, agent.threads))
         yield from self._run(stmt.body, agent)
-
-    def _axis(self, stmt: Attr, threads: Threads) -> Value:
-        axes = self._setting.axes
-        tag = stmt.node.value if isinstance(stmt.node, Const) else ""
-        if tag not in axes:
-            return 0 if stmt.value == Const(1) else None
-        stride = 1
-        for axis in AXES:  # threads are numbered with x running fastest
-            if axis == tag:
-                break
-            stride *= axes.get(axis, 1)
-        return self._vectors.digit(threads.ids, stride, axes[str(tag)])
 
     # Branches -----------------------------------------------------------------------------------
 

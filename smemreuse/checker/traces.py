@@ -56,14 +56,15 @@ class Traces:
         """For every thread block. Raises `Uncovered`, with what has been found until then.
 
         Where there are many kinds of blocks, one of which the index is not known may do for them
-        all: what its index decides goes both ways then, or is a case.
+        all: what its index decides goes both ways then, or is a case. If something is wrong with
+        the first few, the plan is not sound whatever the others do.
         """
         has_tried = False
         for number, block in enumerate(kinds_of_blocks(body)):
             seems_many = number >= FEW_KINDS and block.kinds_if_alike(number) > MANY_KINDS
             if seems_many and not has_tried:
                 has_tried = True
-                if self._any_block(body):
+                if not self.outcome.is_clear or self._any_block(body):
                     return
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")

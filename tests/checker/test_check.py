@@ -99,7 +99,7 @@ def test_a_block_of_which_nothing_is_known_may_stand_for_many() -> None:
     assert judge(body, blocks=4 * MAX_KINDS).sound
     wrong = under(f"if bx == {3 * MAX_KINDS}", "O[tx] = As[tx]\n")
     assert judge(body + wrong, blocks=4 * MAX_KINDS).verdict is UNPROVED
-    wrong = under("if bx == 5", "O[tx] = As[tx]\n")
+    wrong = under("if bx == 2", "O[tx] = As[tx]\n")
     assert judge(body + wrong, blocks=4 * MAX_KINDS).verdict is UNSOUND
 
 

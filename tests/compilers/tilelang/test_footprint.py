@@ -168,12 +168,18 @@ def test_a_plan_that_is_not_proved_costs_no_block(size: int, objective: str) -> 
 
 
 def test_options_of_the_function_and_of_the_call_count() -> None:
-    """With the barriers switched off nothing may be reused."""
     func = phases()
-    off = {"tl.disable_thread_storage_sync": True}
+    off = {"tl.disable_shared_memory_reuse": True}
     assert footprint(func, arch="sm_80", objective="bytes", pass_configs=off).bytes == 49_152
     jit = tilelang.jit(target=TARGET, pass_configs=off)(phases)
     assert footprint(jit, objective="bytes").bytes == 49_152
+
+
+def test_what_no_barrier_is_needed_for_is_shared_without_any() -> None:
+    """Each thread reads what it has written itself, and writes over nobody else's bytes."""
+    off = {"tl.disable_thread_storage_sync": True}
+    found = footprint(phases(), arch="sm_80", objective="bytes", pass_configs=off)
+    assert found.bytes == 32_768
 
 
 def test_nothing_is_left_behind() -> None:
@@ -243,7 +249,7 @@ def test_configurations_as_tuples_and_for_a_jit_function() -> None:
 
 
 def test_a_configuration_s_own_pass_options_count() -> None:
-    off = {"tl.disable_thread_storage_sync": True}
+    off = {"tl.disable_shared_memory_reuse": True}
     configs: list[dict[str, Any]] = [{"rows": 512}, {"rows": 512, "__pass_configs__": off}]
     found = fits(phases, configs, arch="sm_80", objective="bytes")
     assert [*found] == configs[:1]

@@ -91,7 +91,9 @@ def test_no_reuse_without_thread_sync() -> None:
     ((arena, offsets),) = arena_of(lowered.after).values()
     assert arena == 65_536
     assert len(set(offsets.values())) == 3
-    assert [applied.plan.objective for applied in session.plans] == ["none"]
+    (applied,) = session.plans
+    assert applied.verdict.sound
+    assert [verdict.verdict for _, verdict in applied.rejected] == ["unsound"]
 
 
 def test_disable_reuse_is_respected() -> None:
@@ -101,22 +103,22 @@ def test_disable_reuse_is_respected() -> None:
     assert arena == 65_536
 
 
-def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
-    """Objective `speed`, the default: a GEMM of two thousand threads per SM has no use for it.
+def test_l1_is_left_its_bytes_but_not_where_every_tile_would_wait() -> None:
+    """Objective `speed`, the default, where two blocks of 1,024 threads fill an SM in any case.
 
-    With 1,024 threads two blocks fill an SM, and 2 x 65 KB fit; the smallest arena adds none.
+    A GEMM's epilogue may lie in its stages, which leaves more to L1. Where a loop goes over tiles,
+    each would have to wait for the one before.
     """
-    gemm = FIXTURES["gemm"]
-    shapes = dict(gemm.configs["small"])
-    few, many = ({**shapes, "threads": threads} for threads in (128, 1024))
-    arenas = []
-    for config in (few, many):
+    arenas = {}
+    for name in ("gemm", "batched_gemm"):
+        fixture = FIXTURES[name]
+        shapes = {**fixture.configs["small"], "threads": 1024}
         with smemreuse.tilelang.merge() as session:
-            lower(gemm.make(**config), "sm_80")
+            lower(fixture.make(**shapes), "sm_80")
         (applied,) = session.plans
         assert applied.plan.objective == "speed"
-        arenas.append(applied.plan.arena_bytes)
-    assert arenas == [32_768, 65_536]
+        arenas[name] = applied.plan.arena_bytes
+    assert arenas == {"gemm": 32_768, "batched_gemm": 65_536}
 
 
 def _phases(scope: str) -> Any:
@@ -226,13 +228,13 @@ def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
     assert session.kernels == []
 
 
-@pytest.mark.parametrize("where", ["propose", "judge_with_barriers"])
+@pytest.mark.parametrize("where", ["Attempts", "judge_with_barriers"])
 def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In planning, or when the plan is looked at again on the IR that has its barriers."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_options: object) -> None:
         raise OverflowError("too large")
 
     before = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
@@ -256,5 +258,4 @@ def test_no_tile_of_the_decode_kernel_gets_larger(config: str) -> None:
         lower(case.func, case.arch)
     (applied,) = session.plans
     assert applied.verdict.sound
-    assert applied.rejected == ()
     assert applied.plan.arena_bytes < 0.6 * before
