@@ -149,8 +149,8 @@ MUTATIONS = (
     Mutation(
         "separation: memory is the same for all",
         REACH,
-        '            if expr.buffer.scope != "global" or storage in self._changing:\n',
-        "            if False:\n",
+        '            return node.buffer.scope != "global" or node.buffer.storage in self._changing\n',
+        "            return False\n",
     ),
     Mutation(
         "separation: what may be written is",
