@@ -33,12 +33,6 @@ MUTATIONS = (
         "        if False:\n",
     ),
     Mutation(
-        "separation: some may come alone",
-        PAIRS,
-        "        if not reach.together or any(",
-        "        if any(",
-    ),
-    Mutation(
         "separation: nothing leaves its buffer",
         PAIRS,
         "    return first < 0 or end > size\n",
@@ -149,8 +143,8 @@ MUTATIONS = (
     Mutation(
         "separation: memory is the same for all",
         REACH,
-        '            return node.buffer.scope != "global" or node.buffer.storage in self._changing\n',
-        "            return False\n",
+        'node.buffer.scope != "global" or node.buffer.storage in self._changing',
+        "False",
     ),
     Mutation(
         "separation: what may be written is",
