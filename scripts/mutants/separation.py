@@ -87,10 +87,10 @@ MUTATIONS = (
         "        return parts\n",
     ),
     Mutation(
-        "separation: any engine is waited for by groups",
+        "separation: any access is understood",
         FACTS,
-        "access.engine not in _UNDERSTOOD",
-        "access.engine is Engine.UNKNOWN_ASYNC",
+        "access.uncovered or access.engine not in _UNDERSTOOD or by_async_proxy",
+        "access.uncovered",
     ),
     Mutation(
         "separation: a descriptor is read where it is made",
@@ -150,7 +150,7 @@ MUTATIONS = (
         "separation: what may be written is",
         PRIVACY,
         "where is not None and access.certain and surely:",
-        "where is not None:",
+        "where is not None and surely:",
     ),
     Mutation(
         "separation: arms count on one another",
@@ -165,8 +165,14 @@ MUTATIONS = (
     Mutation(
         "separation: either arm writes for all",
         PRIVACY,
-        "        if not is_known:\n            return written\n",
-        "",
+        "surely and is_known",
+        "surely",
+    ),
+    Mutation(
+        "separation: all go round",
+        PRIVACY,
+        "surely and not self._facts.reaches.goes_round_apart(stmt)",
+        "surely",
     ),
     Mutation(
         "separation: both arms are taken",

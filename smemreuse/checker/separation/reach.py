@@ -119,7 +119,7 @@ class Reaches:
                 continue
             within = self.inside(stmt, threads)
             for inner in nested_blocks(stmt):
-                self._block(inner, within, together and not self._goes_round_apart(stmt))
+                self._block(inner, within, together and not self.goes_round_apart(stmt))
 
     def inside(self, stmt: Stmt, threads: Threads, value: Value = None) -> Threads:
         """The threads within a scope that is no branch, with its variable; a loop's has `value`."""
@@ -135,7 +135,8 @@ class Reaches:
         stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
         return threads.ids // stride % self._axes[tag]
 
-    def _goes_round_apart(self, stmt: Stmt) -> bool:
+    def goes_round_apart(self, stmt: Stmt) -> bool:
+        """Whether threads may go round a loop differently often, or for different values."""
         if isinstance(stmt, For):
             return self.varies(stmt.begin) or self.varies(rounds_of(stmt))
         return isinstance(stmt, While) and self.varies(stmt.condition)
