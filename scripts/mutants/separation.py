@@ -33,12 +33,6 @@ MUTATIONS = (
         "        if False:\n",
     ),
     Mutation(
-        "separation: some may come alone",
-        PAIRS,
-        "        if not reach.together or any(",
-        "        if any(",
-    ),
-    Mutation(
         "separation: nothing leaves its buffer",
         PAIRS,
         "    return first < 0 or end > size\n",
@@ -93,10 +87,10 @@ MUTATIONS = (
         "        return parts\n",
     ),
     Mutation(
-        "separation: any engine is waited for by groups",
+        "separation: any access is understood",
         FACTS,
-        "access.engine not in _UNDERSTOOD",
-        "access.engine is Engine.UNKNOWN_ASYNC",
+        "access.uncovered or access.engine not in _UNDERSTOOD or by_async_proxy",
+        "access.uncovered",
     ),
     Mutation(
         "separation: a descriptor is read where it is made",
@@ -149,14 +143,14 @@ MUTATIONS = (
     Mutation(
         "separation: memory is the same for all",
         REACH,
-        '            if expr.buffer.scope != "global" or storage in self._changing:\n',
-        "            if False:\n",
+        'node.buffer.scope != "global" or node.buffer.storage in self._changing',
+        "False",
     ),
     Mutation(
         "separation: what may be written is",
         PRIVACY,
         "where is not None and access.certain and surely:",
-        "where is not None:",
+        "where is not None and surely:",
     ),
     Mutation(
         "separation: arms count on one another",
@@ -171,8 +165,14 @@ MUTATIONS = (
     Mutation(
         "separation: either arm writes for all",
         PRIVACY,
-        "        if not is_known:\n            return written\n",
-        "",
+        "surely and is_known",
+        "surely",
+    ),
+    Mutation(
+        "separation: all go round",
+        PRIVACY,
+        "surely and not self._facts.reaches.goes_round_apart(stmt)",
+        "surely",
     ),
     Mutation(
         "separation: both arms are taken",

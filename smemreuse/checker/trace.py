@@ -65,13 +65,7 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-<<<<<<< HEAD
         self.findings = Findings(setting.layout, setting.relevance.body)
-        case = case or Case()
-        self.findings.forked = bool(case.given)
-=======
-        self.findings = Findings(setting.layout)
->>>>>>> arms
         self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0

@@ -121,6 +121,24 @@ def test_every_byte_that_is_read_is_written_before() -> None:
         assert not is_apart(under("for k in range(3)", refill + use))
 
 
+def test_what_a_round_of_any_number_writes_counts_in_it() -> None:
+    rounds = under("for i in range({})", "As[tx] = i\nO[tx] = As[63 - tx]\n")
+    for count, apart in (("D[0]", True), ("D[tx]", False), ("2", True)):
+        body = rounds.format(count) + f"{SYNC}{USE_B}{SYNC}"
+        assert is_apart(under("for k in range(3)", body)) is apart
+    behind = under("for i in range(D[0])", "As[tx] = 1\n") + "O[tx] = As[tx]\n"
+    assert not is_apart(under("for k in range(3)", f"{behind}{SYNC}{USE_B}{SYNC}"))
+
+
+def test_what_may_not_be_written_does_not_count() -> None:
+    copied = COPY_A + "T.ptx_commit_group()\nT.ptx_wait_group(0)\n"
+    use = f"{SYNC}O[tx] = As[tx]\n{SYNC}{USE_B}{SYNC}"
+    assert is_apart(under("for k in range(3)", copied + use))
+    pointer = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 2)'
+    reduced = f"T.call_extern('int32', 'tl::AllReduce<tl::SumOp, 64, 1, 0>::run', tx, {pointer})\n"
+    assert not is_apart(under("for k in range(3)", reduced + use))
+
+
 def test_only_common_bytes_have_to_be_written_before() -> None:
     half = f"As[tx // 2 + 32] = tx\n{SYNC}O[tx] = As[tx]\n{SYNC}{USE_B}{SYNC}"
     body = under("for k in range(3)", half)

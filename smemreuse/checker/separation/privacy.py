@@ -84,8 +84,16 @@ class Privacy:
         if isinstance(stmt, For):
             return self._for(stmt, threads, written, surely)
         if isinstance(stmt, While):
-            self._block(stmt.body, threads, written, False)
+            self._any_rounds(stmt, threads, written, surely)
         return written
+
+    def _any_rounds(
+        self, stmt: For | While, threads: Threads, written: np.ndarray, surely: bool
+    ) -> None:
+        """A loop that may have no round, or many: none counts on another."""
+        surely = surely and not self._facts.reaches.goes_round_apart(stmt)
+        within = self._facts.reaches.inside(stmt, threads)
+        self._block(stmt.body, within, written, surely)
 
     def _block(
         self, block: Block, threads: Threads, written: np.ndarray, surely: bool
@@ -136,8 +144,6 @@ class Privacy:
             self._block(block, within, written, surely and is_known) for block, within, _ in arms
         )
         counts = [within.count for _, within, _ in arms]
-        if not is_known:
-            return written
         one_way = all(count == threads.count for count in counts)  # all take the same, either one
         after: np.ndarray = then & orelse if one_way else then | orelse
         return after
@@ -146,7 +152,7 @@ class Privacy:
         values = [evaluate(one, threads) for one in (stmt.begin, stmt.extent, stmt.step)]
         begin, extent, step = (_same(value) for value in values)
         if begin is None or extent is None or step is None or step <= 0:
-            self._block(stmt.body, threads.bind(stmt.var, None), written, False)
+            self._any_rounds(stmt, threads, written, surely)
             return written
         rounds = np.arange(begin, begin + max(extent, 0), step)
         if not len(rounds):
@@ -154,7 +160,7 @@ class Privacy:
         if self._does_one_thing(stmt) and threads.count * len(rounds) <= MAX_LANES:
             return self._block(stmt.body, threads.repeated(stmt.var, rounds), written, surely)
         if len(rounds) > MAX_ROUNDS or stmt.kind == "vectorized":
-            self._block(stmt.body, threads.bind(stmt.var, None), written, False)
+            self._any_rounds(stmt, threads, written, surely and stmt.kind != "vectorized")
             return written
         for value in rounds:
             written = self._block(stmt.body, threads.bind(stmt.var, int(value)), written, surely)

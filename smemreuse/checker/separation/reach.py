@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.relevance import Operations
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, constant
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Attr,
@@ -90,15 +90,14 @@ class Reaches:
         Global memory that the kernel does not write is the same for all; any other memory may not
         be the same when another thread reads it.
         """
-        if isinstance(expr, Var):
-            return expr in self._varying
-        if isinstance(expr, Load):
-            storage = expr.buffer.storage
-            if expr.buffer.scope != "global" or storage in self._changing:
-                return True
-        elif isinstance(expr, Call) and varies_by_thread(expr):
-            return True
-        return any(map(self.varies, children(expr)))
+        return any(map(self._node_varies, walk(expr)))
+
+    def _node_varies(self, node: Expr) -> bool:
+        if isinstance(node, Var):
+            return node in self._varying
+        if isinstance(node, Load):
+            return node.buffer.scope != "global" or node.buffer.storage in self._changing
+        return isinstance(node, Call) and varies_by_thread(node)
 
     def _find_varying(self, body: Block) -> None:
         for stmt in walk_statements(body):
@@ -120,7 +119,7 @@ class Reaches:
                 continue
             within = self.inside(stmt, threads)
             for inner in nested_blocks(stmt):
-                self._block(inner, within, together and not self._goes_round_apart(stmt))
+                self._block(inner, within, together and not self.goes_round_apart(stmt))
 
     def inside(self, stmt: Stmt, threads: Threads, value: Value = None) -> Threads:
         """The threads within a scope that is no branch, with its variable; a loop's has `value`."""
@@ -136,7 +135,8 @@ class Reaches:
         stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
         return threads.ids // stride % self._axes[tag]
 
-    def _goes_round_apart(self, stmt: Stmt) -> bool:
+    def goes_round_apart(self, stmt: Stmt) -> bool:
+        """Whether threads may go round a loop differently often, or for different values."""
         if isinstance(stmt, For):
             return self.varies(stmt.begin) or self.varies(rounds_of(stmt))
         return isinstance(stmt, While) and self.varies(stmt.condition)
