@@ -68,7 +68,7 @@ MERGES = (
     Merge("smemreuse outer", policy="outer"),
     Merge("smemreuse inner", policy="inner"),
     Merge("smemreuse dataflow", policy="dataflow"),
-    Merge("smemreuse occupancy", policy="dataflow", objective="occupancy"),
+    Merge("smemreuse speed", policy="dataflow", objective="speed"),
 )
 
 

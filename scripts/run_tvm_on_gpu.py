@@ -71,7 +71,7 @@ MERGES = (
     Merge("smemreuse outer", "outer"),
     Merge("smemreuse inner", "inner"),
     Merge("smemreuse dataflow", "dataflow"),
-    Merge("smemreuse occupancy", "dataflow", "occupancy"),
+    Merge("smemreuse speed", "dataflow", "speed"),
 )
 
 
