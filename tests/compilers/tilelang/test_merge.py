@@ -88,7 +88,7 @@ def test_no_reuse_without_thread_sync() -> None:
     gemm = Case("gemm", "small", "sm_80")
     with smemreuse.tilelang.merge("inner") as session:
         lowered = lower(gemm.func, "sm_80", {"tl.disable_thread_storage_sync": True})
-    ((arena, offsets),) = arena_of(lowered.after).values()
+    ((arena, offsets),) = arena_of(lowered.artifact.device_mod).values()
     assert arena == 65_536
     assert len(set(offsets.values())) == 3
     (applied,) = session.plans
