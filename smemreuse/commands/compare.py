@@ -11,16 +11,17 @@ from smemreuse.commands.options import arch_option, objective_option, packer_opt
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
-from smemreuse.explainer.plans import judged_plans, side_by_side
+from smemreuse.explainer.plans import hoped_for, judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
+from smemreuse.progress import track
 from smemreuse.report.data import Subject, compare_entry
-from smemreuse.report.tables import compare_table, console, no_buffers
+from smemreuse.report.tables import compare_table, console, hoped_line, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.titles import titles
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
-Row = tuple[Subject, Sequence[Judged]]
+Row = tuple[Subject, Sequence[Judged], Judged | None]
 
 MOST_MAPS = 4
 """Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
@@ -43,26 +44,27 @@ def compare(
     found = read_subjects(files)
     note_if_empty(found, files)
     note_unused(found)
-    rows = [
-        (each, [*judged_plans(each.kernel, each.scope, packer, objective, arch).values()])
-        for each in found
-    ]
+    rows = []
+    for each in track(found, "comparing"):
+        made = (each.kernel, each.scope, packer, objective, arch)
+        rows.append((each, [*judged_plans(*made).values()], hoped_for(*made)))
     if output_format == "json":
-        emit_json("compare", [compare_entry(subject, judged) for subject, judged in rows])
+        emit_json("compare", [compare_entry(*row, arch) for row in rows])
     elif rows:
-        _emit_tables(rows)
+        _emit_tables(rows, arch)
 
 
-def _emit_tables(rows: Sequence[Row]) -> None:
+def _emit_tables(rows: Sequence[Row], arch: Architecture | None) -> None:
     out = console()
-    shown = [(subject, judged) for subject, judged in rows if subject.has_buffers]
+    shown = [(subject, judged) for subject, judged, _ in rows if subject.has_buffers]
     if shown:
         sized = [
             (each, side_by_side(each.kernel, each.scope).arena_bytes, judged)
             for each, judged in shown
         ]
-        emit_tables([compare_table(out, sized)])
-    emit_tables(no_buffers(subject) for subject, _ in rows if not subject.has_buffers)
+        emit_tables([compare_table(out, sized, arch)])
+        emit_tables(hoped_line(subject, *hoped) for subject, _, hoped in rows if hoped is not None)
+    emit_tables(no_buffers(subject) for subject, _, _ in rows if not subject.has_buffers)
     if len(shown) > MOST_MAPS:
         return
     drawn = [(subject, judged) for subject, judged in shown if judged[0][0].offsets]

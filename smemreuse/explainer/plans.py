@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import compare_policies, plan_kernel
+from smemreuse.pipeline.planning import (
+    checked_options,
+    choose_for,
+    compare_policies,
+    plan_kernel,
+)
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
@@ -30,6 +35,14 @@ def judged_plans(
     """The plan of each policy, by its name, and the verdict on it."""
     found = compare_policies(kernel, scope, packer, objective, arch)
     return {policy: (each.plan, each.candidate.verdict) for policy, each in found.items()}
+
+
+def hoped_for(
+    kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None = None
+) -> Judged | None:
+    """The smallest plan that would be smaller than the applied one, and is not proved."""
+    hoped = choose_for(kernel, scope, checked_options("dataflow", packer, objective), arch).hoped
+    return None if hoped is None else (hoped.plan, hoped.verdict)
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

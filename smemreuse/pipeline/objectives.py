@@ -11,10 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from smemreuse.analysis.handovers import Handovers
+from smemreuse.analysis.linearize import linearize
+from smemreuse.analysis.liveness import live_ranges, peak_live
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.planner import PACKERS, least_sharing
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
+from smemreuse.policies.attribution import inner
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
@@ -29,6 +32,9 @@ from smemreuse.targets.architectures import (
 )
 from smemreuse.targets.blocks import block_memory
 
+LOCAL = "local"
+REGISTER_BYTES = 4
+
 
 def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | None) -> int | None:
     """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run.
@@ -41,9 +47,22 @@ def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | 
 
 
 def registers_at_launch(facts: KernelFacts) -> int | None:
-    """Registers of each thread, for kernels whose groups hand them over; None for others."""
-    threads = threads_of(facts.kernel)
-    return None if threads is None else launch_registers(facts.kernel.body, threads)
+    """Registers of each thread at least; None where not even that is known.
+
+    They are exact where groups hand registers over. Elsewhere a thread has no fewer than hold the
+    local arrays that are live at once, such as a GEMM's accumulators; ptxas alone knows the rest.
+    """
+    kernel, threads = facts.kernel, threads_of(facts.kernel)
+    if threads is None:
+        return None
+    handed_over = launch_registers(kernel.body, threads)
+    return facts.ask(held_in_locals) if handed_over is None else handed_over
+
+
+def held_in_locals(facts: KernelFacts) -> int:
+    """Registers that the local arrays fill which are live at once."""
+    live = live_ranges(linearize(facts.kernel, LOCAL, inner).entries)
+    return peak_live(live.values(), {one: one.size or 0 for one in live}) // REGISTER_BYTES
 
 
 @dataclass(frozen=True)

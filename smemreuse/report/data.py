@@ -9,9 +9,11 @@ from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
+from smemreuse.report.residents import arch_of, beside, blocks_per_sm, fits
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
+from smemreuse.targets.architectures import Architecture
 
 Data = dict[str, object]
 
@@ -107,23 +109,54 @@ def verdict_data(verdict: Verdict) -> Data:
     }
 
 
-def compare_entry(subject: Subject, judged: Sequence[Judged]) -> Data:
-    """One kernel of `smemreuse.compare/1`: the same buffers under several policies."""
+def compare_entry(
+    subject: Subject,
+    judged: Sequence[Judged],
+    hoped: Judged | None = None,
+    arch: Architecture | None = None,
+) -> Data:
+    """One kernel of `smemreuse.compare/1`: the same buffers under several policies.
+
+    `hoped` is a plan smaller than that of policy `dataflow`, neither proved nor refuted. Blocks per
+    SM and the limit of a block are for `arch`, by default what the kernel says that it is for.
+    """
     some_plan, _ = judged[0]
+    arch, assumed = arch_of(subject.kernel, arch)
+    policies = {plan.policy: _policy_data(subject, plan, verdict, arch) for plan, verdict in judged}
+    policies["dataflow"]["hoped"] = None if hoped is None else _hoped_data(*hoped)
     return {
         **heading(subject),
         "buffers": buffers_data(some_plan),
         "total_bytes": some_plan.total_bytes,
+        "arch": arch.name,
+        "arch_assumed": assumed,
+        "limit_bytes": arch.per_block,
+        "beside_bytes": beside(subject.kernel, some_plan),
         "kept_apart": kept_apart(subject.kernel),
-        "policies": {plan.policy: _policy_data(plan, verdict) for plan, verdict in judged},
+        "policies": policies,
     }
 
 
-def _policy_data(plan: Plan, verdict: Verdict) -> Data:
+def _policy_data(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> Data:
     names = unique_names(tuple(plan.buffers))
     live = {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()}
-    placed = {**placement_data(plan), "live": live}
-    return {**placed, **verdict_data(verdict), "notes": list(notes(plan.provenance))}
+    return {
+        **placement_data(plan),
+        "live": live,
+        "blocks_per_sm": blocks_per_sm(subject.kernel, plan, arch),
+        "fits": fits(subject.kernel, plan, arch),
+        **verdict_data(verdict),
+        "kept": plan.provenance.is_kept,
+        "notes": list(notes(plan.provenance)),
+    }
+
+
+def _hoped_data(plan: Plan, verdict: Verdict) -> Data:
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "verdict": verdict.verdict.value,
+        "reason": verdict.first_finding,
+    }
 
 
 def plan_entry(subject: Subject, plan: Plan) -> Data:

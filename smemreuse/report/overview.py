@@ -6,7 +6,6 @@ Whatever draws it, a page or a terminal, needs no analysis and no kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer
@@ -22,19 +21,13 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
+from smemreuse.report.residents import arch_of, beside, blocks_per_sm, fits
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
-from smemreuse.targets.architectures import (
-    ARCHITECTURES,
-    DEFAULT_ARCH,
-    Architecture,
-    target_architecture,
-    threads_of,
-)
-from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.architectures import Architecture, threads_of
 
 
 def overview_entry(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
@@ -45,20 +38,19 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
     `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
     of threads, is symbolic.
     """
-    known = arch or target_architecture(subject.kernel)
-    arch = known or ARCHITECTURES[DEFAULT_ARCH]
+    arch, assumed = arch_of(subject.kernel, arch)
     timeline, apart = found.timeline, found.side_by_side
     some_plan, _ = next(iter(found.plans.values()))
     return {
         **heading(subject),
         "arch": {
             "name": arch.name,
-            "assumed": known is None,
+            "assumed": assumed,
             "per_block": arch.per_block,
             "per_sm": arch.per_sm,
         },
         "threads": threads_of(subject.kernel),
-        "beside_the_arena": _beside(subject, apart),
+        "beside_the_arena": beside(subject.kernel, apart),
         "steps": [
             {
                 "text": entry_label(step.stmt, step.is_end),
@@ -91,14 +83,8 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
 
 def _residents(subject: Subject, plan: Plan, arch: Architecture) -> Data:
     """Whether a kernel under one plan fits, and its blocks per SM."""
-    memory = block_memory(subject.kernel, [plan])
-    blocks = memory.blocks(arch, threads_of(subject.kernel))
-    return {"blocks": blocks, "fits": memory.fits(arch)}
-
-
-def _beside(subject: Subject, plan: Plan) -> int | None:
-    """Bytes that a block takes on top of the arena of a plan, padding included."""
-    return block_memory(subject.kernel, [replace(plan, arena_bytes=0, arena_expr=None)]).total
+    kernel = subject.kernel
+    return {"blocks": blocks_per_sm(kernel, plan, arch), "fits": fits(kernel, plan, arch)}
 
 
 def _band(band: Band) -> Data:

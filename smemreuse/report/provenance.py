@@ -54,4 +54,5 @@ def _occupancy(found: Occupancy) -> str:
     if not found.threads_known:
         return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
     l1 = f"{found.l1_left // 1024} KB left to L1"
-    return f"{found.blocks} blocks per SM {on}, {l1}, as far as shared memory and threads go"
+    far = "as far as shared memory, threads and what is known of registers go"
+    return f"{found.blocks} blocks per SM {on}, {l1}, {far}"

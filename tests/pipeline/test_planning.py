@@ -71,7 +71,7 @@ def test_what_speed_reckoned_with() -> None:
     kernel = dumped("batched_gemm.sm_90a")
     found = provenance(kernel, objective="speed").occupancy
     assert found == Occupancy(
-        6, "sm_90", assumed=False, threads_known=True, l1_left=(256 - 228) * 1024
+        1, "sm_90", assumed=False, threads_known=True, l1_left=(256 - 100) * 1024
     )
     small = provenance(kernel, objective="speed", arch=ARCHITECTURES["sm_75"]).occupancy
     assert small == Occupancy(

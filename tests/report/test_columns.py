@@ -53,7 +53,7 @@ def test_a_table_for_each_kernel_where_one_has_no_room() -> None:
     text = printed(out, compare_table(out, rows))
     assert "mmha_decode.sm_80.tir: gemm_kernel (shared.dyn), 65,536 side by side" in text
     (line,) = (line for line in text.splitlines() if "dataflow" in line)
-    assert line.split() == ["dataflow", "32,768", "32,768", "1.000", "yes", "sound"]
+    assert line.split() == ["dataflow", "32,768", "32,768", "1.000", "yes", "4", "sound"]
     assert "side by side" in printed(console(160), compare_table(console(160), rows))
 
 

@@ -113,17 +113,26 @@ def test_plan() -> None:
 
 
 def test_compare() -> None:
-    data: Any = compare_entry(SUBJECT, [*PLANS.values()])
+    smaller, doubted = PLANS["inner"][0], Verdict(UNPROVED, uncovered=("why not",))
+    data: Any = compare_entry(SUBJECT, [*PLANS.values()], (smaller, doubted))
     assert {key: data[key] for key in HEADING} == HEADING
     assert data["buffers"] == BUFFERS
     assert data["total_bytes"] == 64 * KB
     assert [*data["policies"]] == ["outer", "inner", "dataflow"]
+    assert (data["arch"], data["arch_assumed"]) == ("sm_90", True)
+    assert (data["limit_bytes"], data["beside_bytes"]) == (227 * KB, 0)
+    hoped = {"arena_bytes": 32 * KB, "verdict": "unproved", "reason": "why not"}
+    assert data["policies"]["dataflow"]["hoped"] == hoped
+    assert compare_entry(SUBJECT, [*PLANS.values()])["policies"]["dataflow"]["hoped"] is None  # type: ignore[index]
     assert data["policies"]["inner"] == {
         "arena_bytes": 32 * KB,
         "lower_bound_bytes": 32 * KB,
         "optimal": True,
         "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
         "live": {"As": [1, 5], "Bs": [2, 5], "Cs": [6, 8]},
+        "blocks_per_sm": 4,
+        "fits": True,
+        "kept": False,
         "sound": False,
         "verdict": "unsound",
         "violations": [

@@ -66,8 +66,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
         (
             {"occupancy": Occupancy(2, "sm_90", True, True, 28672)},
             (
-                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, as far as shared memory "
-                "and threads go",
+                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, as far as shared memory, "
+                "threads and what is known of registers go",
             ),
         ),
         (
@@ -87,7 +87,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 blocks per SM on sm_80, 1 KB left to L1, as far as shared memory and threads go",
+                "1 blocks per SM on sm_80, 1 KB left to L1, as far as shared memory, threads and "
+                "what is known of registers go",
             ),
         ),
     ],

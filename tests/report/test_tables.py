@@ -6,8 +6,15 @@ from dataclasses import replace
 
 from smemreuse.ir.expr import Const, Var
 from smemreuse.report.data import Subject
-from smemreuse.report.tables import analyze_table, compare_table, no_buffers, plan_table
-from smemreuse.results.verdict import SOUND, Verdict
+from smemreuse.report.tables import (
+    analyze_table,
+    compare_table,
+    hoped_line,
+    no_buffers,
+    plan_table,
+)
+from smemreuse.results.provenance import Origin
+from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from tests.report.made import (
     APART,
     ENTRIES,
@@ -71,11 +78,27 @@ def test_the_comparison() -> None:
     rows = cells(compare_table(out(), [(SUBJECT, 64 * KB, [*PLANS.values()])]))
     sizes = ["65,536", "65,536", "1.000", "yes"]
     assert rows[1:] == [
-        ["made.tir", "shared.dyn", "65,536", "outer", *sizes, "sound"],
-        ["gemm_kernel", *[""] * 8],
-        ["", "", "", "inner", "32,768", "32,768", "1.000", "yes", "unsound"],
-        ["", "", "", "dataflow", "32,768", "32,768", "1.000", "yes", "sound"],
+        ["made.tir", "shared.dyn", "65,536", "outer", *sizes, "2", "sound"],
+        ["gemm_kernel", *[""] * 9],
+        ["", "", "", "inner", "32,768", "32,768", "1.000", "yes", "4", "unsound"],
+        ["", "", "", "dataflow", "32,768", "32,768", "1.000", "yes", "4", "sound"],
     ]
+
+
+def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
+    kept = SHARED.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
+    console = out(no_color=True)
+    console.print(compare_table(console, [(SUBJECT, 0, [(kept, Verdict(UNPROVED))])]))
+    assert "unproved, kept" in printed(console)
+    assert "at most 232,448 on sm_90 (assumed)" in printed(console)
+
+
+def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
+    line = hoped_line(SUBJECT, SHARED, Verdict(UNPROVED, uncovered=("nobody knows the phase",)))
+    assert line.plain == (
+        "made.tir: gemm_kernel (shared.dyn) might do with 32,768 bytes, "
+        "but it is unproved: nobody knows the phase"
+    )
 
 
 def test_what_is_not_proved_smallest_is_not_called_so() -> None:
@@ -87,7 +110,7 @@ def test_what_is_not_proved_smallest_is_not_called_so() -> None:
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     empty = plan("outer", {}, {}, ENTRIES)
     rows = cells(compare_table(out(), [(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
-    assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "sound"]
+    assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "32", "sound"]
     assert no_buffers(SUBJECT).plain == "made.tir: gemm_kernel has no shared buffers"
 
 

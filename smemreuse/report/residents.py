@@ -1,0 +1,37 @@
+"""What a block takes of its SM under one plan, as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.plan import Plan
+from smemreuse.targets.architectures import (
+    ARCHITECTURES,
+    DEFAULT_ARCH,
+    Architecture,
+    target_architecture,
+    threads_of,
+)
+from smemreuse.targets.blocks import block_memory
+
+
+def arch_of(kernel: Kernel, arch: Architecture | None) -> tuple[Architecture, bool]:
+    """What a kernel is for, and whether that is only assumed."""
+    known = arch or target_architecture(kernel)
+    return known or ARCHITECTURES[DEFAULT_ARCH], known is None
+
+
+def blocks_per_sm(kernel: Kernel, plan: Plan, arch: Architecture) -> int | None:
+    """As far as shared memory and threads go; 0 does not launch, None is not known."""
+    return block_memory(kernel, [plan]).blocks(arch, threads_of(kernel))
+
+
+def fits(kernel: Kernel, plan: Plan, arch: Architecture) -> bool | None:
+    """Whether a block under the plan has room; None if not known."""
+    return block_memory(kernel, [plan]).fits(arch)
+
+
+def beside(kernel: Kernel, plan: Plan) -> int | None:
+    """Bytes that a block takes on top of the arena of a plan, padding included."""
+    return block_memory(kernel, [replace(plan, arena_bytes=0, arena_expr=None)]).total
