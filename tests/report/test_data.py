@@ -119,8 +119,8 @@ def test_compare() -> None:
     assert data["buffers"] == BUFFERS
     assert data["total_bytes"] == 64 * KB
     assert [*data["policies"]] == ["outer", "inner", "dataflow"]
-    assert (data["arch"], data["arch_assumed"]) == ("sm_90", True)
-    assert (data["limit_bytes"], data["beside_bytes"]) == (227 * KB, 0)
+    assert (data["arch"], data["arch_assumed"]) == ("sm_80", False)
+    assert (data["limit_bytes"], data["beside_bytes"]) == (163 * KB, 0)
     hoped = {"arena_bytes": 32 * KB, "verdict": "unproved", "reason": "why not"}
     assert data["policies"]["dataflow"]["hoped"] == hoped
     assert compare_entry(SUBJECT, [*PLANS.values()])["policies"]["dataflow"]["hoped"] is None  # type: ignore[index]

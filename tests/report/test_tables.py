@@ -90,7 +90,7 @@ def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
     console = out(no_color=True)
     console.print(compare_table(console, [(SUBJECT, 0, [(kept, Verdict(UNPROVED))])]))
     assert "unproved, kept" in printed(console)
-    assert "at most 232,448 on sm_90 (assumed)" in printed(console)
+    assert "at most 166,912 on sm_80" in printed(console)
 
 
 def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
