@@ -9,6 +9,7 @@ from smemreuse.commands.options import (
     objective_option,
     packer_option,
     policy_option,
+    strict_option,
 )
 from smemreuse.commands.output import force_option, write_output
 from smemreuse.compilers.text.reader import read_dump
@@ -28,6 +29,7 @@ from smemreuse.targets.architectures import Architecture
 @packer_option
 @objective_option
 @arch_option
+@strict_option
 @click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
 def apply(
     file: str,
@@ -37,11 +39,12 @@ def apply(
     packer: str,
     objective: str,
     arch: Architecture | None,
+    strict: bool,
     unchecked: bool,
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
 
-    options = checked_options(policy, packer, objective)
+    options = checked_options(policy, packer, objective, strict=strict)
 
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the tightest that is proved."""

@@ -45,6 +45,11 @@ objective_option = _objective_option("bytes")
 runtime_objective_option = _objective_option("speed")
 """For what runs: sharing that gains nothing there can only cost time."""
 
+strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Share nothing that is not proved, not even what the compiler itself shares.",
+)
 arch_option = click.option(
     "--arch",
     callback=lambda _context, _parameter, name: architecture(name) if name else None,

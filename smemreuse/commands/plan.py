@@ -10,6 +10,7 @@ from smemreuse.commands.options import (
     objective_option,
     packer_option,
     policy_option,
+    strict_option,
 )
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
@@ -29,6 +30,7 @@ from smemreuse.targets.architectures import Architecture
 @packer_option
 @objective_option
 @arch_option
+@strict_option
 @format_option
 def plan(
     file: str,
@@ -36,13 +38,14 @@ def plan(
     packer: str,
     objective: str,
     arch: Architecture | None,
+    strict: bool,
     output_format: str,
 ) -> None:
     """Plan the merged allocation: where each buffer lies."""
     found = read_subjects([file])
     note_if_empty(found, [file])
     note_unused(found)
-    options = checked_options(policy, packer, objective)
+    options = checked_options(policy, packer, objective, strict=strict)
     plans = [
         (subject, plan_with(subject.kernel, subject.scope, options, arch)) for subject in found
     ]

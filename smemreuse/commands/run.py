@@ -9,7 +9,12 @@ from pathlib import Path
 
 import click
 
-from smemreuse.commands.options import packer_option, policy_option, runtime_objective_option
+from smemreuse.commands.options import (
+    packer_option,
+    policy_option,
+    runtime_objective_option,
+    strict_option,
+)
 from smemreuse.commands.output import check_output, force_option, json_text, write_output
 from smemreuse.commands.script import execute
 from smemreuse.commands.stdout import written_to_stdout
@@ -38,6 +43,7 @@ NO_REPORT = "no report was written: there is no kernel with shared memory"
 @policy_option
 @packer_option
 @runtime_objective_option
+@strict_option
 @click.option(
     "--json",
     "json_file",
@@ -59,6 +65,7 @@ def run(
     policy: str,
     packer: str,
     objective: str,
+    strict: bool,
     json_file: str | None,
     report_file: str | None,
     force: bool,
@@ -79,7 +86,7 @@ def run(
     from smemreuse.compilers.tilelang.estimate import lower_again
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
 
-    with merge(policy, packer=packer, objective=objective) as session:
+    with merge(policy, packer=packer, objective=objective, strict=strict) as session:
         end = execute(script, args)
     reloaded = session.reloaded
     kernels = _explained([*session.kernels, *lower_again(session)])

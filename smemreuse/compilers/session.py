@@ -20,6 +20,7 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,7 +37,7 @@ from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.verdict import UNSOUND, Verdict
 
 S = TypeVar("S", bound="MergeSession")
 
@@ -132,6 +133,8 @@ class MergeSession:
                 for one in launch
             )
             self.plans += applied
+            for one in applied:
+                _warn_of_refuted(one, stock)
             audit = _Asked(judge_stock, number)
             self.kernels.append(LoweredKernel(kernel, stock, applied, audit))
 
@@ -147,6 +150,19 @@ class MergeSession:
         """Notes a function that the compiler's own pass merges."""
         self.left.append(left)
         self.functions.append(FunctionOutcome(left.function, Outcome.LEFT, left.reason))
+
+
+def _warn_of_refuted(applied: AppliedPlan, stock: Baseline) -> None:
+    """Where the compiler's own merge takes fewer bytes, and is wrong: that is a bug of it."""
+    own = stock.plan(applied.kernel, applied.plan.scope)
+    for plan, verdict in applied.rejected:
+        if verdict.verdict is UNSOUND and plan.offsets == own.offsets:
+            warnings.warn(
+                f"{stock.name}'s own merge of {applied.kernel.name} is wrong, and not applied: "
+                f"{verdict.first_finding}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 @dataclass(frozen=True)
