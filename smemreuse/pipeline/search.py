@@ -87,10 +87,11 @@ class Search:
         """The refused candidates that tell why `chosen` is not smaller, one for each cause."""
         smaller = [one for one in self.refused if one.plan.arena_bytes < chosen.arena_bytes]
         smaller.sort(key=lambda one: one.plan.arena_bytes)
-        told: set[str] = set()
+        told: set[tuple[str, bool]] = set()
         for one in smaller:
-            if one.verdict.first_finding not in told:
-                told.add(one.verdict.first_finding)
+            cause = (one.verdict.first_finding, one.provenance.is_own)
+            if cause not in told:
+                told.add(cause)
                 yield one
 
     @property
