@@ -40,7 +40,9 @@ def test_every_plan_is_proved_on_the_merged_ir(name: str, policy: str) -> None:
     assert session.plans
     for applied in session.plans:
         assert applied.verdict.sound, applied.verdict
-        assert applied.rejected == ()
+        assert all(
+            plan.policy == "outer" and not verdict.sound for plan, verdict in applied.rejected
+        )  # TVM's own
     assert "buf_dyn_shmem_ptr" in source or "buf_shmem_ptr" in source
 
 
@@ -93,12 +95,13 @@ def test_each_launch_has_a_plan_of_its_own() -> None:
     assert [applied.plan.arena_bytes for applied in session.plans] == [1_024, 1_024]
 
 
-def test_bytes_are_shared_only_where_that_adds_a_block() -> None:
-    """Objective `occupancy`, the default: of 1,024 threads two blocks fill an SM in any case."""
-    session, _ = merged("same_index", objective="occupancy")
+def test_no_more_bytes_than_the_compiler_s_own_merge() -> None:
+    """Objective `speed`, the default: TVM's own takes 4,096 bytes, and ours, with a barrier."""
+    session, _ = merged("same_index", objective="speed")
     (applied,) = session.plans
-    assert (applied.plan.arena_bytes, applied.barriers) == (6_144, 0)
-    session, _ = merged("batched_gemm", objective="occupancy", config="wide")
+    assert stock_bytes("same_index") == [4_096]
+    assert (applied.plan.arena_bytes, applied.barriers) == (4_096, 1)
+    session, _ = merged("batched_gemm", objective="speed", config="wide")
     (applied,) = session.plans
     assert applied.plan.arena_bytes < 232_448 < applied.plan.total_bytes
 
@@ -110,7 +113,7 @@ def test_the_pipeline_by_name() -> None:
     fixture = FIXTURES["batched_gemm"]
     mod = fixture.make(**fixture.configs["wide"])
     named = cuda_source(compile_module(mod, fixture.pass_configs, smemreuse.tvm.PIPELINE))
-    assert named == merged("batched_gemm", objective="occupancy", config="wide")[1]
+    assert named == merged("batched_gemm", objective="speed", config="wide")[1]
     assert named != cuda_source(compile_module(mod, fixture.pass_configs))
 
 
@@ -173,10 +176,10 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     import smemreuse.tvm
     from fixtures.tvm.lowering import cuda_source
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_options: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr("smemreuse.compilers.session.propose", fail)
+    monkeypatch.setattr("smemreuse.compilers.session.Attempts", fail)
     with (
         pytest.warns(RuntimeWarning, match="leaves main to the compiler's own merge: Recursion"),
         smemreuse.tvm.merge() as session,
