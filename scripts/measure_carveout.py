@@ -317,7 +317,8 @@ def measure(
 
 def write(folder: Path, found: Mapping[str, Any]) -> Path:
     """The file `carveout-<gpu>.json`, one launch a line."""
-    path = folder / f"carveout-{found['name'].split()[-1].lower()}.json"
+    gpu = next(word for word in found["name"].split() if any(map(str.isdigit, word)))
+    path = folder / f"carveout-{gpu.lower()}.json"
     lines = {}
     shown: dict[str, Any] = {}
     for name, section in found["sections"].items():

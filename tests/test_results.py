@@ -73,9 +73,10 @@ def test_a_benchmark_s_row_tells_bytes_carve_out_and_time() -> None:
     assert again == "0.966"
 
 
-def test_the_driver_carves_out_what_holds_all_resident_blocks() -> None:
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
     """Exactly that above 100 KB, and up to twice as much below, where over half is left for L1."""
-    found = json.loads((RESULTS.parent / "carveout-h200.json").read_text())
+    found = json.loads((RESULTS.parent / f"carveout-{gpu}.json").read_text())
     arch = architecture(found["arch"])
     assert found["steps"] == list(arch.carveouts)
     asked = 0

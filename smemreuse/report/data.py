@@ -168,6 +168,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "objective": plan.objective,
         "buffers": buffers_data(plan),
         **placement_data(plan),
+        "kept": plan.provenance.is_kept,
         "notes": list(notes(plan.provenance)),
     }
 

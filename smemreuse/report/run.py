@@ -119,6 +119,9 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
         if each.stock_verdict.verdict is UNSOUND:
             why = each.stock_verdict.first_finding
             yield Text(f"{where}: TileLang's own merge is unsound: {why}")
+        if each.plan.provenance.is_kept:
+            why = each.verdict.first_finding
+            yield Text(f"{where}: stays as TileLang makes it, which is not proved: {why}")
         for plan, verdict in each.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
             yield Text(f"{where}: {size} was {verdict.refusal}")

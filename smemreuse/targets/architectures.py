@@ -78,9 +78,9 @@ class Architecture:
         """Bytes of the unified cache that the driver makes shared memory for a kernel.
 
         The smallest step that holds as many blocks as can be resident, whatever the grid.
-        Measured on an H200 (`scripts/measure_carveout.py`): exactly so where those blocks take
-        more than 100 KB, and sooner a step or two more, never above 132 KB, where they take less;
-        for other cards it is CUDA's occupancy calculator that says so, not a measurement.
+        Measured on an H200 and an H100 (`scripts/measure_carveout.py`): exactly so where those
+        blocks take more than 100 KB, and sooner a step or two more, never above 132 KB, where they
+        take less; for other cards CUDA's occupancy calculator says so, and no measurement.
         Raises `ValueError` for a block that does not launch.
         """
         resident = self.resident_blocks(shared_bytes, threads, registers)

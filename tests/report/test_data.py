@@ -108,6 +108,7 @@ def test_plan() -> None:
         "lower_bound_bytes": 32 * KB,
         "optimal": True,
         "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
+        "kept": False,
         "notes": ["outer's sharing, as far as the checker proves it"],
     }
 
