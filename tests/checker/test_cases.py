@@ -10,7 +10,6 @@ from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import (
     SYNC,
     TO_AND_FRO,
-    USE_A,
     USE_B,
     init_barrier,
     judge,
