@@ -27,6 +27,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.elements import lane_of, lanes_of
+from smemreuse.semantics.global_memory import changing_storages
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.table import (
     calls_of,
@@ -43,12 +44,8 @@ class Operations:
     def __init__(self, body: Block):
         statements = list(walk_statements(body))
         self.count = len(statements)
-        self.written = {
-            stmt.buffer.storage
-            for stmt in statements
-            if isinstance(stmt, Store) and stmt.buffer.scope == "global"
-        }
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
+        self.written = changing_storages(statements, self.escaped)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._may_signal: dict[Call, bool] = {}

@@ -7,7 +7,15 @@ import pytest
 from smemreuse.checker import cases
 from smemreuse.checker.cases import LARGE, Cases
 from smemreuse.results.verdict import SOUND, UNPROVED
-from tests.checker.small import SYNC, USE_A, USE_B, init_barrier, judge, tma_load, under
+from tests.checker.small import (
+    SYNC,
+    TO_AND_FRO,
+    USE_B,
+    init_barrier,
+    judge,
+    tma_load,
+    under,
+)
 
 
 def init(stages: int = 2) -> str:
@@ -196,7 +204,7 @@ def test_there_may_be_too_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
         under(f"if D[{one}] > 0", "T.mbarrier_wait_parity(full[0], 1)\n") for one in range(12)
     )
     monkeypatch.setattr(cases, "MAX_CASES", 100)
-    found = judge(body + USE_A + SYNC + USE_B)
+    found = judge(body + TO_AND_FRO)
     assert found.uncovered == ("data decide on too many ways through the kernel",)
 
 
