@@ -16,6 +16,7 @@ SMALL: dict[str, dict[str, int]] = {
     "flash_forward_128": {"heads": 2, "length": 32, "dim": 8},
     "flash_forward_256": {"heads": 2, "length": 32, "dim": 16},
     "flash_backward": {"heads": 2, "length": 32, "dim": 8},
+    "flash_backward_packed": {"batch": 3, "heads": 2, "total": 40, "longest": 20, "dim": 8},
     "mla_decode": {"batch": 2, "heads": 3, "length": 32, "dim": 16, "rope": 4},
     "gqa_decode": {"batch": 2, "groups": 2, "heads": 4, "length": 32, "dim": 8, "splits": 4},
     "chunk_scan": {"chunks": 2, "chunk": 16, "heads": 3, "dim": 4, "state": 8},
@@ -82,6 +83,18 @@ def test_the_gradients_are_those_that_torch_finds() -> None:
     for index, tensor in zip((6, 7, 8), (Q, K, V), strict=True):
         assert tensor.grad is not None
         torch.testing.assert_close(expected[index], tensor.grad, rtol=1e-5, atol=1e-5)
+
+
+def test_the_gradients_of_packed_sequences_are_those_that_torch_finds() -> None:
+    args, expected = small("flash_backward_packed")
+    assert args[6].tolist() == [0, 20, 30, 40]
+    for begin, end in ((0, 20), (20, 30), (30, 40)):
+        rows = [arg[begin:end].transpose(0, 1) for arg in doubles(args[:4])]
+        Q, K, V = (one.requires_grad_() for one in rows[:3])
+        torch.nn.functional.scaled_dot_product_attention(Q, K, V).backward(rows[3])
+        for index, tensor in ((7, K), (8, V)):
+            answer = expected[index][begin:end].transpose(0, 1)
+            torch.testing.assert_close(answer, tensor.grad, rtol=1e-5, atol=1e-5)
 
 
 def test_a_latent_cache_is_keys_and_values() -> None:
