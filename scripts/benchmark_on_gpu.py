@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,42 +33,53 @@ from scripts.benchmarks import worker  # noqa: E402
 from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE  # noqa: E402
 from scripts.run_on_gpu import environment  # noqa: E402
 
-TILES_EACH = 3
 SECONDS_TO_COMPILE = 300
-SECONDS_A_TILE = 40
+SECONDS_TO_LAUNCH = 40
 
 
 @dataclass
 class Worker:
-    """A process with some tiles of a benchmark."""
+    """A process with a tile of a benchmark, and the last that it told."""
 
     benchmark: str
-    tiles: Sequence[str]
+    tile: str
     process: subprocess.Popen[str] | None = None
+    doing: str = "starting"
+    failed: str = ""
+    late: bool = False
 
-    def compile(self, options: argparse.Namespace, log: IO[str]) -> None:
+    def compile(self, options: argparse.Namespace, log: IO[str]) -> dict[str, Any]:
         """Starts the process and waits until it has compiled everything."""
-        command = [sys.executable, __file__, "--worker", self.benchmark, options.arch]
+        command = [sys.executable, __file__, "--worker", self.benchmark, self.tile]
         self.process = subprocess.Popen(
-            [*command, options.speed, *self.tiles],
+            [*command, options.arch, options.speed],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
         )
-        self._lines(1, options.compile_seconds)
-        if options.rehearse:
-            self._go_on("")
+        compiled = self._found(options.compile_seconds)
+        return compiled or {**self._named(), "error": self._end(options.compile_seconds)}
 
-    def launch(self, launches: bool) -> Iterator[dict[str, Any]]:
-        """Lets the process go on, and gives what it tells of each tile."""
+    def launch(self, compiled: dict[str, Any]) -> dict[str, Any]:
+        """Lets the process go on; what is told is less if it does not come to its end."""
+        if "error" in compiled:
+            return compiled
+        self._go_on("launch\n")
+        launched = self._found(SECONDS_TO_LAUNCH)
+        if launched is None:
+            return {**compiled, "error": self._end(SECONDS_TO_LAUNCH)}
         assert self.process is not None
-        if launches:
-            self._go_on("launch\n")
-        told = self._lines(len(self.tiles), SECONDS_A_TILE * len(self.tiles))
-        for tile, data in zip(self.tiles, [*told, *[None] * len(self.tiles)], strict=False):
-            yield data or {"benchmark": self.benchmark, "tile": tile, "error": self._end()}
         self.process.wait()
+        return launched
+
+    def end(self, compiled: dict[str, Any]) -> dict[str, Any]:
+        """Lets a process that has compiled go, without any launch."""
+        self._go_on("")
+        return compiled
+
+    def _named(self) -> dict[str, Any]:
+        return {"benchmark": self.benchmark, "tile": self.tile, "variants": []}
 
     def _go_on(self, word: str) -> None:
         assert self.process is not None
@@ -80,37 +91,47 @@ class Worker:
         with suppress(BrokenPipeError):
             self.process.stdin.close()
 
-    def _lines(self, count: int, seconds: float) -> list[dict[str, Any]]:
+    def _found(self, seconds: float) -> dict[str, Any] | None:
+        """What the process finds; None where it ends before, or has not in so many `seconds`."""
         assert self.process is not None
         assert self.process.stdout is not None
-        timer = threading.Timer(seconds, self.process.kill)
+        timer = threading.Timer(seconds, self._kill)
         timer.start()
-        lines = [self.process.stdout.readline() for _ in range(count)]
-        timer.cancel()
-        return [json.loads(line) for line in lines if line.strip()]
+        try:
+            for line in self.process.stdout:
+                told = json.loads(line)
+                if "found" in told:
+                    return dict(told["found"])
+                self.doing = told.get("doing", self.doing)
+                self.failed = told.get("failed", self.failed)
+            return None
+        finally:
+            timer.cancel()
 
-    def _end(self) -> str:
+    def _kill(self) -> None:
         assert self.process is not None
-        return f"the process ended with {self.process.wait()}"
+        self.late = True
+        self.process.kill()
+
+    def _end(self, seconds: float) -> str:
+        assert self.process is not None
+        code = self.process.wait()
+        why = f"not done in {seconds:.0f} s" if self.late else f"ended with {code}"
+        return f"{why}, {self.doing}" + (f": {self.failed}" if self.failed else "")
 
 
 def workers(names: Sequence[str]) -> list[Worker]:
-    """A few tiles each."""
+    """One for each tile."""
     from fixtures.benchmarks import BENCHMARKS
 
-    found = []
-    for name in names or list(BENCHMARKS):
-        tiles = list(BENCHMARKS[name].tiles)
-        parts = -(-len(tiles) // TILES_EACH)
-        found += [Worker(name, tiles[part::parts]) for part in range(parts)]
-    return found
+    return [Worker(name, tile) for name in names or BENCHMARKS for tile in BENCHMARKS[name].tiles]
 
 
 def brief(found: Mapping[str, Any]) -> str:
-    """A line for the terminal."""
+    """A line for the terminal; `?` marks outputs in which a kernel differs from itself."""
     label = f"{found['benchmark']:20} {found['tile']:26}"
     if "error" in found:
-        return f"{label} {found['error']}"
+        label += f" {found['error']}:"
     cells = []
     for one in found["variants"]:
         if one["merge"] == AGAIN:
@@ -118,7 +139,7 @@ def brief(found: Mapping[str, Any]) -> str:
         time_ms = f" {one['median_ms']:.4f}" if one["median_ms"] else ""
         wrong = f" WRONG {one['wrong_launches']}" if one["wrong_launches"] else ""
         differs = " differs" if one["bitwise_equal"] is False else ""
-        unsteady = " unsteady" if any(one["differing"].values()) else ""
+        unsteady = "".join(f" {name}?" for name, count in one["differing"].items() if count)
         failed = " failed" if one["compile_error"] or one["launch_error"] else ""
         step = (one["carveout"] or 0) // 1024
         cells.append(f"{one['block_bytes']}/{step}{time_ms}{wrong}{differs}{unsteady}{failed}")
@@ -153,7 +174,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
     found.add_argument("--arch", default="sm_90a")
     found.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
-    found.add_argument("--workers", type=int, help="how many compile at once (default: all)")
+    found.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
     found.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
     found.add_argument("names", nargs="*", help="benchmarks (default: all)")
     return found
@@ -166,16 +187,16 @@ def main() -> int:
     tiles: list[dict[str, Any]] = []
     log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
     log_path.parent.mkdir(parents=True, exist_ok=True)
-    with open(log_path, "w") as log, ThreadPoolExecutor(options.workers or len(team)) as pool:
-        list(pool.map(lambda one: one.compile(options, log), team))
+    at_once = options.workers or len(os.sched_getaffinity(0))
+    with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
+        compiled = list(pool.map(lambda one: one.compile(options, log), team))
         about = {**environment(), "driver": driver(), "arch": options.arch}
         print(f"compiled in {time.monotonic() - started:.0f} s", flush=True)
-        for one in team:
-            for found in one.launch(not options.rehearse):
-                tiles.append(found)
-                print(brief(found), flush=True)
-                if options.out:
-                    write(options.out, {**about, "tiles": tiles})
+        for one, found in zip(team, compiled, strict=True):
+            tiles.append(one.end(found) if options.rehearse else one.launch(found))
+            print(brief(tiles[-1]), flush=True)
+            if options.out:
+                write(options.out, {**about, "tiles": tiles})
     print(f"{time.monotonic() - started:.0f} s; slower than the default: {slower(tiles) or 'none'}")
     return int(any("error" in one for one in tiles))
 

@@ -161,29 +161,37 @@ def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
     heads = ("kernel", "tile", *BENCHMARK_MERGES, "default again")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for tile in tiles:
-        if "error" in tile:
-            continue
         variants = {one["merge"]: one for one in tile["variants"]}
-        cells = [_benchmark_cell(variants[merge]) for merge in BENCHMARK_MERGES]
-        again = variants["TileLang default, again"]["of_default"]["median"]
-        row = (f"`{tile['benchmark']}`", tile["tile"], *cells, f"{again:.3f}")
+        known = [variants.get(merge) for merge in BENCHMARK_MERGES]
+        apart = variants.get(BENCHMARK_MERGES[0])
+        cells = [_benchmark_cell(one, apart) if one else "" for one in known]
+        again = variants.get("TileLang default, again", {}).get("of_default")
+        last = tile.get("error", f"{again['median']:.3f}" if again else "")
+        row = (f"`{tile['benchmark']}`", tile["tile"], *cells, last)
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines) + "\n"
 
 
-def _benchmark_cell(one: Run) -> str:
-    """Bytes, the carve-out, the time, and what it is of the default's."""
+def _benchmark_cell(one: Run, apart: Run | None) -> str:
+    """Bytes, the carve-out, the time, and what it is of the default's; `apart` is unmerged."""
+    if one["compile_error"] or one["dynamic_bytes"] is None:
+        return "does not compile"
     size = f"{one['dynamic_bytes']:,} B"
     if one["launch_error"]:
         return f"{size}, does not launch"
+    if one["median_ms"] is None:
+        return size
     text = f"{size}, {one['carveout'] // 1024} KB, {one['median_ms']:.3f} ms"
-    ratio = one["of_default"]["median"]
-    if one["merge"] != "TileLang default":
+    if one["merge"] != "TileLang default" and "of_default" in one:
+        ratio = one["of_default"]["median"]
         text += f", **{ratio:.3f}**" if abs(ratio - 1) > 0.01 else f", {ratio:.3f}"
     if one["wrong_launches"]:
         text += f", **wrong** {one['wrong_launches']}/{one['launches']}"
-    if any(one["differing"].values()):
-        text += ", differs from itself"
+    unsteady = [name for name, count in one["differing"].items() if count]
+    if unsteady:
+        steady_apart = apart is None or not any(apart["differing"].values())
+        too = "" if steady_apart or one is apart else ", unmerged too"
+        text += f", {' and '.join(f'`{name}`' for name in unsteady)} differs from itself{too}"
     return text + (", bits differ" if one["bitwise_equal"] is False else "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scripts.benchmarks.variants import DEFAULT, Variant
@@ -21,17 +21,27 @@ HEAD_START = 500_000
 """Cycles that the device sleeps first, so that launches wait for it and not it for them."""
 
 
-def check(benchmark: Any, config: Mapping[str, int], variants: Sequence[Variant]) -> None:
-    """Launches every variant several times on the same inputs, twice over on fresh ones."""
+def check(
+    benchmark: Any,
+    config: Mapping[str, int],
+    variants: Sequence[Variant],
+    doing: Callable[[str], None],
+) -> None:
+    """Launches every variant several times on the same inputs, twice over on fresh ones.
+
+    Says what it is `doing` before each launch: one that hangs is known by that.
+    """
     import torch
 
     device = torch.device(DEVICE)
     for seed in range(CHECKS):
         generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31 + seed)
+        doing("making inputs and a reference")
         args = benchmark.inputs(config, generator, device)
         expected = benchmark.reference(args, config)
         first: dict[str, dict[int, Any]] = {}
         for variant in [*variants] * LAUNCHES_PER_CHECK:
+            doing(f"launching {variant.merge}")
             outputs = launch(variant, args, expected)
             if outputs is None:
                 continue
@@ -82,8 +92,10 @@ def compare(variants: Sequence[Variant], first: Mapping[str, Mapping[int, Any]])
         own = first.get(variant.merge)
         if own is None or base is None or own is base:
             continue
-        equal = all(same_bits(own[index], base[index]) for index in own if index not in unsteady)
-        variant.bitwise_equal = variant.bitwise_equal is not False and equal
+        steady = [index for index in own if index not in unsteady]
+        if steady:
+            equal = all(same_bits(own[index], base[index]) for index in steady)
+            variant.bitwise_equal = variant.bitwise_equal is not False and equal
 
 
 def same_bits(one: Any, other: Any) -> bool:
@@ -96,6 +108,8 @@ def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Varian
     """Times the variants in turns, from a cold L2 cache; each round gives each its median."""
     import torch
 
+    if not variants:
+        return
     generator = torch.Generator(device=DEVICE).manual_seed(time.time_ns() % 2**31)
     args = benchmark.inputs(config, generator, torch.device(DEVICE))
     flush = torch.empty(FLUSH, dtype=torch.uint8, device=DEVICE)

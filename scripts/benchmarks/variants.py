@@ -33,8 +33,8 @@ class Variant:
 
     `frame` is what each thread has of local memory, spilled registers included.
     `differing` counts, for each output by its argument's index, the launches that gave other bits
-    than the variant's first one on the same inputs; `bitwise_equal` is about the outputs that no
-    variant differs from itself in, and None where the kernel to compare with does not launch.
+    than the variant's first one on the same inputs. `bitwise_equal` is about the outputs in which
+    no variant differs from itself, and None where there is none or nothing to compare with.
     """
 
     merge: str
@@ -62,9 +62,13 @@ class Variant:
     def runs(self) -> bool:
         return self.kernel is not None and self.launch_error is None
 
-    def as_data(self, default: Variant | None = None) -> dict[str, Any]:
-        """All but the kernel; with the median time, and what it is of the default's, in turns."""
+    def as_data(self, default: Variant | None, names: Sequence[str]) -> dict[str, Any]:
+        """All but the kernel; with the median time, and what it is of the default's, in turns.
+
+        `differing` by the names of arguments.
+        """
         data = {key: value for key, value in vars(self).items() if key != "kernel"}
+        data["differing"] = {names[index]: count for index, count in self.differing.items()}
         data["median_ms"] = statistics.median(self.rounds_ms) if self.rounds_ms else None
         if default is not None and self.rounds_ms and default.rounds_ms:
             pairs = zip(self.rounds_ms, default.rounds_ms, strict=True)

@@ -1,7 +1,8 @@
-"""A process that compiles some tiles of one benchmark, waits for its turn, and launches them.
+"""A process that compiles one tile of a benchmark, waits for its turn, and launches it.
 
-One of its own for each, so that all compile at once, and a kernel that hangs spoils no other.
-It writes a line of JSON when all is compiled, and one for each tile.
+One of its own for each, so that several compile at once, and a kernel that hangs spoils no other.
+It writes lines of JSON: `{"doing": ...}` before each step; `{"found": ...}` when all is compiled,
+and once more when all has been launched; `{"failed": ...}` before it ends with an error.
 """
 
 from __future__ import annotations
@@ -15,39 +16,49 @@ from typing import IO, Any
 
 from scripts.benchmarks.timing import check, measure
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, compile_variant, merges, timed
+from scripts.run_on_gpu import first_line
 
 
-def work(name: str, tiles: Sequence[str], arch: str, speed: str, out: IO[str]) -> None:
-    """Compiles, then launches if a line comes in; at the end of input it only tells."""
+def work(name: str, tile: str, arch: str, speed: str, out: IO[str]) -> None:
+    """Compiles, then launches if a line comes in; at the end of input it only compiles."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TILELANG_CACHE_DIR"] = folder
+        import torch
+
         from fixtures.benchmarks import BENCHMARKS
 
         benchmark = BENCHMARKS[name]
-        compiled: dict[str, list[Variant]] = {}
-        for tile in tiles:
-            func = benchmark.make(**benchmark.config(tile))
-            options = dict(benchmark.pass_configs)
-            compiled[tile] = [compile_variant(func, one, options, arch) for one in merges(speed)]
-        _tell(out, {"compiled": sum(map(len, compiled.values()))})
-        launches = bool(sys.stdin.readline().strip())
-        for tile, variants in compiled.items():
-            found = variants
-            if launches:
-                check(benchmark, benchmark.config(tile), variants)
-                found = [*variants, *(one for one in timed(variants) if one.merge == AGAIN)]
-                measure(benchmark, benchmark.config(tile), [one for one in found if one.runs])
-            _tell(out, as_data(benchmark, tile, found))
+        config = benchmark.config(tile)
+        func = benchmark.make(**config)
+        names = [func.buffer_map[parameter].name for parameter in func.params]
+        options = dict(benchmark.pass_configs)
+        variants = []
+        for merge in merges(speed):
+            _tell(out, {"doing": f"compiling {merge.name}"})
+            variants.append(compile_variant(func, merge, options, arch))
+        if torch.cuda.is_available():  # so that this takes no time of the launches
+            torch.zeros(1, device="cuda")
+        _tell(out, {"found": as_data(benchmark, tile, variants, names)})
+        if not sys.stdin.readline().strip():
+            return
+        check(benchmark, config, variants, lambda what: _tell(out, {"doing": what}))
+        found = [*variants, *(one for one in timed(variants) if one.merge == AGAIN)]
+        _tell(out, {"doing": "timing"})
+        measure(benchmark, config, [one for one in found if one.runs])
+        _tell(out, {"found": as_data(benchmark, tile, found, names)})
 
 
-def as_data(benchmark: Any, tile: str, variants: Sequence[Variant]) -> dict[str, Any]:
+def as_data(
+    benchmark: Any, tile: str, variants: Sequence[Variant], names: Sequence[str]
+) -> dict[str, Any]:
+    """All that is known of a tile; `names` are those of the kernel's arguments."""
     default = next((one for one in variants if one.merge == DEFAULT), None)
     return {
         "benchmark": benchmark.name,
         "summary": benchmark.summary,
         "tile": tile,
         "config": dict(benchmark.config(tile)),
-        "variants": [one.as_data(default) for one in variants],
+        "variants": [one.as_data(default, names) for one in variants],
     }
 
 
@@ -57,8 +68,12 @@ def _tell(out: IO[str], data: object) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Called as `worker BENCHMARK ARCH SPEED TILE...`; compilers' own words go to stderr."""
-    name, arch, speed, *tiles = arguments
+    """Called as `worker BENCHMARK TILE ARCH SPEED`; compilers' own words go to stderr."""
+    name, tile, arch, speed = arguments
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    work(name, tiles, arch, speed, out)
+    try:
+        work(name, tile, arch, speed, out)
+    except Exception as error:
+        _tell(out, {"failed": f"{type(error).__name__}: {first_line(error)}"})
+        raise

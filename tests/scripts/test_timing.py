@@ -53,11 +53,11 @@ def test_a_variant_that_does_not_launch_is_not_timed() -> None:
 
 def test_times_are_told_by_the_default_s_of_the_same_rounds() -> None:
     default = Variant(DEFAULT, rounds_ms=[1.0, 2.0, 4.0, 2.0])
-    data = Variant("smemreuse speed", rounds_ms=[0.9, 1.8, 3.6, 1.8], kernel=1).as_data(default)
+    data = Variant("smemreuse speed", rounds_ms=[0.9, 1.8, 3.6, 1.8], kernel=1).as_data(default, [])
     assert "kernel" not in data
     assert data["median_ms"] == 1.8
     assert data["of_default"]["median"] == pytest.approx(0.9)
-    assert "of_default" not in Variant("smemreuse speed").as_data(default)
+    assert "of_default" not in Variant("smemreuse speed").as_data(default, [])
 
 
 def judged(name: str, outputs: dict[int, Any], expected: dict[int, Any]) -> Variant:
@@ -102,7 +102,7 @@ def tile_data(default_ms: float, ratio: float) -> dict[str, Any]:
     return {
         "benchmark": "one",
         "tile": "64",
-        "variants": [default.as_data(default), speed.as_data(default)],
+        "variants": [default.as_data(default, []), speed.as_data(default, [])],
     }
 
 
@@ -122,12 +122,37 @@ def test_what_is_found_is_written_and_read_back(tmp_path: Path) -> None:
 
 def test_a_process_that_ends_early_is_told(tmp_path: Path) -> None:
     """A worker that cannot even import its benchmark."""
-    worker = benchmark_on_gpu.Worker("no such kernel", ["64"])
+    worker = benchmark_on_gpu.Worker("no such kernel", "64")
     options = benchmark_on_gpu.parser().parse_args(["--compile-seconds", "60"])
     with open(tmp_path / "log", "w") as log:
-        worker.compile(options, log)
-        (found,) = worker.launch(launches=True)
-    assert found["error"] == "the process ended with 1"
+        found = worker.launch(worker.compile(options, log))
+    assert found["error"].startswith("ended with 1, starting: ")
+    assert "Error" in found["error"]
+    assert "no such kernel" in benchmark_on_gpu.brief(found)
+
+
+STUCK = """\
+import json, sys, time
+print(json.dumps({"doing": "compiling"}))
+print(json.dumps({"found": {"benchmark": "one", "tile": "64", "variants": []}}), flush=True)
+sys.stdin.readline()
+print(json.dumps({"doing": "launching smemreuse bytes"}), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_kernel_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was found in compiling is kept."""
+    script = tmp_path / "stuck.py"
+    script.write_text(STUCK)
+    monkeypatch.setattr(benchmark_on_gpu, "__file__", str(script))
+    monkeypatch.setattr(benchmark_on_gpu, "SECONDS_TO_LAUNCH", 0.3)
+    worker = benchmark_on_gpu.Worker("one", "64")
+    options = benchmark_on_gpu.parser().parse_args(["--compile-seconds", "60"])
+    with open(tmp_path / "log", "w") as log:
+        found = worker.launch(worker.compile(options, log))
+    assert found["error"].startswith("not done in 0 s, launching smemreuse bytes")
+    assert found["variants"] == []
 
 
 class Event:
@@ -188,8 +213,15 @@ def test_variants_are_checked_and_timed_in_turns(monkeypatch: pytest.MonkeyPatch
     apart, default = Variant(UNMERGED, kernel=one.refused), Variant(DEFAULT, kernel=one.right)
     wrong, unsteady = Variant("wrong", kernel=one.wrong), Variant("steps", kernel=one.unsteady)
     variants = [apart, default, wrong, unsteady, Variant("no", compile_error="no")]
-    timing.check(one, {}, variants)
+    said: list[str] = []
+    timing.check(one, {}, variants, said.append)
     timing.measure(one, {}, timed(variants))
+    timing.measure(one, {}, timed([apart]))  # nothing that runs: nothing to time
+    assert said[:3] == [
+        "making inputs and a reference",
+        "launching side by side",
+        "launching TileLang default",
+    ]
     assert apart.launch_error == "too much shared memory"
     assert (default.launches, default.wrong_launches, default.bitwise_equal) == (6, 0, None)
     assert (wrong.wrong_launches, wrong.bitwise_equal) == (6, False)
@@ -197,7 +229,9 @@ def test_variants_are_checked_and_timed_in_turns(monkeypatch: pytest.MonkeyPatch
     assert (unsteady.differing[1], unsteady.differing[2] > 0) == (0, True)
     assert (unsteady.wrong_launches, unsteady.bitwise_equal) == (0, True)
     assert default.rounds_ms == [1.0] * timing.ROUNDS
-    assert default.as_data(default)["of_default"]["median"] == 1
+    data = default.as_data(default, ["given", "doubled", "added"])
+    assert data["of_default"]["median"] == 1
+    assert data["differing"] == {"doubled": 0, "added": 0}
 
 
 def test_each_merge_has_a_name_of_its_own() -> None:
