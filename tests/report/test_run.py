@@ -9,6 +9,7 @@ from smemreuse.report.run import MAX_REFUSED, run_entry, run_lines, run_overview
 from smemreuse.report.titles import numbered
 from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.provenance import Origin
 from smemreuse.results.run import RunKernel, RunPlan
 from smemreuse.results.verdict import SOUND, UNPROVED, Verdict
 from tests.report.made import (
@@ -103,6 +104,14 @@ def test_what_the_checker_alone_forbids_has_its_witness_for_a_reason() -> None:
     plan = replace(APPLIED, sharing=ArenaSharing((), (found,), ()))
     (pair,) = plan_data(plan)["not_shared"]
     assert pair["reasons"] == ["rule 2, As and Cs: `Cs[0] = acc[0]` overwrote it"]
+
+
+def test_what_stays_as_the_compiler_makes_it_is_told_with_the_reason() -> None:
+    kept = APPLIED.plan.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
+    doubted = Verdict(UNPROVED, uncovered=("nobody knows the phase",))
+    told = lines(replace(APPLIED, plan=kept, verdict=doubted))
+    why = "stays as TileLang makes it, which is not proved: nobody knows the phase"
+    assert [line for line in told if line.endswith(why)]
 
 
 def test_refused_pairs_are_capped_for_people_alone() -> None:
