@@ -15,11 +15,12 @@ from smemreuse.commands.options import (
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.explainer.plans import plan_and_hoped
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.pipeline.planning import checked_options, plan_with
+from smemreuse.pipeline.planning import checked_options
 from smemreuse.report.data import plan_entry
 from smemreuse.report.provenance import notes
-from smemreuse.report.tables import console, no_buffers, plan_table
+from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
 from smemreuse.report.terminal import drawn_plan
 from smemreuse.targets.architectures import Architecture
 
@@ -47,13 +48,14 @@ def plan(
     note_unused(found)
     options = checked_options(policy, packer, objective, strict=strict)
     plans = [
-        (subject, plan_with(subject.kernel, subject.scope, options, arch)) for subject in found
+        (subject, *plan_and_hoped(subject.kernel, subject.scope, options, arch))
+        for subject in found
     ]
     if output_format == "json":
-        emit_json("plan", [plan_entry(subject, made) for subject, made in plans])
+        emit_json("plan", [plan_entry(*made) for made in plans])
     else:
         out = console()
-        for subject, made in plans:
+        for subject, made, hoped in plans:
             if not subject.has_buffers:
                 emit_tables([no_buffers(subject)])
                 continue
@@ -62,3 +64,5 @@ def plan(
             emit_tables(
                 [plan_table(out, subject, made), *drawn, *map(Text, notes(made.provenance))]
             )
+            if hoped is not None:
+                emit_tables([hoped_line(subject, *hoped)])

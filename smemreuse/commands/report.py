@@ -8,11 +8,12 @@ from smemreuse.commands.options import arch_option, objective_option, packer_opt
 from smemreuse.commands.output import check_output, force_option, write_output
 from smemreuse.commands.subjects import note_if_empty, read_subjects
 from smemreuse.explainer.overview import overview
-from smemreuse.explainer.plans import judged_plans
+from smemreuse.explainer.plans import hoped_for, judged_plans
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page
+from smemreuse.report.verdicts import hoped_words
 from smemreuse.targets.architectures import Architecture
 
 
@@ -43,5 +44,8 @@ def entry_of(
     subject: Subject, packer: str, objective: str, arch: Architecture | None = None
 ) -> Data:
     """What the page shows of a kernel."""
-    plans = judged_plans(subject.kernel, subject.scope, packer, objective, arch)
-    return overview_entry(subject, overview(subject.kernel, subject.scope, plans), arch)
+    made = (subject.kernel, subject.scope, packer, objective, arch)
+    hoped = hoped_for(*made)
+    remarks = {} if hoped is None else {"dataflow": hoped_words(*hoped)}
+    shown = overview(subject.kernel, subject.scope, judged_plans(*made), remarks)
+    return overview_entry(subject, shown, arch)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import (
+    PlanOptions,
     checked_options,
     choose_for,
     compare_policies,
     plan_kernel,
+    plan_with,
 )
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
@@ -41,8 +43,19 @@ def hoped_for(
     kernel: Kernel, scope: str, packer: str, objective: str, arch: Architecture | None = None
 ) -> Judged | None:
     """The smallest plan that would be smaller than the applied one, and is not proved."""
-    hoped = choose_for(kernel, scope, checked_options("dataflow", packer, objective), arch).hoped
-    return None if hoped is None else (hoped.plan, hoped.verdict)
+    options = checked_options("dataflow", packer, objective)
+    return plan_and_hoped(kernel, scope, options, arch)[1]
+
+
+def plan_and_hoped(
+    kernel: Kernel, scope: str, options: PlanOptions, arch: Architecture | None
+) -> tuple[Plan, Judged | None]:
+    """The plan of these options; of policy `dataflow` also what is hoped for in its place."""
+    if options.policy != "dataflow":
+        return plan_with(kernel, scope, options, arch), None
+    chosen = choose_for(kernel, scope, options, arch)
+    hoped = chosen.hoped
+    return chosen.plan, None if hoped is None else (hoped.plan, hoped.verdict)
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

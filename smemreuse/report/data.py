@@ -123,7 +123,7 @@ def compare_entry(
     some_plan, _ = judged[0]
     arch, assumed = arch_of(subject.kernel, arch)
     policies = {plan.policy: _policy_data(subject, plan, verdict, arch) for plan, verdict in judged}
-    policies["dataflow"]["hoped"] = None if hoped is None else _hoped_data(*hoped)
+    policies["dataflow"]["hoped"] = hoped_data(hoped)
     return {
         **heading(subject),
         "buffers": buffers_data(some_plan),
@@ -151,7 +151,11 @@ def _policy_data(subject: Subject, plan: Plan, verdict: Verdict, arch: Architect
     }
 
 
-def _hoped_data(plan: Plan, verdict: Verdict) -> Data:
+def hoped_data(hoped: Judged | None) -> Data | None:
+    """A plan that is smaller than the one that would be applied, and why it is not."""
+    if hoped is None:
+        return None
+    plan, verdict = hoped
     return {
         "arena_bytes": plan.arena_bytes,
         "verdict": verdict.verdict.value,
@@ -159,8 +163,8 @@ def _hoped_data(plan: Plan, verdict: Verdict) -> Data:
     }
 
 
-def plan_entry(subject: Subject, plan: Plan) -> Data:
-    """One kernel of `smemreuse.plan/1`."""
+def plan_entry(subject: Subject, plan: Plan, hoped: Judged | None = None) -> Data:
+    """One kernel of `smemreuse.plan/1`; `hoped` is a smaller plan that is not proved."""
     return {
         **heading(subject),
         "policy": plan.policy,
@@ -169,6 +173,7 @@ def plan_entry(subject: Subject, plan: Plan) -> Data:
         "buffers": buffers_data(plan),
         **placement_data(plan),
         "kept": plan.provenance.is_kept,
+        "hoped": hoped_data(hoped),
         "notes": list(notes(plan.provenance)),
     }
 

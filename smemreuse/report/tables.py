@@ -17,7 +17,7 @@ from smemreuse.ir.labels import entry_label
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.residents import arch_of, blocks_per_sm
-from smemreuse.report.verdicts import verdict_text
+from smemreuse.report.verdicts import hoped_words, verdict_text
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
@@ -94,8 +94,7 @@ def _limit(subject: Subject, arch: Architecture | None) -> str:
 def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
     """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
     where = f"{Path(subject.file).name}: {subject.kernel.name} ({subject.scope})"
-    why = f"it is {verdict.verdict}: {verdict.first_finding}"
-    return Text(f"{where} might do with {plan.arena_bytes:,} bytes, but {why}")
+    return Text(f"{where} {hoped_words(plan, verdict)}")
 
 
 def _judged(

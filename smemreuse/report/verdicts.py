@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
 
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
@@ -14,6 +15,12 @@ _STYLES = {SOUND: "green", UNSOUND: "bold red"}
 def verdict_text(verdict: Verdict) -> Text:
     """The one word, coloured on a terminal."""
     return Text(verdict.verdict.value, style=_STYLES.get(verdict.verdict, "yellow"))
+
+
+def hoped_words(plan: Plan, verdict: Verdict) -> str:
+    """A plan that is smaller than the one that would be applied, and why it is not."""
+    why = f"it is {verdict.verdict}: {verdict.first_finding}"
+    return f"might do with {plan.arena_bytes:,} bytes, but {why}"
 
 
 def findings(verdict: Verdict) -> Iterator[Text]:

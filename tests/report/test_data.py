@@ -109,6 +109,7 @@ def test_plan() -> None:
         "optimal": True,
         "offsets": {"As": 0, "Bs": 16 * KB, "Cs": 0},
         "kept": False,
+        "hoped": None,
         "notes": ["outer's sharing, as far as the checker proves it"],
     }
 
