@@ -17,19 +17,17 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.benchmarks import worker  # noqa: E402
+from scripts.benchmarks.process import Worker  # noqa: E402
 from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE  # noqa: E402
 from scripts.run_on_gpu import environment  # noqa: E402
 
@@ -37,94 +35,18 @@ SECONDS_TO_COMPILE = 300
 SECONDS_TO_LAUNCH = 40
 
 
-@dataclass
-class Worker:
-    """A process with a tile of a benchmark, and the last that it told."""
-
-    benchmark: str
-    tile: str
-    process: subprocess.Popen[str] | None = None
-    doing: str = "starting"
-    failed: str = ""
-    late: bool = False
-
-    def compile(self, options: argparse.Namespace, log: IO[str]) -> dict[str, Any]:
-        """Starts the process and waits until it has compiled everything."""
-        command = [sys.executable, __file__, "--worker", self.benchmark, self.tile]
-        self.process = subprocess.Popen(
-            [*command, options.arch, options.speed],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        compiled = self._found(options.compile_seconds)
-        return compiled or {**self._named(), "error": self._end(options.compile_seconds)}
-
-    def launch(self, compiled: dict[str, Any]) -> dict[str, Any]:
-        """Lets the process go on; what is told is less if it does not come to its end."""
-        if "error" in compiled:
-            return compiled
-        self._go_on("launch\n")
-        launched = self._found(SECONDS_TO_LAUNCH)
-        if launched is None:
-            return {**compiled, "error": self._end(SECONDS_TO_LAUNCH)}
-        assert self.process is not None
-        self.process.wait()
-        return launched
-
-    def end(self, compiled: dict[str, Any]) -> dict[str, Any]:
-        """Lets a process that has compiled go, without any launch."""
-        self._go_on("")
-        return compiled
-
-    def _named(self) -> dict[str, Any]:
-        return {"benchmark": self.benchmark, "tile": self.tile, "variants": []}
-
-    def _go_on(self, word: str) -> None:
-        assert self.process is not None
-        assert self.process.stdin is not None
-        # A process that has ended tells nothing, and is found out by that.
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(word)
-            self.process.stdin.flush()
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-
-    def _found(self, seconds: float) -> dict[str, Any] | None:
-        """What the process finds; None where it ends before, or has not in so many `seconds`."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        timer = threading.Timer(seconds, self._kill)
-        timer.start()
-        try:
-            for line in self.process.stdout:
-                told = json.loads(line)
-                if "found" in told:
-                    return dict(told["found"])
-                self.doing = told.get("doing", self.doing)
-                self.failed = told.get("failed", self.failed)
-            return None
-        finally:
-            timer.cancel()
-
-    def _kill(self) -> None:
-        assert self.process is not None
-        self.late = True
-        self.process.kill()
-
-    def _end(self, seconds: float) -> str:
-        assert self.process is not None
-        code = self.process.wait()
-        why = f"not done in {seconds:.0f} s" if self.late else f"ended with {code}"
-        return f"{why}, {self.doing}" + (f": {self.failed}" if self.failed else "")
-
-
-def workers(names: Sequence[str]) -> list[Worker]:
+def workers(names: Sequence[str], arch: str, speed: str) -> list[Worker]:
     """One for each tile."""
     from fixtures.benchmarks import BENCHMARKS
 
-    return [Worker(name, tile) for name in names or BENCHMARKS for tile in BENCHMARKS[name].tiles]
+    tiles = [(name, tile) for name in names or BENCHMARKS for tile in BENCHMARKS[name].tiles]
+    command = (sys.executable, __file__, "--worker")
+    return [
+        Worker(
+            {"benchmark": name, "tile": tile, "variants": []}, (*command, name, tile, arch, speed)
+        )
+        for name, tile in tiles
+    ]
 
 
 def brief(found: Mapping[str, Any]) -> str:
@@ -183,17 +105,18 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     options = parser().parse_args()
     started = time.monotonic()
-    team = workers(options.names)
+    team = workers(options.names, options.arch, options.speed)
     tiles: list[dict[str, Any]] = []
     log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
     log_path.parent.mkdir(parents=True, exist_ok=True)
     at_once = options.workers or len(os.sched_getaffinity(0))
     with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
-        compiled = list(pool.map(lambda one: one.compile(options, log), team))
+        compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
         about = {**environment(), "driver": driver(), "arch": options.arch}
         print(f"compiled in {time.monotonic() - started:.0f} s", flush=True)
         for one, found in zip(team, compiled, strict=True):
-            tiles.append(one.end(found) if options.rehearse else one.launch(found))
+            done = one.end(found) if options.rehearse else one.launch(found, SECONDS_TO_LAUNCH)
+            tiles.append(done)
             print(brief(tiles[-1]), flush=True)
             if options.out:
                 write(options.out, {**about, "tiles": tiles})

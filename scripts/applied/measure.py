@@ -18,7 +18,7 @@ import smemreuse.tilelang
 from scripts.applied.stored import function_of
 from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.verdict import UNSOUND, Verdict
 from smemreuse.targets.architectures import Architecture, architecture
 from smemreuse.targets.blocks import BlockMemory, block_memory
 
@@ -103,16 +103,22 @@ def measured(
         if all(number < len(one.kernels) for one in sessions.values())
     ]
     if audit:
-        with smemreuse.tilelang.merge() as session:
-            function.lower(**{AGGRESSIVE: True})
-        for launch, lowered in zip(launches, session.kernels, strict=False):
-            launch["aggressive"]["verdict"] = _stock_verdict(lowered)
+        _audit_aggressive(function, launches)
     result: dict[str, Any] = {
         **named,
         "launches": launches,
         "seconds": {"stock": min(alone), **taken},
     }
     return {**result, **({"said": said} if any(said.values()) else {})}
+
+
+def _audit_aggressive(function: Function, launches: list[dict[str, Any]]) -> None:
+    with smemreuse.tilelang.merge() as session:
+        function.lower(**{AGGRESSIVE: True})
+    by_name = {lowered.kernel.name: lowered for lowered in session.kernels}
+    for launch in launches:
+        lowered = by_name.get(launch["kernel"])
+        launch["aggressive"]["verdict"] = _stock_verdict(lowered) if lowered else []
 
 
 def _line(error: Exception) -> str:
@@ -186,7 +192,16 @@ def _stock_verdict(lowered: LoweredKernel) -> list[dict[str, Any]]:
     """What the checker says of TileLang's own plan, for each scope that is merged."""
     scopes = [applied.plan.scope for applied in lowered.plans]
     judged: list[Verdict] = [lowered.stock_verdict(scope) for scope in scopes]
-    return [
-        {"verdict": str(one.verdict), **({} if one.sound else {"why": one.first_finding[:400]})}
-        for one in judged
-    ]
+    return [_told(one) for one in judged]
+
+
+def _told(judged: Verdict) -> dict[str, Any]:
+    """A verdict; where it is not sound what comes first against it, and of a refuted plan the rule,
+    the buffers and the witness."""
+    told: dict[str, Any] = {"verdict": str(judged.verdict)}
+    if not judged.sound:
+        told["why"] = judged.first_finding[:400]
+    if judged.verdict is UNSOUND and judged.violations:
+        first = judged.violations[0]
+        told |= {"rule": int(first.rule), "buffers": list(first.buffers), "witness": first.witness}
+    return told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Launch = Mapping[str, Any]
@@ -171,6 +171,17 @@ def _times(functions: Sequence[Mapping[str, Any]], label: str) -> list[str]:
 def _total(functions: Sequence[Mapping[str, Any]], label: str) -> float:
     alone = sum(each["seconds"]["stock"] for each in functions)
     return float(sum(each["seconds"][label] for each in functions) / alone - 1)
+
+
+def refuted(
+    functions: Iterable[Mapping[str, Any]], merge: str
+) -> Iterator[tuple[Mapping[str, Any], str, Mapping[str, Any]]]:
+    """Each function, kernel and verdict that refutes TileLang's own plan, `merge` of the two."""
+    for function in functions:
+        for launch in function.get("launches", ()):
+            for verdict in launch[merge].get("verdict", ()):
+                if verdict["verdict"] == "unsound":
+                    yield function, launch["kernel"], verdict
 
 
 def _verdicts(launches: Sequence[tuple[str, Launch]]) -> list[str]:

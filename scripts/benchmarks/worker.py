@@ -1,19 +1,18 @@
 """A process that compiles one tile of a benchmark, waits for its turn, and launches it.
 
 One of its own for each, so that several compile at once, and a kernel that hangs spoils no other.
-It writes lines of JSON: `{"doing": ...}` before each step; `{"found": ...}` when all is compiled,
-and once more when all has been launched; `{"failed": ...}` before it ends with an error.
+What it tells, and when, is written in `process`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
 from typing import IO, Any
 
+from scripts.benchmarks.process import tell
 from scripts.benchmarks.timing import check, measure
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, compile_variant, merges, timed
 from scripts.run_on_gpu import first_line
@@ -34,18 +33,18 @@ def work(name: str, tile: str, arch: str, speed: str, out: IO[str]) -> None:
         options = dict(benchmark.pass_configs)
         variants = []
         for merge in merges(speed):
-            _tell(out, {"doing": f"compiling {merge.name}"})
+            tell(out, doing=f"compiling {merge.name}")
             variants.append(compile_variant(func, merge, options, arch))
         if torch.cuda.is_available():  # so that this takes no time of the launches
             torch.zeros(1, device="cuda")
-        _tell(out, {"found": as_data(benchmark, tile, variants, names)})
+        tell(out, found=as_data(benchmark, tile, variants, names))
         if not sys.stdin.readline().strip():
             return
-        check(benchmark, config, variants, lambda what: _tell(out, {"doing": what}))
+        check(benchmark, config, variants, lambda what: tell(out, doing=what))
         found = [*variants, *(one for one in timed(variants) if one.merge == AGAIN)]
-        _tell(out, {"doing": "timing"})
+        tell(out, doing="timing")
         measure(benchmark, config, [one for one in found if one.runs])
-        _tell(out, {"found": as_data(benchmark, tile, found, names)})
+        tell(out, found=as_data(benchmark, tile, found, names))
 
 
 def as_data(
@@ -62,11 +61,6 @@ def as_data(
     }
 
 
-def _tell(out: IO[str], data: object) -> None:
-    out.write(json.dumps(data) + "\n")
-    out.flush()
-
-
 def main(arguments: Sequence[str]) -> None:
     """Called as `worker BENCHMARK TILE ARCH SPEED`; compilers' own words go to stderr."""
     name, tile, arch, speed = arguments
@@ -75,5 +69,5 @@ def main(arguments: Sequence[str]) -> None:
     try:
         work(name, tile, arch, speed, out)
     except Exception as error:
-        _tell(out, {"failed": f"{type(error).__name__}: {first_line(error)}"})
+        tell(out, failed=f"{type(error).__name__}: {first_line(error)}")
         raise

@@ -56,9 +56,10 @@ def test_every_tile_can_be_built(name: str) -> None:
 
 
 def test_each_tile_is_the_work_of_one_process() -> None:
-    shared = [(one.benchmark, one.tile) for one in workers(())]
+    shared = [(one.named["benchmark"], one.named["tile"]) for one in workers((), "sm_90a", "speed")]
     assert shared == [(name, tile) for name in BENCHMARKS for tile in tiles(name)]
-    assert {one.benchmark for one in workers(["mla_decode"])} == {"mla_decode"}
+    (first, *_) = workers(["mla_decode"], "sm_90a", "speed")
+    assert tuple(first.command[-4:]) == ("mla_decode", "64x64", "sm_90a", "speed")
 
 
 def tiles(name: str) -> list[str]:

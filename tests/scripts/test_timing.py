@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from scripts import benchmark_on_gpu
 from scripts.benchmarks.cubin import resources
+from scripts.benchmarks.process import Worker
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, merges, timed
 from scripts.run_on_gpu import UNMERGED
 
@@ -120,39 +122,38 @@ def test_what_is_found_is_written_and_read_back(tmp_path: Path) -> None:
     assert found["tiles"][1] == {"benchmark": "two", "error": "ended", "variants": []}
 
 
+NAMED = {"benchmark": "one", "tile": "64", "variants": []}
+
+
 def test_a_process_that_ends_early_is_told(tmp_path: Path) -> None:
     """A worker that cannot even import its benchmark."""
-    worker = benchmark_on_gpu.Worker("no such kernel", "64")
-    options = benchmark_on_gpu.parser().parse_args(["--compile-seconds", "60"])
+    script = benchmark_on_gpu.__file__
+    command = (sys.executable, script, "--worker", "no such kernel", "64", "sm_90a", "speed")
+    worker = Worker(NAMED, command)
     with open(tmp_path / "log", "w") as log:
-        found = worker.launch(worker.compile(options, log))
+        found = worker.launch(worker.compile(60, log), 60)
     assert found["error"].startswith("ended with 1, starting: ")
     assert "Error" in found["error"]
-    assert "no such kernel" in benchmark_on_gpu.brief(found)
+    assert "Error" in benchmark_on_gpu.brief(found)
 
 
 STUCK = """\
 import json, sys, time
 print(json.dumps({"doing": "compiling"}))
-print(json.dumps({"found": {"benchmark": "one", "tile": "64", "variants": []}}), flush=True)
+print(json.dumps({"found": {"benchmark": "one", "tile": "64", "compiled": 4}}), flush=True)
 sys.stdin.readline()
 print(json.dumps({"doing": "launching smemreuse bytes"}), flush=True)
 time.sleep(60)
 """
 
 
-def test_a_kernel_that_hangs_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kernel_that_hangs_is_named(tmp_path: Path) -> None:
     """What was found in compiling is kept."""
-    script = tmp_path / "stuck.py"
-    script.write_text(STUCK)
-    monkeypatch.setattr(benchmark_on_gpu, "__file__", str(script))
-    monkeypatch.setattr(benchmark_on_gpu, "SECONDS_TO_LAUNCH", 0.3)
-    worker = benchmark_on_gpu.Worker("one", "64")
-    options = benchmark_on_gpu.parser().parse_args(["--compile-seconds", "60"])
+    worker = Worker(NAMED, (sys.executable, "-c", STUCK))
     with open(tmp_path / "log", "w") as log:
-        found = worker.launch(worker.compile(options, log))
-    assert found["error"].startswith("not done in 0 s, launching smemreuse bytes")
-    assert found["variants"] == []
+        found = worker.launch(worker.compile(60, log), 0.3)
+    assert found["error"] == "not done in 0 s, launching smemreuse bytes"
+    assert found["compiled"] == 4
 
 
 class Event:

@@ -1,0 +1,113 @@
+"""Whether real kernels whose merge the checker refutes go wrong on a CUDA device.
+
+    python scripts/mistakes_on_gpu.py KERNELS APPLIED --out docs/results/mistakes-h200.json
+    python scripts/mistakes_on_gpu.py KERNELS APPLIED --rehearse       # compiles only: needs no GPU
+
+KERNELS is what `scripts/collect_kernels.py` wrote, APPLIED what `scripts/measure_applied.py`
+found with `--audit`. Of the functions whose default or aggressive plan is refuted, a few are
+compiled as TileLang merges them and as smemreuse does, and launched on fresh random inputs. A
+launch counts as differing where its bits are not the unmerged kernel's, or the default's where that
+does not fit, in arguments in which that one agrees with itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.applied.summary import refuted  # noqa: E402
+from scripts.benchmarks import mistakes  # noqa: E402
+from scripts.benchmarks.process import Worker  # noqa: E402
+from scripts.run_on_gpu import environment  # noqa: E402
+
+SECONDS_TO_COMPILE = 75
+SECONDS_EACH = 25
+MOST = 6
+
+
+def chosen(functions: Sequence[Mapping[str, Any]], options: argparse.Namespace) -> list[str]:
+    """Names of functions whose plan is refuted: those of the default first, a program each."""
+    found: dict[str, str] = {}
+    for merge in ("default", "aggressive"):
+        for function, _, _ in refuted(functions, merge):
+            name = function["name"]
+            if function["arch"] == options.arch and wanted(name, options.keywords):
+                found.setdefault(name.partition("__")[0], name)
+    return list(found.values())
+
+
+def wanted(name: str, keywords: Sequence[str] | None) -> bool:
+    return not keywords or any(keyword in name for keyword in keywords)
+
+
+def worker(path: Path) -> Worker:
+    named = {"name": path.stem, "arch": path.parent.name, "variants": []}
+    return Worker(named, (sys.executable, __file__, "--worker", str(path)))
+
+
+def brief(found: Mapping[str, Any]) -> str:
+    """A line for the terminal."""
+    cells = []
+    for one in found["variants"]:
+        failed = one["compile_error"] or one["launch_error"]
+        told = failed[:60] if failed else f"{one['differing_launches']}/{one['launches']}"
+        cells.append(f"{one['merge']} {one['block_bytes']} {told}")
+    error = f"{found['error']}: " if "error" in found else ""
+    return f"{found['name']}: {error}{' | '.join(cells)}"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("kernels", type=Path)
+    made.add_argument("applied", type=Path)
+    made.add_argument("--out", type=Path, help="where to write the JSON")
+    made.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    made.add_argument("--arch", default="sm_90a")
+    made.add_argument("--most", type=int, default=MOST, help="functions that are launched")
+    made.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
+    made.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
+    made.add_argument("-k", dest="keywords", action="append", help="only functions of this name")
+    return made
+
+
+def main() -> int:
+    options = parser().parse_args()
+    started = time.monotonic()
+    names = chosen(json.loads(options.applied.read_text())["functions"], options)
+    # More than are launched are compiled: some take arguments that cannot be made up.
+    team = [worker(options.kernels / options.arch / f"{name}.json") for name in names]
+    log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
+    at_once = options.workers or len(os.sched_getaffinity(0))
+    found: list[dict[str, Any]] = []
+    with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
+        compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
+        about = {"schema": "smemreuse.mistakes/1", **environment(), "arch": options.arch}
+        launched = 0
+        for one, made in zip(team, compiled, strict=True):
+            if options.rehearse or "error" in made or launched >= options.most:
+                found.append(one.end(made))
+            else:
+                found.append(one.launch(made, SECONDS_EACH))
+                launched += 1
+            print(brief(found[-1]), flush=True)
+            if options.out:
+                options.out.write_text(json.dumps({**about, "functions": found}, indent=1) + "\n")
+    print(f"{time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        mistakes.main(sys.argv[2])
+    else:
+        sys.exit(main())
