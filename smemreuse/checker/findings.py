@@ -64,6 +64,9 @@ class Findings:
         sure = shadow.surely_lost(lost)
         certain = traced.certain and len(sure) > 0
         byte = int(sure[0] if certain else lost[0])
+        owner = self._owner_at(buffer, byte)
+        if not self._is_new(Rule.LOOP_CARRIED, buffer, owner, certain):
+            return
         reader, writer, culprit = (
             self._tell(int(number))
             for number in (traced.event, shadow.writer[byte], shadow.culprit[byte])
@@ -71,7 +74,7 @@ class Findings:
         name = self._layout.names[buffer]
         verb = "overwrote" if certain else "may have overwritten"
         witness = f"{reader} reads byte {byte} of {name}, written by {writer}; {culprit} {verb} it"
-        self._report(Rule.LOOP_CARRIED, buffer, self._owner_at(buffer, byte), witness, certain)
+        self._report(Rule.LOOP_CARRIED, buffer, owner, witness, certain)
 
     def race(
         self,
@@ -87,6 +90,8 @@ class Findings:
 
         `other` is the other's event; `in_warp` tells that both are of lanes of one warp.
         """
+        if not self._is_new(rule, traced.buffer, partner, certain):
+            return
         names = self._layout.names
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
         witness = (
@@ -109,6 +114,8 @@ class Findings:
 
         Whether it overtakes is the hardware's choice, so this is never certain.
         """
+        if not self._is_new(Rule.PROXY, traced.buffer, partner, False):
+            return
         names = self._layout.names
         witness = (
             f"no proxy fence stands between {self._tell(other)} on {names[partner]} and "
@@ -139,11 +146,16 @@ class Findings:
                 return partner
         return buffer
 
-    def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
+    def _is_new(self, rule: Rule, one: Buffer, two: Buffer, certain: bool) -> bool:
+        """Whether nothing as certain was found before: a witness takes long to be told."""
         names = (self._layout.names[one], self._layout.names[two])
-        key = (rule, frozenset(names))
-        certain = certain and not self.forked
-        known = self.found.get(key)
-        if known is None or (certain and not known.certain):
-            pair = frozenset((one, two))
-            self.found[key] = Finding(Violation(rule, names, witness), certain, pair)
+        known = self.found.get((rule, frozenset(names)))
+        return known is None or (certain and not self.forked and not known.certain)
+
+    def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
+        if self._is_new(rule, one, two, certain):
+            names = (self._layout.names[one], self._layout.names[two])
+            finding = Finding(
+                Violation(rule, names, witness), certain and not self.forked, frozenset((one, two))
+            )
+            self.found[rule, frozenset(names)] = finding

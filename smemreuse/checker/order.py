@@ -7,7 +7,7 @@ phases of barriers, is passed on like clocks.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -30,7 +30,12 @@ class Known:
             return self
         if self is NOTHING:
             return other
-        return Known(self.copies | other.copies, _most(self.phases, other.phases))
+        copies, phases = self.copies | other.copies, _most(self.phases, other.phases)
+        if phases is self.phases and copies == self.copies:
+            return self  # one object for what is known alike: it is then compared by identity
+        if phases is other.phases and copies == other.copies:
+            return other
+        return Known(copies, phases)
 
     def __and__(self, other: Known) -> Known:
         """What both know."""
@@ -47,6 +52,8 @@ class Known:
 
 def _most(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
     """The larger number for each barrier; one of the two as it is, if it has them all."""
+    if one is other:
+        return one
     if len(one) < len(other):
         one, other = other, one
     more = {key: count for key, count in other.items() if count > one.get(key, 0)}
@@ -128,18 +135,25 @@ class Order:
         clock: np.ndarray = self._clocks[2]
         return clock
 
-    def known_to_some(self, warps: Iterable[int]) -> Known:
+    def known_to_some(self, warps: np.ndarray) -> Known:
         """What any of these warps knows, which have met."""
         return reduce(Known.__or__, self._distinct(warps), NOTHING)
 
-    def known_to_all(self, warps: Iterable[int]) -> Known:
+    def known_to_all(self, warps: np.ndarray) -> Known:
         """What each of these warps knows."""
         found = self._distinct(warps)
         return reduce(Known.__and__, found) if found else NOTHING
 
-    def _distinct(self, warps: Iterable[int]) -> list[Known]:
+    def _distinct(self, warps: np.ndarray) -> list[Known]:
         """Each object once: warps that have met share theirs."""
-        return list({id(known): known for known in (self.known[warp] for warp in warps)}.values())
+        known = map(self.known.__getitem__, warps.tolist())
+        return list({id(one): one for one in known}.values())
+
+    def _learn(self, warps: np.ndarray, told: Known) -> None:
+        """Each of these warps now knows that too."""
+        merged = {id(known): known | told for known in self._distinct(warps)}
+        for warp in warps.tolist():
+            self.known[warp] = merged[id(self.known[warp])]
 
     def barrier(self, warps: np.ndarray) -> None:
         """All threads of `warps` meet: what any of them knew all know, and a new epoch begins."""
@@ -147,7 +161,7 @@ class Order:
             return
         known = self.known_to_some(warps)
         self._meet(warps, self._clocks)
-        for warp in warps:
+        for warp in warps.tolist():
             self.known[warp] = known
 
     def assume_barrier(self, warps: np.ndarray, inserted: bool = False) -> None:
@@ -184,13 +198,11 @@ class Order:
     def acquire(self, warps: np.ndarray, handed: Handed) -> None:
         """`warps` have waited for what was handed over."""
         self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
-        merged = {id(self.known[warp]): self.known[warp] | handed.known for warp in warps}
-        for warp in warps:
-            self.known[warp] = merged[id(self.known[warp])]
+        self._learn(warps, handed.known)
 
     def note_phase(self, warps: np.ndarray, barrier: Hashable, phases: int) -> None:
         """These warps know that so many phases of a barrier are complete."""
-        self.acquire(warps, Handed.only(len(self.epochs), Known(0, {barrier: phases})))
+        self._learn(warps, Known(0, {barrier: phases}))
 
     def joined(self, other: Order) -> Order:
         """What holds in both orders, behind a branch that may have gone either way."""

@@ -26,7 +26,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine, Signal
-from smemreuse.semantics.elements import lane_of, lanes_of
+from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
 from smemreuse.semantics.global_memory import changing_storages
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.table import (
@@ -48,7 +48,9 @@ class Operations:
         self.written = changing_storages(statements, self.escaped)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
+        self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
     def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
@@ -63,11 +65,26 @@ class Operations:
             )
         return known
 
+    def effect(self, call: Call) -> Effect:
+        """What an operation does."""
+        known = self._of_call.get(call)
+        if known is None:
+            known = self._of_call[call] = effect_of(call)
+        return known
+
     def may_signal(self, call: Call) -> bool:
         """Whether an operation may do to an mbarrier what its row does not say."""
         known = self._may_signal.get(call)
         if known is None:
-            known = self._may_signal[call] = may_signal(call, effect_of(call))
+            known = self._may_signal[call] = may_signal(call, self.effect(call))
+        return known
+
+    def flat_index(self, load: Load) -> Expr:
+        """The index of an element in its buffer laid out flat: the very same expression each time,
+        so that its value can be remembered."""
+        known = self._flat.get(load)
+        if known is None:
+            known = self._flat[load] = flat_index(load.buffer, load.indices)
         return known
 
     def inside(self, stmt: Stmt) -> tuple[Call, ...]:

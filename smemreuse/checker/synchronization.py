@@ -16,7 +16,6 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.table import effect_of
 
 
 class Synchronization:
@@ -44,7 +43,7 @@ class Synchronization:
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """What an operation does to the order of accesses, except to wait for a phase."""
-        effect = effect_of(call)
+        effect = self._operations.effect(call)
         if self._operations.may_signal(call):
             why = f"`{call.op}` is handed an mbarrier, and may signal to it"
             raise Uncovered(effect.unknown or why)

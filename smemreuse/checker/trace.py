@@ -44,7 +44,7 @@ from smemreuse.ir.labels import label
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
-from smemreuse.semantics.table import effect_of, evaluated_call
+from smemreuse.semantics.table import evaluated_call
 
 MAX_VECTOR = 1 << 17
 """Threads times iterations that are evaluated at once."""
@@ -195,7 +195,7 @@ class Trace:
             self.values.store(stmt, threads)
         self._access(stmt, agent)
         call = evaluated_call(stmt)
-        effect = effect_of(call) if call is not None else None
+        effect = self._relevance.operations.effect(call) if call is not None else None
         if call is not None and effect is not None and agent.tallies:
             self._loops.note(call, effect, stmt, agent)
         if call is not None and effect is not None and effect.signals is Signal.WAIT:

@@ -16,7 +16,6 @@ from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
-from smemreuse.semantics.elements import flat_index
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import stored_as
 from smemreuse.semantics.table import varies_by_thread
@@ -79,7 +78,7 @@ class Values:
         """The mbarrier that an operand names, if it is the same for all threads."""
         if not isinstance(load, Load):
             return None
-        index = self(flat_index(load.buffer, load.indices), threads)
+        index = self(self._relevance.operations.flat_index(load), threads)
         if isinstance(index, np.ndarray) and len(index):
             index = self._vectors.uniform(index)
         return (load.buffer.storage, index) if isinstance(index, int) else None

@@ -72,6 +72,16 @@ class Attempts:
                     raise PlanError(f"a plan that shares nothing was {candidate.verdict.refusal}")
                 self._search(candidate).learn(candidate)
 
+    def improve(self, judged: Proposal) -> bool:
+        """Whether there is another proposal to be tried before one that may be applied, which
+        keeps a compiler's layout that was not proved where it is applied."""
+        doubted = [self._search(one).doubt(one) for one in judged]
+        if not any(doubted):
+            return False
+        self._best = None
+        found = [one.plan.offsets for one in self.best()]
+        return found != [one.plan.offsets for one in judged]
+
     def refused_for(self, chosen: Candidate) -> tuple[Candidate, ...]:
         """Why a chosen plan is not smaller: what was refused in its place."""
         return tuple(self._search(chosen).told_of(chosen.plan))
@@ -106,9 +116,10 @@ def choose(
     """
     for _ in range(MOST_TRIED):
         judged = verify(attempts.best())
-        if unchecked or judged.acceptable:
+        if unchecked or (judged.acceptable and not attempts.improve(judged)):
             return Choice(judged, {one: attempts.refused_for(one) for one in judged})
-        attempts.learn(judged)
+        if not judged.acceptable:
+            attempts.learn(judged)
     raise PlanError("no plan may be applied, not even one that shares nothing")
 
 

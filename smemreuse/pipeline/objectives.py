@@ -15,7 +15,9 @@ from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges, peak_live
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
-from smemreuse.planner import PACKERS, least_sharing
+from smemreuse.planner import least_sharing
+from smemreuse.planner.best import NODES, fitting
+from smemreuse.planner.exact import Budget
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.policies.attribution import inner
 from smemreuse.policies.packing import Liveness
@@ -119,15 +121,21 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
 
 
 def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
-    """The plan with the least sharing in an arena of at most `room` bytes."""
+    """The plan with the least sharing in an arena of at most `room` bytes, as far as it is found.
+
+    All searches on the way have one budget: none is for a smaller arena, which is known.
+    """
     ranges = Liveness.of_plan(smallest)
-    constant, dear = ranges.constant, Handovers(kernel)
+    constant, dear = ranges.constant, facts_of(kernel).ask(handovers)
+    capacity, budget = max(smallest.arena_bytes, room), Budget(NODES)
     placement = least_sharing(
         ranges.problem(),
-        max(smallest.arena_bytes, room),
+        capacity,
         lambda one, other: dear(constant[one], constant[other]),
-        PACKERS["best"],  # the others know no conflicts but those of live ranges
+        lambda problem: fitting(problem, capacity, budget),
     )
+    if placement.arena > capacity:
+        return smallest
     return replace(
         smallest,
         offsets=dict(zip(constant, placement.offsets, strict=True)),
@@ -136,10 +144,26 @@ def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
     )
 
 
+def handovers(facts: KernelFacts) -> Handovers:
+    return Handovers(facts.kernel)
+
+
+def stands_as(kernel: Kernel, plan: Plan, least: int, arch: Architecture | None) -> bool:
+    """Whether a plan leaves as many blocks and as much L1 as one of `least` bytes would.
+
+    Then fewer bytes than the plan's are worth nothing. Not where that is not known.
+    """
+    on = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    standing = Standing.of(kernel, plan, on)
+    return standing is not None and standing == Standing.of(
+        kernel, replace(plan, arena_bytes=least), on
+    )
+
+
 def rounds_of_sharing(kernel: Kernel, plan: Plan) -> int:
     """How often loops of a block make two buffers take turns on the same bytes.
 
     Each time its threads wait for each other, and what could be loaded ahead is not.
     """
-    dear = Handovers(kernel)
+    dear = facts_of(kernel).ask(handovers)
     return sum(dear(one, other) - 1 for one, other, _ in plan.sharing_pairs())

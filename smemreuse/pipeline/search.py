@@ -20,6 +20,7 @@ from smemreuse.pipeline.objectives import (
     reckoned,
     rooms,
     rounds_of_sharing,
+    stands_as,
     with_least_sharing,
 )
 from smemreuse.pipeline.options import PlanOptions
@@ -33,6 +34,9 @@ from smemreuse.targets.architectures import Architecture
 
 ROUNDS = 8
 """Plans that are made of one start at most; each keeps more pairs apart."""
+
+STARTS = (Start.TRACED, Start.INNER, Start.OUTER)
+"""What is tried beside the rules, the likeliest to be proved first: the others must beat it."""
 
 APPLIED = 6
 """Plans that are applied and looked at; behind them only the compiler shares anything."""
@@ -57,20 +61,38 @@ class Search:
     _apart: frozenset[Pair] = frozenset()
     _applied: int = 0
     _wanted_failed: bool = False
+    _own_early: bool = False
+    _own_doubted: bool = False
     _own_refuted: list[Plan] = field(default_factory=list)
 
     def best(self) -> Candidate:
         """The candidate to apply next."""
         options = self.options
+        self._own_early = False
         by_name = options.policy != "dataflow" and not self._wanted_failed
         if by_name or options.objective == "none":
             return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
-        proved = self._tightest() if self._applied < APPLIED else self._nothing_shared()
-        own = self._own_below(proved.plan)
+        own = self._own_first() if self._applied < APPLIED else None
+        self._own_early = own is not None
+        if own is not None:
+            proved = own
+        else:
+            proved = self._tightest() if self._applied < APPLIED else self._nothing_shared()
+            own = self._own_below(proved.plan)
         if options.objective != "speed":
             return (own or proved).made_for(options.objective)
         plan = (own or self._for_speed(proved)).plan
         return Candidate(self.kernel, reckoned(self.kernel, plan, self.arch)).made_for("speed")
+
+    def doubt(self, judged: Candidate) -> bool:
+        """Takes in that the compiler's own layout, kept before any start was tried, is not proved.
+
+        False where it was not kept so: then nothing new can be expected.
+        """
+        if not self._own_early or not judged.provenance.is_kept or judged.verdict.sound:
+            return False
+        self._own_doubted = True
+        return True
 
     def learn(self, judged: Candidate) -> None:
         """Takes in that a candidate, as it was judged where it was applied, may not stay."""
@@ -98,17 +120,66 @@ class Search:
     def _facts(self) -> KernelFacts:
         return facts_of(self.kernel)
 
+    @property
+    def _own(self) -> Plan:
+        """What the compiler's merge would do, as this lowering or dump configures it."""
+        return self.stock.plan(self.kernel, self.scope)
+
     def _tightest(self) -> Candidate:
         """The smallest arena that is proved, or follows from the rules where they are trusted."""
         if self.trusting:
             best = self._guess(Start.DATAFLOW, self._apart)
         else:
             best = self._proved_from(Start.DATAFLOW, None) or self._nothing_shared()
-        for start in (Start.INNER, Start.TRACED, Start.OUTER):
-            least = self._facts.ask(least_bytes, self.scope, start, self.options.packer)
-            if least < best.plan.arena_bytes:
+        for start in STARTS:
+            if self._may_gain(start, best.plan):
                 best = self._proved_from(start, best) or best
         return best
+
+    def _may_gain(self, start: Start, best: Plan) -> bool:
+        """Whether a start may lead to a plan that is worth more, as far as its least bytes tell.
+
+        In a lowering each guess costs time. For `speed` bytes count there only as far as they add
+        a block or leave more L1, once the plan is no larger than the compiler's own.
+        """
+        least = self._facts.ask(least_bytes, self.scope, start, self.options.packer)
+        if least >= best.arena_bytes:
+            return False
+        if not self.trusting or self.options.objective != "speed":
+            return True
+        if best.arena_bytes > self._own.arena_bytes:
+            return True
+        if stands_as(self.kernel, best, least, self.arch):
+            return False
+        return self._pays(self._guess(start, self._apart).plan, best)
+
+    def _pays(self, guess: Plan, best: Plan) -> bool:
+        """Whether what a guess adds is worth its hand-overs, if it were proved as it is."""
+        if guess.arena_bytes >= best.arena_bytes:
+            return False
+        own, usual = self._own.arena_bytes, rounds_of_sharing(self.kernel, self._own)
+        for room in rooms(self.kernel, guess, self.arch):
+            if stands_as(self.kernel, best, min(room, own), self.arch):
+                return False
+            plan = with_least_sharing(self.kernel, guess, min(room, own))
+            if room >= own or rounds_of_sharing(self.kernel, plan) <= usual:
+                return True
+        return True
+
+    def _own_first(self) -> Candidate | None:
+        """The compiler's own layout in a lowering, where no start can lead to one worth more.
+
+        It is smaller than what follows from the rules, and its proof is all that could be gained:
+        that is looked for where it is applied, once, and only without it among the starts.
+        """
+        if not self.trusting or self._own_doubted or not self._keeps_unproved(self.stock):
+            return None
+        best = self._guess(Start.DATAFLOW, self._apart).plan
+        if self._own.arena_bytes >= best.arena_bytes or not self._may_be_own(self._own):
+            return None
+        if any(self._may_gain(start, self._own) for start in STARTS):
+            return None
+        return Candidate(self.kernel, _vouched_for(self._own, Origin.KEPT_FROM_COMPILER))
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
         """A proved plan of one start, smaller than `best`; None where none is found."""
@@ -164,8 +235,7 @@ class Search:
         L1 is not worth it that loops take turns on bytes more often than in the compiler's own
         layout, whose bytes are never exceeded.
         """
-        own = self.stock.plan(self.kernel, self.scope)
-        most, usual = own.arena_bytes, rounds_of_sharing(self.kernel, own)
+        most, usual = self._own.arena_bytes, rounds_of_sharing(self.kernel, self._own)
         found = proved
         for room in rooms(self.kernel, proved.plan, self.arch):
             found = self._roomy(proved, min(room, most))

@@ -79,6 +79,17 @@ def _searches(budget: Budget) -> Iterator[tuple[ExactSearch, Budget]]:
         yield exact, budget
 
 
+def fitting(problem: Problem, capacity: int, budget: Budget) -> Placement:
+    """A placement of at most `capacity` bytes, where one is found; else one that is larger.
+
+    An exact search is made only where the portfolio finds none, and may fail for want of budget.
+    """
+    found = greedy(problem, problem.lower_bound)
+    if found.arena <= capacity or problem.lower_bound > capacity:
+        return found
+    return exact.within(problem, capacity, budget) or found
+
+
 def greedy(problem: Problem, enough: int) -> Placement:
     """The smallest arena of the portfolio, or its first of at most `enough` bytes."""
     found: Placement | None = None
