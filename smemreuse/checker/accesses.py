@@ -13,6 +13,7 @@ from smemreuse.checker.layout import ByteIndices, meeting
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.uncompared import element_of
 from smemreuse.checker.values import Values
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Load
@@ -28,6 +29,7 @@ class Accesses:
 
     def __init__(self, setting: Setting, state: State, values: Values, findings: Findings):
         self._layout = setting.layout
+        self._relevance = setting.relevance
         self._vectors = setting.vectors
         self._footprints = setting.footprints
         self._holders = setting.holders
@@ -65,6 +67,7 @@ class Accesses:
                 event,
                 access.proxy,
                 agent.among,
+                element=element_of(access),
             )
             self._check(traced)
             bit = self._remember(traced, access.engine)
@@ -163,7 +166,8 @@ class Accesses:
             return
         mine = traced.part(part)
         theirs = mine.where + self._layout.shift(traced.buffer, partner)
-        self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
+        unread = self._relevance.uncompared.unread(partner, traced.buffer)
+        self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order, unread))
         flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
         self._blame(Rule.IN_FLIGHT, mine, flying)
 

@@ -55,7 +55,7 @@ class Recent:
         return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits, met)
 
     def conflict(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
     ) -> TracedAccess | None:
         """The access, if another thread made it to one of a later one's bytes, and not before that.
 
@@ -65,7 +65,7 @@ class Recent:
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
             return None
-        unordered = self._unordered(order.sure if self.met_before_wait else order.clock, traced)
+        unordered = self._unordered(self._clock(traced, theirs, order, unread), traced)
         in_part = self._met_in_part(order, traced)
         common = meeting(mine.where, theirs) if (unordered | in_part).any() else None
         if common is None:
@@ -80,11 +80,33 @@ class Recent:
 
         if not held_by(unordered | in_part, np.any).any():
             return None
-        surely = held_by(unordered, np.all)
+        surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
         known = (earlier != ANYONE) & (later != ANYONE)
         across = surely & known & (earlier // 32 != later // 32)
         certain = mine.certain and bool(surely.any())
         return replace(mine, certain=certain, in_warp=not across.any())
+
+    def _clock(
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
+    ) -> np.ndarray:
+        """The clock of a later access that counts the barriers which may be counted on."""
+        if self.met_before_wait:
+            return order.sure
+        mine = self.traced
+        if not mine.element or not traced.element:
+            return order.clock
+        same_element = (
+            mine.element == traced.element
+            and np.array_equal(mine.where, theirs)
+            and np.array_equal(mine.by_thread, traced.by_thread)
+            and np.array_equal(mine.ids, traced.ids)
+        )
+        both_write = mine.is_write and traced.is_write
+        if both_write:
+            alone = unread and (same_element or not _meets_itself(mine, traced, theirs))
+        else:
+            alone = same_element
+        return order.inserted if alone else order.clock
 
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
         """For each warp of a later access and each warp whether this comes before by a clock."""
@@ -127,6 +149,18 @@ def _by_warps(
     pairs[later, count] = of_several(pairs[np.ix_(later, earlier)], axis=1)
     pairs[count] = of_several(pairs[later], axis=0)
     return pairs
+
+
+def _meets_itself(mine: TracedAccess, later: TracedAccess, theirs: ByteIndices) -> bool:
+    """Whether a thread accesses an element in both at the same place."""
+    common = meeting(mine.where, theirs)
+    if common is None:
+        return False
+    one, two = mine.by_thread[common[0]], later.by_thread[common[1]]
+    begins = (mine.where[common[0]] * 8 % mine.element == 0) & (
+        later.where[common[1]] * 8 % later.element == 0
+    )
+    return bool(((one == two) & (one != ANYONE) & begins).any())
 
 
 class Seen:
@@ -175,6 +209,13 @@ class Seen:
         if len(self._recent) > RECENT:
             self._summarize()
 
+    def goes_round(self, order: Order, since: np.ndarray) -> None:
+        """What was done since these epochs, and comes before nothing yet, is not compared."""
+        first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))
+        for key, entry in self._recent.items():
+            if (entry.epochs >= since).any() and not entry.is_past(order, everyone, first):
+                self._recent[key] = replace(entry, met_before_wait=True)
+
     def against(self, is_write: bool) -> np.ndarray:
         """The latest epochs in which there was what a write, or a read, must come after."""
         return np.maximum(self.writes, self.reads) if is_write else self.writes
@@ -185,12 +226,12 @@ class Seen:
         return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()
 
     def conflicts(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
     ) -> Iterator[TracedAccess]:
         """What an access is not ordered behind, of other threads and to the same bytes."""
         if not self.is_before(traced, order):
             for entry in self._recent.values():
-                found = entry.conflict(traced, theirs, order)
+                found = entry.conflict(traced, theirs, order, unread)
                 if found is not None:
                     yield found
 
@@ -287,12 +328,23 @@ class History:
                 entry = Recent(common, epochs, bits, met_before_wait)
                 self.seen[traced.buffer, partner].note(key, entry, order)
 
+    def goes_round(self, order: Order, since: np.ndarray) -> None:
+        """A later pass puts no barrier between a round of a `while`, begun in these epochs, and
+        the next one."""
+        for seen in self.seen.values():
+            seen.goes_round(order, since)
+
     def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
         """Whether all accesses of a partner are before one, to whatever bytes."""
         return self.seen[partner, traced.buffer].is_before(traced, order)
 
     def conflicts(
-        self, traced: TracedAccess, partner: Buffer, theirs: ByteIndices, order: Order
+        self,
+        traced: TracedAccess,
+        partner: Buffer,
+        theirs: ByteIndices,
+        order: Order,
+        unread: bool = False,
     ) -> Iterator[TracedAccess]:
         """The accesses of a partner that one to its bytes `theirs` is not ordered behind."""
-        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order)
+        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order, unread)

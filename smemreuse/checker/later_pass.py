@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.setting import Setting
+from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.ir.kernel import If
 
@@ -40,6 +43,11 @@ class LaterPass:
         """Before some branches it surely stands."""
         if self._acts_for(agent) and self._relevance.met_before(branch, self._partners):
             self._synchronization.assume_barrier(agent.threads, inserted=True)
+
+    def goes_round(self, state: State, begun: np.ndarray) -> None:
+        """It does not compare a round of a `while`, begun in these epochs, with the next one."""
+        if self._is_assumed:
+            state.history.goes_round(state.order, begun)
 
     def within(self, arms: Iterable[Agent], branches: Iterable[If]) -> None:
         """In arms it may be of their threads alone."""

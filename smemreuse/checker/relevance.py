@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Set
 
 from smemreuse.checker.arms import may_meet_inside, met_before
+from smemreuse.checker.uncompared import Uncompared
 from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
@@ -147,6 +148,7 @@ class Relevance:
         self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
+        self.uncompared = Uncompared(body, accesses)
         self._find_counters(body)
 
     def __call__(self, stmt: Stmt) -> bool:

@@ -352,7 +352,7 @@ class Trace:
         agent.threads, agent.loops = threads, loops
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
-        threads = agent.threads
+        threads, begun = agent.threads, self.state.order.begun()
         while True:
             self._header(stmt, agent)
             condition = self.values.decide(stmt.condition, threads)
@@ -363,13 +363,14 @@ class Trace:
             self._tick()
             yield from self._run(stmt.body, agent)
             agent.threads = threads
+            self._later_pass.goes_round(self.state, begun)
         self._repeat(stmt, stmt.condition, agent, threads)
 
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self.findings.forked = True
         self._loops.leave_open(stmt, agent)
-        apart = self.values.varies(condition, threads)
+        apart, begun = self.values.varies(condition, threads), self.state.order.begun()
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
             before = self.state.copy()
@@ -377,6 +378,8 @@ class Trace:
             with agent.in_part(apart):
                 self._drive(self._run(stmt.body, agent))
                 agent.threads = threads
+                if isinstance(stmt, While):
+                    self._later_pass.goes_round(self.state, begun)
                 self._access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
                 self.values.set_apart(before, self.state)

@@ -21,7 +21,8 @@ class TracedAccess:
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
     `among` are the warps of the arm that it is made in, if a barrier that is only assumed before or
-    behind it may be one of those alone; None for all warps.
+    behind it may be one of those alone; None for all warps. `element` are the bits of an element
+    that is named by its index, 0 for what is named otherwise.
     """
 
     buffer: Buffer
@@ -35,6 +36,7 @@ class TracedAccess:
     proxy: Proxy = Proxy.GENERIC
     among: np.ndarray | None = None
     in_warp: bool = False
+    element: int = 0
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
@@ -46,7 +48,13 @@ class TracedAccess:
     def key(self) -> AccessKey:
         """What is the same whenever the statement is carried out for the same bytes."""
         return AccessKey(
-            self.where, self.by_thread, self.warps, self.is_write, self.certain, self.among
+            self.where,
+            self.by_thread,
+            self.warps,
+            self.is_write,
+            self.certain,
+            self.among,
+            self.element,
         )
 
 
@@ -60,10 +68,11 @@ class AccessKey:
     is_write: bool
     certain: bool
     among: np.ndarray | None = None
+    element: int = 0
 
     def _identity(self) -> tuple[object, ...]:
         arrays = (self.where, self.by_thread, self.warps, self.among)
-        return (*map(id, arrays), self.is_write, self.certain)
+        return (*map(id, arrays), self.is_write, self.certain, self.element)
 
     def __hash__(self) -> int:
         return hash(self._identity())

@@ -9,9 +9,9 @@ from tests.checker.small import COPY_A, SYNC, judge, under
 
 MEET = 'T.tvm_storage_sync("shared", 1, 32)\n'
 GOES_ROUND = under("for k in range(3)", "As[31 - tx] = k\nO[tx] = As[tx]\n")
-WRITE_B = "Bs[63 - tx] = 1\n"
+WRITE_B = "Bs[(tx * 3 + 31) % 64] = 1\n"
 READ_B = "O[tx] = Bs[tx]\n"
-FORTH = f"{SYNC}As[tx] = 1\n"
+FORTH = f"{SYNC}As[tx] = 1\nO[tx] = As[tx]\n"
 """So that of neither buffer all accesses come first, and the trace is asked."""
 
 

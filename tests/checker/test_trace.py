@@ -97,7 +97,8 @@ def test_arms_with_something_between_them_come_one_after_the_other() -> None:
 
 
 def test_between_branches_that_wait_for_nobody_a_barrier_may_be_inserted() -> None:
-    body = under("if tx < 32", "As[tx] = 1\n") + under("if tx >= 32", "Bs[tx - 32] = 1\n")
+    first = under("if tx < 32", "As[tx] = 1\nO[tx] = As[tx]\n")
+    body = first + under("if tx >= 32", "Bs[tx - 32] = 1\n")
     assert judge(body).verdict == UNSOUND
     assert judge(body, assume_barriers=True).sound
 
@@ -241,16 +242,19 @@ def test_what_is_in_flight_goes_round_too() -> None:
 
 # Barriers that are yet to be inserted (rule 6) ----------------------------------------------------
 
+WRITE_AND_READ = "As[63 - tx] = 1\nO[tx] = As[63 - tx]\n"
+
 
 @pytest.mark.parametrize(
     ("body", "with_barriers"),
     [
-        ("As[63 - tx] = 1\nBs[tx] = 1\n", SOUND),
-        (under("if tx < 32", "As[31 - tx] = 1\nBs[tx] = 1\n"), SOUND),  # a whole warp
+        (f"{WRITE_AND_READ}Bs[tx] = 1\n", SOUND),
+        # A whole warp.
+        (under("if tx < 32", "As[tx] = 1\nO[tx] = As[tx]\nBs[31 - tx] = 1\n"), SOUND),
         (under("if tx < 16", "As[15 - tx] = 1\nBs[tx] = 1\n"), UNSOUND),  # part of one
         (under("if D[tx] < 3", "As[63 - tx] = 1\nBs[tx] = 1\n"), UNPROVED),  # an unknown few
         (under("if tx < 32", "As[tx] = 1\n") + under("else", "Bs[tx - 32] = 1\n"), UNSOUND),
-        (under("if tx < 32", "As[tx] = 1\n") + "Bs[63 - tx] = 1\n", SOUND),
+        (under("if tx < 32", "As[tx] = 1\n") + "Bs[tx * 3 % 64] = 1\n", SOUND),
         (under("if As[63 - tx] < 3", "O[tx] = 1\n") + "Bs[tx] = 1\n", SOUND),
         (f"{COPY_A}Bs[tx] = 1\n", UNSOUND),  # a barrier waits for no copy
     ],

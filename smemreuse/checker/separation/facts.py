@@ -11,6 +11,7 @@ from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.relevance import Operations
 from smemreuse.checker.separation.reach import Reach, Reaches, aligned_barriers
 from smemreuse.checker.separation.tree import Tree
+from smemreuse.checker.uncompared import Uncompared
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import (
@@ -52,6 +53,7 @@ class Facts:
         self.tree = Tree(body)
         self.reaches = Reaches(body, operations, axes)
         self.barriers = aligned_barriers(body, self.reaches)
+        self.uncompared = Uncompared(body, accesses)
         self._operations = operations
         self._accesses = accesses
         self._within: dict[Stmt, frozenset[Stmt]] = {}

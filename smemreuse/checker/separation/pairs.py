@@ -16,6 +16,7 @@ import numpy as np
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Operations
+from smemreuse.checker.separation.compared import are_compared
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
@@ -86,7 +87,8 @@ class Separation:
         if not reach.together or any(_may_leave(facts, found, layout) for found in accesses):
             return False
         self._work.do(STATEMENT * len(region.statements))
-        ground = Ground(facts, accesses, reach, assume=self._assume)
+        assume = self._assume and are_compared(facts, layout, one, two)
+        ground = Ground(facts, accesses, reach, assume=assume)
         loop = region.loop
         Gaps(ground).require_none((loop or region).statements, loop is not None)
         if loop is not None:

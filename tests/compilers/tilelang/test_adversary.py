@@ -98,6 +98,47 @@ def _a_loop_of_some_then_all() -> Any:
     return some_then_all
 
 
+def _one_index_of_two_warps() -> Any:
+    @T.prim_func
+    def one_index(X: T.Tensor((8, 256), "float32"), Y: T.Tensor((8, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            A = T.alloc_shared((32,), "float32")
+            C = T.alloc_shared((32,), "float32")
+            tx = T.get_thread_binding(0)
+            A[tx % 32] = X[0, tx % 32]
+            Y[0, tx] = A[tx % 32]
+            C[tx % 32] = X[1, tx % 32]
+            Y[1, tx] = C[tx % 32]
+
+    return one_index
+
+
+def _a_write_that_nobody_reads() -> Any:
+    @T.prim_func
+    def unread(X: T.Tensor((8, 256), "float32"), Y: T.Tensor((8, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            A = T.alloc_shared((256,), "float32")
+            C = T.alloc_shared((256,), "float32")
+            tx = T.get_thread_binding(0)
+            A[tx] = X[0, tx]
+            Y[0, tx] = A[255 - tx]
+            A[tx] = X[1, tx]
+            C[255 - tx] = X[2, tx]
+            Y[2, tx] = C[tx]
+
+    return unread
+
+
+@pytest.mark.parametrize("make", [_one_index_of_two_warps, _a_write_that_nobody_reads])
+def test_thread_sync_does_not_compare_all_that_collides(make: Any) -> None:
+    with smemreuse.tilelang.merge(objective="bytes") as session:
+        lower(make(), "sm_80")
+    (applied,) = session.plans
+    refuted = [plan for plan, verdict in applied.rejected if verdict.verdict is UNSOUND]
+    assert refuted
+    assert not any(judge(applied.kernel, plan).sound for plan in refuted)
+
+
 @pytest.mark.parametrize(
     "make", [_groups_with_loops, _all_then_a_loop_of_some, _a_loop_of_some_then_all]
 )

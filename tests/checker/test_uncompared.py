@@ -1,0 +1,52 @@
+"""What a later pass does not compare, so that no barrier is counted on between."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checker.small import SYNC, judge, under
+
+USE = "{0}s[tx] = 1\nO[tx] = {0}s[63 - tx]\n"
+USE_A, USE_B = USE.format("A"), USE.format("B")
+
+
+def proved(body: str) -> bool:
+    return judge(body, assume_barriers=True).sound
+
+
+@pytest.mark.parametrize("condition", ["c[0] < 3", "c[0] < D[0]"])
+def test_it_does_not_go_round_a_while(condition: str) -> None:
+    """A thread may write As in the next round while another one still reads Bs in this one."""
+
+    def loop(body: str) -> str:
+        return "c[0] = 0\n" + under(f"while {condition}", f"{body}c[0] = c[0] + 1\n")
+
+    assert not proved(loop(USE_A + USE_B))
+    assert not proved(loop(under("for k in range(2)", USE_A) + USE_B))
+    assert not proved(loop(under("for k in range(2)", USE_A + USE_B)))
+    assert proved(USE_B + loop(USE_A))
+    assert proved(under("for k in range(3)", USE_A + USE_B))
+
+
+def test_a_barrier_at_the_end_of_a_round_is_enough() -> None:
+    body = under("while c[0] < 3", f"{USE_A}{USE_B}{SYNC}c[0] = c[0] + 1\n")
+    assert proved(f"c[0] = 0\n{body}")
+
+
+@pytest.mark.parametrize("behind", ["", USE_A])
+def test_writes_alone_are_no_reason_for_a_barrier(behind: str) -> None:
+    """No thread writes to one place twice: ThreadSync sees no collision."""
+    write = "Bs[63 - tx] = 2\nO[tx] = Bs[tx]\n"
+    assert not proved(f"{USE_A}As[tx] = 5\n{write}{behind}")
+    assert not proved(under("for k in range(3)", f"As[tx] = 5\n{write}") + behind)
+    assert proved(f"{USE_A}As[tx] = 5\nO[tx] = As[tx]\n{write}{behind}")
+    assert proved(f"{USE_A}As[tx] = 5\n{write.replace('63 - tx', 'tx * 3 % 64')}{behind}")
+
+
+@pytest.mark.parametrize("behind", ["", USE_A])
+def test_one_index_is_taken_for_one_thread(behind: str) -> None:
+    """Of two warps each reads what the other one may have overwritten."""
+    body = "As[tx % 32] = 7\nO[tx] = As[{}]\nBs[tx % 32] = 8\nO[tx] = Bs[tx % 32]\n"
+    assert not proved(body.format("tx % 32") + behind)
+    assert proved(body.format("tx").replace("Bs[tx % 32]", "Bs[tx]") + behind)
+    assert proved(body.format("tx % 32").replace("Bs[tx % 32] = 8", f"{SYNC}Bs[tx % 32] = 8"))
