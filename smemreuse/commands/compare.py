@@ -13,6 +13,7 @@ from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
 from smemreuse.explainer.plans import judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
+from smemreuse.progress import track
 from smemreuse.report.data import Subject, compare_entry
 from smemreuse.report.tables import compare_table, console, no_buffers
 from smemreuse.report.terminal import drawn_plans
@@ -45,7 +46,7 @@ def compare(
     note_unused(found)
     rows = [
         (each, [*judged_plans(each.kernel, each.scope, packer, objective, arch).values()])
-        for each in found
+        for each in track(found, "comparing")
     ]
     if output_format == "json":
         emit_json("compare", [compare_entry(subject, judged) for subject, judged in rows])
