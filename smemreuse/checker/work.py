@@ -23,6 +23,11 @@ OF_CHECK = 1_200_000_000
 OF_KERNEL = 1_800_000_000
 """Units for all plans of one kernel together."""
 
+OF_STATEMENT = 2_000_000
+LEAST_IN_LOWERING = 200_000_000
+"""Units for all plans that are guessed in a lowering, for each statement of the kernel, and the
+least in all."""
+
 OF_FILE = 2_400_000_000
 """Units for all kernels of one file together."""
 
@@ -49,6 +54,13 @@ def work_of(kernel: Kernel) -> Work:
     found = kernel.derived.setdefault(Work, Work())
     assert isinstance(found, Work)
     return found
+
+
+def limit_work(kernel: Kernel, statements: int) -> None:
+    """What may be done in a lowering, which takes its time by statements, for plans beyond those
+    that are trusted; what is applied has a budget of its own."""
+    limit = min(max(LEAST_IN_LOWERING, OF_STATEMENT * statements), OF_KERNEL)
+    kernel.derived.setdefault(Work, Work(limit))
 
 
 def share_work(kernels: tuple[Kernel, ...] | list[Kernel]) -> None:

@@ -16,6 +16,7 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.planner.problem import align_up
 from smemreuse.policies.attribution import outer
 from smemreuse.policies.dataflow import Dataflow, Reason, dataflow
+from smemreuse.progress import track
 from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
@@ -51,12 +52,14 @@ class Explainer:
         scopes = [({touch.buffer for touch in one.touched}, _where(one.stmt)) for one in entries]
         return dict(live_ranges(entries)), scopes
 
-    def pairs(self, of: Buffer | None = None) -> Iterator[Explanation]:
-        """Every pair of buffers that are used, or those of one buffer, in program order."""
+    def pairs(self) -> Iterator[Explanation]:
+        """Every pair of buffers that are used, in program order."""
+        return map(self.pair, self.pairs_used())
+
+    def pairs_used(self, of: Buffer | None = None) -> list[BufferPair]:
+        """The pairs of buffers that are used, or those of one buffer, in program order."""
         used = (buffer for buffer in self._buffers if buffer in self._found.live)
-        for pair in combinations(used, 2):
-            if of is None or of in pair:
-                yield self.pair(pair)
+        return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
     def pair(self, pair: BufferPair) -> Explanation:
         one, two = pair
@@ -136,7 +139,8 @@ def explained_pairs(
     explainer = Explainer(kernel, scope)
     if len(wanted) == 2:
         return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
-    return tuple(explainer.pairs(by_name[wanted[0]] if wanted else None))
+    pairs = explainer.pairs_used(by_name[wanted[0]] if wanted else None)
+    return tuple(explainer.pair(pair) for pair in track(pairs, "explaining"))
 
 
 def _positions(live: LiveRange | None) -> tuple[int, int] | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from smemreuse.baselines import Baseline
+from smemreuse.checker.relevance import operations_of
+from smemreuse.checker.work import limit_work
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
@@ -49,6 +51,9 @@ class Attempts:
         trusting: bool = False,
     ):
         self._best: Proposal | None = None
+        if trusting and options.objective == "speed":
+            for kernel in kernels:
+                limit_work(kernel, operations_of(kernel).count)
         pairs = zip(kernels, scopes, strict=True)
         self._searches = [
             [Search(kernel, scope, options, stock, arch, trusting) for scope in wanted]

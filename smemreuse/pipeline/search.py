@@ -92,6 +92,8 @@ class Search:
         if not self._own_early or not judged.provenance.is_kept or judged.verdict.sound:
             return False
         self._own_doubted = True
+        if not judged.verdict.violations:  # it is the pairs that cannot be followed, not the place
+            self._apart |= judged.verdict.open_pairs
         return True
 
     def learn(self, judged: Candidate) -> None:

@@ -8,7 +8,7 @@ from smemreuse.baselines import baseline_of
 from smemreuse.errors import PlanError
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.candidate import Proposal
+from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.choice import MOST_TRIED, Attempts, choose
 from smemreuse.pipeline.planning import (
     POLICY_NAMES,
@@ -17,6 +17,7 @@ from smemreuse.pipeline.planning import (
     compare_policies,
     plan_kernel,
 )
+from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
 from tests.pipeline.kernels import DYN, dumped
 
@@ -52,6 +53,40 @@ def test_the_first_that_may_be_applied_is() -> None:
     assert chosen.plan.offsets == tried[-1].offsets
     told = [plan.offsets for plan, _ in found.told_for(chosen)]
     assert told == [one.offsets for one in tried[:-1] if one.arena_bytes < chosen.plan.arena_bytes]
+
+
+def kept_early() -> tuple[Attempts, Candidate]:
+    """A lowering in which the compiler's own layout is the first proposal: its pairs are apart by
+    the rules, and nothing smaller can come of any start."""
+    kernel = dumped("flash_attention.sm_90a")
+    options = checked_options("dataflow", "best", "speed")
+    found = Attempts([kernel], [[DYN]], options, baseline_of(kernel), trusting=True)
+    (first,) = found.best()
+    return found, first
+
+
+def test_a_compilers_layout_that_nothing_beats_is_looked_at_where_it_is_applied() -> None:
+    found, first = kept_early()
+    assert first.provenance.is_kept
+    verify = Answering(SOUND)
+    (chosen,) = choose(found, verify).proposal
+    assert len(verify.asked) == 1
+    assert chosen.settled.provenance.origin is Origin.COMPILER_PROVED
+
+
+def test_without_a_proof_of_the_compilers_layout_another_is_looked_for() -> None:
+    found, first = kept_early()
+    verify = Answering(UNPROVED, SOUND)
+    (chosen,) = choose(found, verify).proposal
+    assert chosen.verdict.sound
+    assert chosen.plan.arena_bytes <= first.plan.arena_bytes
+    assert not chosen.provenance.is_kept
+
+
+def test_a_compilers_layout_that_is_refuted_is_not_kept() -> None:
+    found, first = kept_early()
+    (chosen,) = choose(found, Answering(UNSOUND, SOUND)).proposal
+    assert chosen.plan.offsets != first.plan.offsets
 
 
 def test_on_a_dump_each_verdict_is_reached_once() -> None:

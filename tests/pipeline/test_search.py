@@ -9,6 +9,7 @@ import pytest
 from smemreuse.baselines import baseline_of
 from smemreuse.baselines.tilelang_0_1_15 import AGGRESSIVE
 from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.candidate import Candidate
 from smemreuse.pipeline.judging import judge
@@ -16,6 +17,7 @@ from smemreuse.pipeline.objectives import resident_blocks, rounds_of_sharing
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.pipeline.planning import choose_for, plan_kernel
 from smemreuse.pipeline.search import APPLIED, Search
+from smemreuse.pipeline.starts import Start, plan_from
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
@@ -23,6 +25,7 @@ from tests.compilers.text.texts import dump
 from tests.pipeline.kernels import DYN, apache, dumped, unfollowed
 
 BYTES = checked_options("dataflow", "best", "bytes")
+SPEED = checked_options("dataflow", "best", "speed")
 STRICT = checked_options("dataflow", "best", "bytes", strict=True)
 PHASES = """\
 bx = T.launch_thread("blockIdx.x", 1)
@@ -178,6 +181,24 @@ def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str)
             plan = plan_kernel(kernel, scope, objective=objective)
             assert plan.arena_bytes <= own.arena_bytes
             assert blocks(kernel, plan) >= blocks(kernel, own)
+
+
+def test_a_start_that_is_not_tried_in_a_lowering_costs_no_block(dump_path: Path) -> None:
+    """What is not tried could have had fewer bytes, and no more blocks than what is applied."""
+    for kernel in read_dump(str(dump_path)).kernels:
+        own = baseline_of(kernel).plan(kernel, DYN)
+        if DYN in kernel.shared_scopes() and kernel.dialect.keeps_unproved:
+            chosen = search(kernel, SPEED, trusting=True).best().plan
+            assert blocks(kernel, chosen) >= blocks(kernel, plan_kernel(kernel, DYN))
+            assert chosen.arena_bytes <= own.arena_bytes
+
+
+def test_a_start_whose_bytes_add_neither_a_block_nor_l1_is_not_tried() -> None:
+    kernel = dumped("while_phases.sm_80")
+    for objective, tried in ((BYTES, True), (SPEED, False)):
+        found = search(kernel, objective, trusting=True)
+        rules = plan_from(facts_of(kernel), DYN, Start.DATAFLOW, "best", frozenset())
+        assert (found.best().plan.arena_bytes < rules.arena_bytes) is tried
 
 
 def blocks(kernel: Kernel, plan: Plan) -> int:
