@@ -37,13 +37,17 @@ MOST_BYTES = 4 << 30
 
 
 def chosen(functions: Sequence[Mapping[str, Any]], options: argparse.Namespace) -> list[str]:
-    """Names of functions whose plan is refuted: those of the default first, a program each."""
-    found: dict[str, str] = {}
+    """Names of functions whose plan is refuted: those of the default first.
+
+    One of each name in a folder of examples, whose programs and their tests have much in common.
+    """
+    found: dict[tuple[str, str], str] = {}
     for merge in ("default", "aggressive"):
         for function, _, _ in refuted(functions, merge):
             name = function["name"]
             if function["arch"] == options.arch and wanted(name, options.keywords):
-                found.setdefault(name.partition("__")[0], name)
+                program, symbol, _ = name.rsplit("__", 2)
+                found.setdefault((program.partition("-")[0], symbol), name)
     return list(found.values())
 
 
