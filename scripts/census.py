@@ -75,7 +75,16 @@ def row(compared: Data, audited: Data) -> list[str]:
     ]
 
 
-def rows(file: Path, tally: Counter[str], refused: list[str]) -> Iterator[list[str]]:
+def told(audit: Data) -> Data:
+    """The verdict on what is merged in a file, with the first of its witnesses."""
+    kept = {key: audit[key] for key in ("scope", "arena_bytes", "verdict")}
+    first = audit["violations"][0] if audit["violations"] else {}
+    return {"kernel": audit["name"], **kept, **first}
+
+
+def rows(
+    file: Path, tally: Counter[str], refused: list[str], judged: list[Data]
+) -> Iterator[list[str]]:
     compared, error = kernels("compare", file)
     audited, _ = ([], "") if error else kernels("check", file)
     tally["refused" if error else "read"] += 1
@@ -85,6 +94,7 @@ def rows(file: Path, tally: Counter[str], refused: list[str]) -> Iterator[list[s
         if plan["buffers"]:
             if audit["plan"] == "merged in the file":
                 tally[f"audit {audit['verdict']}"] += 1
+                judged.append(told(audit))
             tally[f"dataflow {plan['policies']['dataflow']['verdict']}"] += 1
             yield [file.name, *row(plan, audit)]
 
@@ -103,17 +113,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pattern", default="*.tir")
     parser.add_argument("--every-verb", action="store_true")
+    parser.add_argument("--audits", type=Path, help="Where verdicts on merged files go, as JSON.")
     parser.add_argument("--out", type=Path, default=Path("/tmp/census"), help="What verbs write.")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
     refused: list[str] = []
+    judged: list[Data] = []
     heads = ("file", "kernel", "scope", "buffers", "merged arena", "audit", *POLICIES)
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for file in sorted(options.folder.glob(options.pattern)):
-        for cells in rows(file, tally, refused):
+        for cells in rows(file, tally, refused, judged):
             print(f"| {' | '.join(cells)} |", flush=True)
         if options.every_verb:
             refused += refusing(file, options.out)
+    if options.audits:
+        found = {"schema": "smemreuse.audits/1", "read": tally["read"], "kernels": judged}
+        options.audits.write_text(json.dumps(found, indent=1) + "\n")
     print("\n`?` is unproved, `!` is unsound.\n")
     print("\n".join(f"- {what}: {count}" for what, count in sorted(tally.items())))
     print("\n".join(f"- refused: {line}" for line in dict.fromkeys(refused)))

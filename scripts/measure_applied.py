@@ -93,6 +93,7 @@ def document(found: list[dict[str, Any]], options: Any) -> str:
     import tilelang
 
     head = {"tilelang": tilelang.__version__, "python": platform.python_version()}
+    head |= {"audit": options.audit}
     head |= {"rough": options.rough, "one_each": options.one_each or bool(options.keywords)}
     lines = ",\n".join(json.dumps(each) for each in found)
     return json.dumps(head)[:-1] + f',\n"functions": [\n{lines}\n]}}\n'

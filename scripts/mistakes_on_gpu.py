@@ -28,26 +28,43 @@ sys.path.insert(0, str(ROOT))
 from scripts.applied.summary import refuted  # noqa: E402
 from scripts.benchmarks import mistakes  # noqa: E402
 from scripts.benchmarks.process import Worker  # noqa: E402
-from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.run_on_gpu import environment, first_line  # noqa: E402
 
 SECONDS_TO_COMPILE = 75
-SECONDS_EACH = 25
+SECONDS_EACH = 15
 MOST = 6
+MOST_BYTES = 4 << 30
 
 
 def chosen(functions: Sequence[Mapping[str, Any]], options: argparse.Namespace) -> list[str]:
-    """Names of functions whose plan is refuted: those of the default first, a program each."""
-    found: dict[str, str] = {}
+    """Names of functions whose plan is refuted: those of the default first.
+
+    One of each name in a folder of examples, whose programs and their tests have much in common.
+    """
+    found: dict[tuple[str, str], str] = {}
     for merge in ("default", "aggressive"):
         for function, _, _ in refuted(functions, merge):
             name = function["name"]
             if function["arch"] == options.arch and wanted(name, options.keywords):
-                found.setdefault(name.partition("__")[0], name)
+                program, symbol, _ = name.rsplit("__", 2)
+                found.setdefault((program.partition("-")[0], symbol), name)
     return list(found.values())
 
 
 def wanted(name: str, keywords: Sequence[str] | None) -> bool:
     return not keywords or any(keyword in name for keyword in keywords)
+
+
+def can_be_launched(path: Path) -> str | None:
+    """None, or why not: what a kernel is given has to be made up from types and shapes."""
+    from scripts.applied.measure import Function
+
+    try:
+        given = mistakes.arguments(Function(path).func)
+    except Exception as error:
+        return first_line(error)
+    size = mistakes.bytes_of(given)
+    return f"takes {size:,} bytes" if size > MOST_BYTES else None
 
 
 def worker(path: Path) -> Worker:
@@ -84,21 +101,25 @@ def main() -> int:
     options = parser().parse_args()
     started = time.monotonic()
     names = chosen(json.loads(options.applied.read_text())["functions"], options)
-    # More than are launched are compiled: some take arguments that cannot be made up.
-    team = [worker(options.kernels / options.arch / f"{name}.json") for name in names]
+    paths = [options.kernels / options.arch / f"{name}.json" for name in names]
+    passed_over: dict[str, str] = {}
+    team: list[Worker] = []
+    for path in paths:
+        why = "enough others" if len(team) == options.most else can_be_launched(path)
+        if why is None:
+            team.append(worker(path))
+        else:
+            passed_over[path.stem] = why
+            print(f"{path.stem}: passed over, {why}", flush=True)
     log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
     at_once = options.workers or len(os.sched_getaffinity(0))
     found: list[dict[str, Any]] = []
     with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
         compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
         about = {"schema": "smemreuse.mistakes/1", **environment(), "arch": options.arch}
-        launched = 0
+        about["passed_over"] = passed_over
         for one, made in zip(team, compiled, strict=True):
-            if options.rehearse or "error" in made or launched >= options.most:
-                found.append(one.end(made))
-            else:
-                found.append(one.launch(made, SECONDS_EACH))
-                launched += 1
+            found.append(one.end(made) if options.rehearse else one.launch(made, SECONDS_EACH))
             print(brief(found[-1]), flush=True)
             if options.out:
                 options.out.write_text(json.dumps({**about, "functions": found}, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """Write the GPU results into README.md and docs/results.md, between their markers.
 
-They come from docs/results/h200*.json and docs/results/applied.json.
+They come from docs/results/*.json.
 
 python scripts/render_results.py [--check]
 """
@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # where this file is run by its path
 
+from scripts.applied.mistakes import audit_table, refuted_table  # noqa: E402
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
 
 RESULTS = ROOT / "docs" / "results" / "h200.json"
@@ -25,6 +26,8 @@ TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
 BENCHMARKS = RESULTS.with_name("benchmarks-h200.json")
 APPLIED = RESULTS.with_name("applied.json")
+TVM_AUDITS = RESULTS.with_name("tvm-audits.json")
+MISTAKES = RESULTS.with_name("mistakes-h200.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -195,6 +198,10 @@ def _benchmark_cell(one: Run, apart: Run | None) -> str:
     return text + (", bits differ" if one["bitwise_equal"] is False else "")
 
 
+def _if_there(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def filled(text: str) -> str:
     """A page with the text between each pair of markers that it has made anew."""
     pages = (RESULTS, TVM_RESULTS, HAZARDS, APPLIED)
@@ -215,6 +222,10 @@ def filled(text: str) -> str:
         "applied-families": applied_families(applied["functions"]),
         "applied-times": applied_times(applied),
     }
+    if applied.get("audit"):
+        audits, launched = (_if_there(path) for path in (TVM_AUDITS, MISTAKES))
+        parts["audits"] = audit_table(applied["functions"], audits)
+        parts["refuted"] = refuted_table(applied["functions"], audits, launched)
     if BENCHMARKS.exists():
         benchmarks = json.loads(BENCHMARKS.read_text())
         parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")

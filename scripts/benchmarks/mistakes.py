@@ -21,7 +21,7 @@ from scripts.benchmarks.process import tell
 from scripts.run_on_gpu import UNMERGED, Merge, first_line
 
 LAUNCHES = 40
-SECONDS_TO_LAUNCH = 12
+SECONDS_TO_LAUNCH = 8
 """No further round is begun after so long."""
 DEVICE = "cuda"
 MERGES = (

@@ -27,19 +27,21 @@ def chosen(*functions: dict[str, Any]) -> list[str]:
     return mistakes_on_gpu.chosen(functions, options)
 
 
-def test_one_refuted_function_of_each_program_is_launched() -> None:
+def test_one_refuted_function_of_each_name_is_launched() -> None:
     sound = {"default": "sound", "aggressive": "sound"}
     bad = {"default": "sound", "aggressive": "unsound"}
     found = chosen(
         function("a-one__main__1", **sound),
         function("b-two__main__1", **bad),
         function("b-two__main__2", **bad),
+        function("b-test_two__main__3", **bad),
+        function("b-two__other__1", **bad),
         function("c-three__main__1", default="unsound", aggressive="unsound"),
         function("d-four__main__1", "sm_80", **bad),
         function("e-five__main__1", default="unproved", aggressive="unproved"),
         {"name": "f-six__main__1", "arch": "sm_90a", "not_lowered": "no"},
     )
-    assert found == ["c-three__main__1", "b-two__main__1"]
+    assert found == ["c-three__main__1", "b-two__main__1", "b-two__other__1"]
 
 
 def made(name: str, dtype: Any, shape: tuple[int, ...] = (5,), most: int = 8) -> Any:
