@@ -164,7 +164,7 @@ def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
     heads = ("kernel", "tile", *BENCHMARK_MERGES, "default again")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for tile in tiles:
-        variants = {one["merge"]: one for one in tile["variants"]}
+        variants = {one["merge"]: one for one in tile.get("variants", ())}
         known = [variants.get(merge) for merge in BENCHMARK_MERGES]
         apart = variants.get(BENCHMARK_MERGES[0])
         cells = [_benchmark_cell(one, apart) if one else "" for one in known]

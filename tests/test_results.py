@@ -51,10 +51,11 @@ def test_a_benchmark_s_row_tells_bytes_carve_out_and_time() -> None:
         "dynamic_bytes": 182_272,
         "carveout": 196 * 1024,
         "median_ms": 0.9141,
+        "compile_error": None,
         "launch_error": None,
         "wrong_launches": 0,
         "launches": 6,
-        "differing": {"6": 5, "7": 0},
+        "differing": {"dQ": 5, "dK": 0},
         "bitwise_equal": True,
         "of_default": {"median": 0.9655},
     }
@@ -65,11 +66,12 @@ def test_a_benchmark_s_row_tells_bytes_carve_out_and_time() -> None:
         {"benchmark": "flash_backward", "tile": "64x128", "variants": variants},
         {"benchmark": "other", "tile": "64x128", "error": "the process ended with 1"},
     ]
-    *_, row = benchmark_table(tiles).splitlines()
+    *_, row, failed = benchmark_table(tiles).splitlines()
+    assert failed.endswith("the process ended with 1 |")
     apart, default, _, speed, again = row.strip("| ").split(" | ")[2:]
     assert apart == "182,272 B, does not launch"
-    assert default == "182,272 B, 196 KB, 0.914 ms, differs from itself"
-    assert speed == "182,272 B, 196 KB, 0.914 ms, **0.966**, differs from itself"
+    assert default == "182,272 B, 196 KB, 0.914 ms, `dQ` differs from itself, unmerged too"
+    assert speed == "182,272 B, 196 KB, 0.914 ms, **0.966**, `dQ` differs from itself, unmerged too"
     assert again == "0.966"
 
 
