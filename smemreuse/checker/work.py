@@ -63,6 +63,11 @@ def limit_work(kernel: Kernel, statements: int) -> None:
     kernel.derived.setdefault(Work, Work(limit))
 
 
+def renew_work(kernel: Kernel) -> None:
+    """What is asked of a kernel behind its lowering has the usual budget again."""
+    kernel.derived[Work] = Work()
+
+
 def share_work(kernels: tuple[Kernel, ...] | list[Kernel]) -> None:
     """The kernels of one file have one budget beside their own."""
     together = Work(OF_FILE)

@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
+from smemreuse.checker.work import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.ir.kernel import Kernel
@@ -126,6 +127,7 @@ class MergeSession:
         outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
         self.functions.append(FunctionOutcome(function.name, outcome))
         for number, kernel in enumerate(function.kernels):
+            renew_work(kernel)
             launch = choice.proposal.launches[number]
             barriers = len(frozenset[object]().union(*(one.barriers for one in launch)))
             applied = tuple(
