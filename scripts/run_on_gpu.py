@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -61,10 +61,13 @@ class Merge:
 
 
 UNMERGED = "side by side"
+SIDE_BY_SIDE = Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True})
+TILELANG = Merge("TileLang default")
+AGGRESSIVE = Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True})
 MERGES = (
-    Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True}),
-    Merge("TileLang default"),
-    Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True}),
+    SIDE_BY_SIDE,
+    TILELANG,
+    AGGRESSIVE,
     Merge("smemreuse outer", policy="outer"),
     Merge("smemreuse inner", policy="inner"),
     Merge("smemreuse dataflow", policy="dataflow"),
@@ -185,7 +188,7 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
         expected = fixture.reference(args, config)
         unmerged: dict[str, dict[int, Any]] = {}
         for run in [*runs] * LAUNCHES_PER_CHECK:
-            outputs = _launch(run, args, expected)
+            outputs = launch(run, args, expected)
             if outputs is None:
                 continue
             if run.merge == UNMERGED:
@@ -193,8 +196,18 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
             _judge(run, outputs, expected, unmerged.get(run.lowering), fixture.tolerance)
 
 
-def _launch(run: Run, args: Sequence[Any], expected: Mapping[int, Any]) -> dict[int, Any] | None:
-    """The outputs of one launch on the same inputs, with outputs of its own."""
+class Launched(Protocol):
+    """A kernel, or None where there is none, and why it does not launch."""
+
+    kernel: Any
+    launch_error: str | None
+
+
+def launch(
+    run: Launched, args: Sequence[Any], expected: Mapping[int, Any]
+) -> dict[int, Any] | None:
+    """The outputs of one launch on the same inputs, with outputs of its own; None if there is
+    none."""
     import torch
 
     if run.kernel is None or run.launch_error:
@@ -225,10 +238,14 @@ def _judge(
         run.launches += 1
         run.wrong_launches += not right
         if unmerged is not None and run.merge != UNMERGED:
-            import torch
+            equal = same_bits(outputs[index], unmerged[index])
+            run.bitwise_equal = run.bitwise_equal is not False and equal
 
-            as_bytes = [tensor.view(torch.uint8) for tensor in (outputs[index], unmerged[index])]
-            run.bitwise_equal = run.bitwise_equal is not False and torch.equal(*as_bytes)
+
+def same_bits(one: Any, other: Any) -> bool:
+    import torch
+
+    return bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
 
 
 def worse(one: float | None, two: float) -> float:

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from scripts.benchmarks.process import tell
-from scripts.run_on_gpu import UNMERGED, Merge, first_line
+from scripts.run_on_gpu import AGGRESSIVE, SIDE_BY_SIDE, TILELANG, Merge, first_line
 
 LAUNCHES = 40
 SECONDS_TO_LAUNCH = 8
 """No further round is begun after so long."""
 DEVICE = "cuda"
 MERGES = (
-    Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True}),
-    Merge("TileLang default"),
-    Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True}),
+    SIDE_BY_SIDE,
+    TILELANG,
+    AGGRESSIVE,
     Merge("smemreuse bytes", policy="dataflow"),
     Merge("smemreuse speed", policy="dataflow", objective="speed"),
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scripts.benchmarks.variants import DEFAULT, Variant
-from scripts.run_on_gpu import UNMERGED, first_line, worse
+from scripts.run_on_gpu import UNMERGED, launch, same_bits, worse
 
 DEVICE = "cuda"
 CHECKS = 2
@@ -53,24 +53,6 @@ def check(
         compare(variants, first)
 
 
-def launch(
-    variant: Variant, args: Sequence[Any], expected: Mapping[int, Any]
-) -> dict[int, Any] | None:
-    """The outputs of one launch, in tensors of its own; None where it does not launch."""
-    import torch
-
-    if not variant.runs:
-        return None
-    own = [arg.clone() if index in expected else arg for index, arg in enumerate(args)]
-    try:
-        variant.kernel(*own)
-        torch.cuda.synchronize()
-    except Exception as error:  # asking for too much shared memory is a finding
-        variant.launch_error = first_line(error)
-        return None
-    return {index: own[index] for index in expected}
-
-
 def judge(
     variant: Variant, outputs: Mapping[int, Any], expected: Mapping[int, Any], tolerance: float
 ) -> None:
@@ -96,12 +78,6 @@ def compare(variants: Sequence[Variant], first: Mapping[str, Mapping[int, Any]])
         if steady:
             equal = all(same_bits(own[index], base[index]) for index in steady)
             variant.bitwise_equal = variant.bitwise_equal is not False and equal
-
-
-def same_bits(one: Any, other: Any) -> bool:
-    import torch
-
-    return bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
 
 
 def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Variant]) -> None:

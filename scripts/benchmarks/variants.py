@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scripts.benchmarks.cubin import resources
-from scripts.run_on_gpu import UNMERGED, Merge, first_line
+from scripts.run_on_gpu import SIDE_BY_SIDE, TILELANG, Merge, first_line
 
 SPEED_OBJECTIVE = "speed"
-DEFAULT = "TileLang default"
-AGAIN = "TileLang default, again"
+DEFAULT = TILELANG.name
+AGAIN = f"{DEFAULT}, again"
 """The default's kernel timed twice, which tells how much is noise."""
 
 
 def merges(speed: str = SPEED_OBJECTIVE) -> tuple[Merge, ...]:
     """The ways to lay out shared memory that are held against each other."""
     return (
-        Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True}),
-        Merge(DEFAULT),
+        SIDE_BY_SIDE,
+        TILELANG,
         Merge("smemreuse bytes", policy="dataflow"),
         Merge("smemreuse speed", policy="dataflow", objective=speed),
     )

@@ -39,7 +39,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.ir.launch import AXES, UnknownThreads, tag_of, thread_axes
+from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.table import varies_by_thread
 
@@ -100,8 +100,7 @@ class Divergence(Analysis[ThreadGroup]):
     def _axis(self, tag: str, threads: Threads) -> Value:
         if tag not in self._axes:
             return None
-        stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
-        return threads.ids // stride % self._axes[tag]
+        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
         """D3; an arm that nobody takes gets an empty group."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from smemreuse.checker.values import Decision
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import Call, Const, Expr, Var, constant, walk
+from smemreuse.ir.expr import Call, Const, Expr, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import Block
 from smemreuse.ir.launch import AXES, launches, tag_of
 from smemreuse.semantics.evaluate import Threads, Value, evaluate, is_arithmetic
@@ -57,7 +57,7 @@ class ThreadBlocks:
 
     def _told_apart(self, expr: Expr, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A block of each kind that an expression can tell apart, and of which kind each is."""
-        names = {node for node in walk(expr) if isinstance(node, Var)}
+        names = variables_in(expr)
         numbers = np.zeros(len(where), dtype=np.int64)
         for var, values in zip(self._variables, self._grid, strict=True):
             if var in names:

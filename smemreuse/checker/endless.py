@@ -12,7 +12,7 @@ import numpy as np
 
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import Expr, Load, Var, constant, walk
+from smemreuse.ir.expr import Expr, Load, Var, constant, variables_in
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.courses import EACH_ROUND, STEADY, Course, Courses, NoCourse
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate
@@ -98,13 +98,15 @@ class Endless:
 
     def _rows(self, expr: Expr, count: int) -> np.ndarray | None:
         """All that an expression is worth in each of the first rounds."""
-        names = {node for node in walk(expr) if isinstance(node, Var)}
-        while more := {
-            node
-            for name in names & self._bound.keys()
-            for node in walk(self._bound[name])
-            if isinstance(node, Var) and node not in names
-        }:
+        names = variables_in(expr)
+        while (
+            more := {
+                one
+                for name in names & self._bound.keys()
+                for one in variables_in(self._bound[name])
+            }
+            - names
+        ):
             names |= more
         values = self._threads.values
         known: dict[Var, Value] = {

@@ -38,6 +38,9 @@ from smemreuse.semantics.table import (
     may_signal,
 )
 
+Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
+"""Those of each statement itself."""
+
 
 class Operations:
     """What the operations of a kernel do, whatever buffers share bytes."""
@@ -53,6 +56,9 @@ class Operations:
         self._may_signal: dict[Call, bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
+        self._meets: dict[Stmt, bool] = {}
+        self._uncompared: Uncompared | None = None
+        self._body = body
 
     def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
         """The operations of a statement itself that the order of accesses depends on."""
@@ -87,6 +93,26 @@ class Operations:
         if known is None:
             known = self._flat[load] = flat_index(load.buffer, load.indices)
         return known
+
+    def effects(self, stmt: Stmt) -> Iterator[Effect]:
+        """What those operations of a statement do."""
+        return (effect for _, effect in self.synchronizing(stmt))
+
+    def meets_inside(self, stmt: Stmt, accesses: Accesses) -> bool:
+        """Whether threads in an arm of a branch may meet there without the others, once a later
+        pass has put in its barriers. `accesses` are all those of the kernel, as below."""
+        known = self._meets.get(stmt)
+        if known is None:
+            known = self._meets[stmt] = may_meet_inside(
+                stmt, lambda one: accesses.get(one, ()), self.effects
+            )
+        return known
+
+    def uncompared(self, accesses: Accesses) -> Uncompared:
+        """Which accesses a later pass does not compare."""
+        if self._uncompared is None:
+            self._uncompared = Uncompared(self._body, accesses)
+        return self._uncompared
 
     def inside(self, stmt: Stmt) -> tuple[Call, ...]:
         """The operations that order accesses, or may, and are no statements of their own."""
@@ -129,7 +155,6 @@ class Relevance:
         self._waits: dict[Stmt, bool] = {}
         self._touches: dict[Stmt, bool] = {}
         self._everything = accesses
-        self._meets: dict[Stmt, bool] = {}
         self._met_before: frozenset[Stmt] | None = None
         self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
@@ -148,7 +173,7 @@ class Relevance:
         self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
-        self.uncompared = Uncompared(body, accesses)
+        self.uncompared = self.operations.uncompared(accesses)
         self._find_counters(body)
 
     def __call__(self, stmt: Stmt) -> bool:
@@ -188,14 +213,7 @@ class Relevance:
     def meets_inside(self, stmt: Stmt) -> bool:
         """Whether threads in an arm of a branch may meet there without the others, once a later
         pass has put in its barriers."""
-        known = self._meets.get(stmt)
-        if known is None:
-            known = self._meets[stmt] = may_meet_inside(
-                stmt,
-                lambda one: self._everything.get(one, ()),
-                lambda one: (effect for _, effect in self.synchronizing(one)),
-            )
-        return known
+        return self.operations.meets_inside(stmt, self._everything)
 
     def met_before(self, stmt: Stmt, partners: Mapping[Buffer, Collection[Buffer]]) -> bool:
         """Whether a later pass puts a barrier of all who come by before such a branch, where
@@ -204,7 +222,7 @@ class Relevance:
             self._met_before = met_before(
                 self.body,
                 lambda one: self._everything.get(one, ()),
-                lambda one: (effect for _, effect in self.synchronizing(one)),
+                self.operations.effects,
                 partners,
             )
         return stmt in self._met_before

@@ -15,7 +15,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, Kernel
-from smemreuse.ir.launch import AXES, thread_axes
+from smemreuse.ir.launch import AXES, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
 
@@ -72,15 +72,10 @@ class Setting:
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
         """The index of each thread, or of the block, that a launch gives a name to."""
-        tag = stmt.node.value if isinstance(stmt.node, Const) else ""
+        tag = tag_of(stmt)
         if tag not in self.axes:
             return 0 if stmt.value == Const(1) else None
-        stride = 1
-        for axis in AXES:  # threads are numbered with x running fastest
-            if axis == tag:
-                break
-            stride *= self.axes.get(axis, 1)
-        return self.vectors.digit(threads.ids, stride, self.axes[str(tag)])
+        return self.vectors.digit(threads.ids, stride_of(tag, self.axes), self.axes[tag])
 
     def at_once(self, loop: For) -> bool:
         """Whether a loop's iterations run as one.

@@ -15,9 +15,9 @@ from smemreuse.commands.options import (
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
-from smemreuse.explainer.plans import plan_and_hoped
+from smemreuse.explainer.plans import hoped_of
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.pipeline.planning import checked_options
+from smemreuse.pipeline.planning import checked_options, planned
 from smemreuse.report.data import plan_entry
 from smemreuse.report.provenance import notes
 from smemreuse.report.tables import console, hoped_line, no_buffers, plan_table
@@ -47,10 +47,8 @@ def plan(
     note_if_empty(found, [file])
     note_unused(found)
     options = checked_options(policy, packer, objective, strict=strict)
-    plans = [
-        (subject, *plan_and_hoped(subject.kernel, subject.scope, options, arch))
-        for subject in found
-    ]
+    chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
+    plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]
     if output_format == "json":
         emit_json("plan", [plan_entry(*made) for made in plans])
     else:

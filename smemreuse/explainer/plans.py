@@ -5,12 +5,11 @@ from __future__ import annotations
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import (
-    PlanOptions,
+    Chosen,
     checked_options,
-    choose_for,
     compare_policies,
     plan_kernel,
-    plan_with,
+    planned,
 )
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
@@ -44,18 +43,13 @@ def hoped_for(
 ) -> Judged | None:
     """The smallest plan that would be smaller than the applied one, and is not proved."""
     options = checked_options("dataflow", packer, objective)
-    return plan_and_hoped(kernel, scope, options, arch)[1]
+    return hoped_of(planned(kernel, scope, options, arch))
 
 
-def plan_and_hoped(
-    kernel: Kernel, scope: str, options: PlanOptions, arch: Architecture | None
-) -> tuple[Plan, Judged | None]:
-    """The plan of these options; of policy `dataflow` also what is hoped for in its place."""
-    if options.policy != "dataflow":
-        return plan_with(kernel, scope, options, arch), None
-    chosen = choose_for(kernel, scope, options, arch)
+def hoped_of(chosen: Chosen) -> Judged | None:
+    """What is hoped for in the place of a plan, with its verdict."""
     hoped = chosen.hoped
-    return chosen.plan, None if hoped is None else (hoped.plan, hoped.verdict)
+    return None if hoped is None else (hoped.plan, hoped.verdict)
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

@@ -159,6 +159,11 @@ def walk(expr: Expr) -> Iterator[Expr]:
         pending.extend(reversed(children(here)))
 
 
+def variables_in(expr: Expr) -> set[Var]:
+    """The variables that an expression names, each once."""
+    return {node for node in walk(expr) if isinstance(node, Var)}
+
+
 def same(one: Expr, other: Expr) -> bool:
     """Whether two expressions are written alike: the same operators on the same variables."""
     if type(one) is not type(other):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from smemreuse.ir.expr import Const, constant
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Block, walk_statements
@@ -28,6 +28,12 @@ def launches(body: Block) -> Iterator[Attr]:
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
             yield stmt
+
+
+def stride_of(tag: str, axes: Mapping[str, int]) -> int:
+    """How far apart threads are numbered that follow one another on an axis of a block's threads,
+    which has these extents."""
+    return math.prod(axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
 
 
 def thread_axes(body: Block) -> dict[str, int]:

@@ -24,14 +24,7 @@ from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
 from smemreuse.semantics.register_pass import launch_registers
-from smemreuse.targets.architectures import (
-    ARCHITECTURES,
-    DEFAULT_ARCH,
-    WARP,
-    Architecture,
-    target_architecture,
-    threads_of,
-)
+from smemreuse.targets.architectures import WARP, Architecture, architecture_for, threads_of
 from smemreuse.targets.blocks import block_memory
 
 LOCAL = "local"
@@ -44,8 +37,8 @@ def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | 
     None if not known. `arch` is by default what the kernel's target says. A number of threads that
     is not known is taken for the smallest, under which shared memory alone sets the limit.
     """
-    known = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
-    return block_memory(kernel, plans).blocks(known, threads_of(kernel) or WARP)
+    on, _ = architecture_for(kernel, arch)
+    return block_memory(kernel, plans).blocks(on, threads_of(kernel) or WARP)
 
 
 def registers_at_launch(facts: KernelFacts) -> int | None:
@@ -59,6 +52,11 @@ def registers_at_launch(facts: KernelFacts) -> int | None:
         return None
     handed_over = launch_registers(kernel.body, threads)
     return facts.ask(held_in_locals) if handed_over is None else handed_over
+
+
+def _of_a_thread_block(kernel: Kernel) -> tuple[int, int | None]:
+    """The threads of a block, or the fewest, and the registers of each that are known."""
+    return threads_of(kernel) or WARP, facts_of(kernel).ask(registers_at_launch)
 
 
 def held_in_locals(facts: KernelFacts) -> int:
@@ -80,8 +78,7 @@ class Standing:
     @classmethod
     def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> Standing | None:
         """What a kernel with one plan leaves; None where a size is symbolic."""
-        memory, threads = block_memory(kernel, [plan]), threads_of(kernel) or WARP
-        registers = facts_of(kernel).ask(registers_at_launch)
+        memory, (threads, registers) = block_memory(kernel, [plan]), _of_a_thread_block(kernel)
         blocks = memory.blocks(arch, threads, registers)
         if blocks is None or memory.total is None:
             return None
@@ -90,13 +87,12 @@ class Standing:
 
 def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
     """The same plan, with what it leaves of an SM; as it is where nobody knows how many fit."""
-    known = arch or target_architecture(kernel)
-    on = known or ARCHITECTURES[DEFAULT_ARCH]
+    on, assumed = architecture_for(kernel, arch)
     standing = Standing.of(kernel, plan, on)
     if standing is None:
         return plan
     threads_known = threads_of(kernel) is not None
-    found = Occupancy(standing.blocks, on.name, known is None, threads_known, standing.l1_left)
+    found = Occupancy(standing.blocks, on.name, assumed, threads_known, standing.l1_left)
     return plan.with_provenance(occupancy=found)
 
 
@@ -106,15 +102,13 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
     One entry for each carve-out step on the way, the most L1 first. None for a kernel that does not
     fit, or of which that is not known.
     """
-    on = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    on, _ = architecture_for(kernel, arch)
     standing = Standing.of(kernel, smallest, on)
     if standing is None or not standing.blocks:
         return []
     memory = block_memory(kernel, [smallest])
     found = []
-    registers = facts_of(kernel).ask(registers_at_launch)
-    threads = threads_of(kernel) or WARP
-    for most in on.largest_by_step(memory.total or 0, threads, registers):
+    for most in on.largest_by_step(memory.total or 0, *_of_a_thread_block(kernel)):
         growth = memory.growth(smallest.scope, most)
         found.append((smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT)
     return found
@@ -153,7 +147,7 @@ def stands_as(kernel: Kernel, plan: Plan, least: int, arch: Architecture | None)
 
     Then fewer bytes than the plan's are worth nothing. Not where that is not known.
     """
-    on = arch or target_architecture(kernel) or ARCHITECTURES[DEFAULT_ARCH]
+    on, _ = architecture_for(kernel, arch)
     standing = Standing.of(kernel, plan, on)
     return standing is not None and standing == Standing.of(
         kernel, replace(plan, arena_bytes=least), on

@@ -34,14 +34,14 @@ __all__ = [
     "choose_for",
     "compare_policies",
     "plan_kernel",
-    "plan_with",
+    "planned",
     "sequence_of",
 ]
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The plan to apply to one scope of a dumped kernel, and what was refused in its place."""
+    """A plan for one scope of a dumped kernel, and what was refused in its place."""
 
     candidate: Candidate
     refused: tuple[Candidate, ...]
@@ -84,9 +84,9 @@ def chosen_on_dump(
     return Chosen(chosen, found.refused[chosen])
 
 
-def plan_with(
+def planned(
     kernel: Kernel, scope: str, options: PlanOptions, arch: Architecture | None = None
-) -> Plan:
+) -> Chosen:
     """The merged allocation of one kernel and storage scope.
 
     That of policy `dataflow` is the one that would be applied. Those of attribution rules are what
@@ -94,8 +94,9 @@ def plan_with(
     the kernel's target says.
     """
     if options.policy == "dataflow":
-        return choose_for(kernel, scope, options, arch).plan
-    return facts_of(kernel).ask(wanted_plan, scope, options, arch)
+        return choose_for(kernel, scope, options, arch)
+    plan = facts_of(kernel).ask(wanted_plan, scope, options, arch)
+    return Chosen(Candidate(kernel, plan), ())
 
 
 def plan_kernel(
@@ -108,9 +109,10 @@ def plan_kernel(
     arch: Architecture | None = None,
     strict: bool = False,
 ) -> Plan:
-    """As `plan_with`, of options by their names; raises `PlanError` for one that is not known."""
+    """The plan of `planned`, of options by their names; raises `PlanError` for one that is not
+    known."""
     options = checked_options(policy, packer, objective, strict=strict)
-    return plan_with(kernel, scope, options, arch)
+    return planned(kernel, scope, options, arch).plan
 
 
 def compare_policies(
@@ -120,12 +122,7 @@ def compare_policies(
 
     Raises `PlanError` for an unknown packer or objective.
     """
-    found: dict[PolicyName, Chosen] = {}
-    for name in POLICY_NAMES:
-        options = checked_options(name, packer, objective)
-        if name == "dataflow":
-            found[name] = choose_for(kernel, scope, options, arch)
-        else:
-            plan = plan_with(kernel, scope, options, arch)
-            found[name] = Chosen(Candidate(kernel, plan), ())
-    return found
+    return {
+        name: planned(kernel, scope, checked_options(name, packer, objective), arch)
+        for name in POLICY_NAMES
+    }

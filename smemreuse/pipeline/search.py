@@ -72,17 +72,25 @@ class Search:
         by_name = options.policy != "dataflow" and not self._wanted_failed
         if by_name or options.objective == "none":
             return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
-        own = self._own_first() if self._applied < APPLIED else None
-        self._own_early = own is not None
+        early = self._own_first()
+        self._own_early = early is not None
+        found = early or self._proved_or_own()
+        if options.objective == "speed":
+            found = Candidate(self.kernel, reckoned(self.kernel, found.plan, self.arch))
+        return found.made_for(options.objective)
+
+    def _proved_or_own(self) -> Candidate:
+        """The best that is proved, or the compiler's own layout where it is smaller than that."""
+        proved = self._nothing_shared() if self._is_over else self._tightest()
+        own = self._own_below(proved.plan)
         if own is not None:
-            proved = own
-        else:
-            proved = self._tightest() if self._applied < APPLIED else self._nothing_shared()
-            own = self._own_below(proved.plan)
-        if options.objective != "speed":
-            return (own or proved).made_for(options.objective)
-        plan = (own or self._for_speed(proved)).plan
-        return Candidate(self.kernel, reckoned(self.kernel, plan, self.arch)).made_for("speed")
+            return own
+        return self._for_speed(proved) if self.options.objective == "speed" else proved
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether so much was refused that nothing but the compiler's own sharing is tried."""
+        return self._applied >= APPLIED
 
     def doubt(self, judged: Candidate) -> bool:
         """Takes in that the compiler's own layout, kept before any start was tried, is not proved.
@@ -159,14 +167,24 @@ class Search:
         """Whether what a guess adds is worth its hand-overs, if it were proved as it is."""
         if guess.arena_bytes >= best.arena_bytes:
             return False
-        own, usual = self._own.arena_bytes, rounds_of_sharing(self.kernel, self._own)
-        for room in rooms(self.kernel, guess, self.arch):
-            if stands_as(self.kernel, best, min(room, own), self.arch):
+        for room in self._rooms(guess):
+            if stands_as(self.kernel, best, room, self.arch):
                 return False
-            plan = with_least_sharing(self.kernel, guess, min(room, own))
-            if room >= own or rounds_of_sharing(self.kernel, plan) <= usual:
+            if self._is_roomy(with_least_sharing(self.kernel, guess, room), room):
                 return True
         return True
+
+    def _rooms(self, smallest: Plan) -> Iterator[int]:
+        """Bytes that an arena may take, by carve-out steps; never more than the compiler's own."""
+        return (
+            min(room, self._own.arena_bytes) for room in rooms(self.kernel, smallest, self.arch)
+        )
+
+    def _is_roomy(self, plan: Plan, room: int) -> bool:
+        """Whether more bytes may not be had, or save no rounds in which loops take turns: L1 is not
+        worth it that there are more of them than in the compiler's own layout."""
+        usual = rounds_of_sharing(self.kernel, self._own)
+        return room >= self._own.arena_bytes or rounds_of_sharing(self.kernel, plan) <= usual
 
     def _own_first(self) -> Candidate | None:
         """The compiler's own layout in a lowering, where no start can lead to one worth more.
@@ -174,7 +192,8 @@ class Search:
         It is smaller than what follows from the rules, and its proof is all that could be gained:
         that is looked for where it is applied, once, and only without it among the starts.
         """
-        if not self.trusting or self._own_doubted or not self._keeps_unproved(self.stock):
+        is_open = self.trusting and not self._own_doubted and not self._is_over
+        if not is_open or not self._keeps_unproved(self.stock):
             return None
         best = self._guess(Start.DATAFLOW, self._apart).plan
         if self._own.arena_bytes >= best.arena_bytes or not self._may_be_own(self._own):
@@ -232,16 +251,11 @@ class Search:
         return self.kernel.dialect.keeps_unproved and is_default and not self.options.strict
 
     def _for_speed(self, proved: Candidate) -> Candidate:
-        """As little sharing as keeps the blocks of the smallest arena, and the most L1.
-
-        L1 is not worth it that loops take turns on bytes more often than in the compiler's own
-        layout, whose bytes are never exceeded.
-        """
-        most, usual = self._own.arena_bytes, rounds_of_sharing(self.kernel, self._own)
+        """As little sharing as keeps the blocks of the smallest arena, and the most L1."""
         found = proved
-        for room in rooms(self.kernel, proved.plan, self.arch):
-            found = self._roomy(proved, min(room, most))
-            if room >= most or rounds_of_sharing(self.kernel, found.plan) <= usual:
+        for room in self._rooms(proved.plan):
+            found = self._roomy(proved, room)
+            if self._is_roomy(found.plan, room):
                 break
         return found
 

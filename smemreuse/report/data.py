@@ -9,11 +9,11 @@ from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import arch_of, beside, blocks_per_sm, fits
+from smemreuse.report.residents import beside, blocks_per_sm, fits
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
-from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.architectures import Architecture, architecture_for
 
 Data = dict[str, object]
 
@@ -121,7 +121,7 @@ def compare_entry(
     SM and the limit of a block are for `arch`, by default what the kernel says that it is for.
     """
     some_plan, _ = judged[0]
-    arch, assumed = arch_of(subject.kernel, arch)
+    arch, assumed = architecture_for(subject.kernel, arch)
     policies = {plan.policy: _policy_data(subject, plan, verdict, arch) for plan, verdict in judged}
     policies["dataflow"]["hoped"] = hoped_data(hoped)
     return {

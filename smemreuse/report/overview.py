@@ -21,13 +21,13 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import arch_of, beside, blocks_per_sm, fits
+from smemreuse.report.residents import beside, blocks_per_sm, fits
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
-from smemreuse.targets.architectures import Architecture, threads_of
+from smemreuse.targets.architectures import Architecture, architecture_for, threads_of
 
 
 def overview_entry(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
@@ -38,7 +38,7 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
     `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
     of threads, is symbolic.
     """
-    arch, assumed = arch_of(subject.kernel, arch)
+    arch, assumed = architecture_for(subject.kernel, arch)
     timeline, apart = found.timeline, found.side_by_side
     some_plan, _ = next(iter(found.plans.values()))
     return {

@@ -6,20 +6,8 @@ from dataclasses import replace
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
-from smemreuse.targets.architectures import (
-    ARCHITECTURES,
-    DEFAULT_ARCH,
-    Architecture,
-    target_architecture,
-    threads_of,
-)
+from smemreuse.targets.architectures import Architecture, threads_of
 from smemreuse.targets.blocks import block_memory
-
-
-def arch_of(kernel: Kernel, arch: Architecture | None) -> tuple[Architecture, bool]:
-    """What a kernel is for, and whether that is only assumed."""
-    known = arch or target_architecture(kernel)
-    return known or ARCHITECTURES[DEFAULT_ARCH], known is None
 
 
 def blocks_per_sm(kernel: Kernel, plan: Plan, arch: Architecture) -> int | None:

@@ -16,12 +16,12 @@ from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
-from smemreuse.report.residents import arch_of, blocks_per_sm
+from smemreuse.report.residents import blocks_per_sm
 from smemreuse.report.verdicts import hoped_words, verdict_text
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
-from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.architectures import Architecture, architecture_for
 
 _PIPED_WIDTH = 160
 
@@ -87,7 +87,7 @@ _POLICY_COLUMNS = (
 
 def _limit(subject: Subject, arch: Architecture | None) -> str:
     """What a block may have at most, and where."""
-    known, assumed = arch_of(subject.kernel, arch)
+    known, assumed = architecture_for(subject.kernel, arch)
     return f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else "")
 
 
@@ -116,7 +116,7 @@ def _judged(
 def _policy_cells(
     subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture | None
 ) -> tuple[Text, ...]:
-    known, _ = arch_of(subject.kernel, arch)
+    known, _ = architecture_for(subject.kernel, arch)
     blocks = blocks_per_sm(subject.kernel, plan, known)
     told = (plan.policy, *_size_cells(plan), "-" if blocks is None else str(blocks))
     word = verdict_text(verdict)

@@ -12,6 +12,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, walk
 from smemreuse.ir.kernel import Bind, Buffer, Declare, Stmt, Store, expressions_of
 from smemreuse.semantics.effects import Effect, Engine
+from smemreuse.semantics.elements import is_typed
 from smemreuse.semantics.foreign import ADDRESS_TYPES
 from smemreuse.semantics.table import calls_of, effect_of
 
@@ -94,7 +95,7 @@ def _described(call: Call, names: Mapping[Storage, set[str]]) -> set[Storage] | 
 
 def _handed(call: Call, effect: Effect) -> Iterator[Var]:
     """The variables that an operation may write through."""
-    if call.op == "tvm_access_ptr" and len(call.args) == 5:
+    if is_typed(call) and len(call.args) == 5:
         if isinstance(call.args[1], Var) and constant(call.args[4]) != 1:
             yield call.args[1]
         return

@@ -191,6 +191,12 @@ def target_architecture(kernel: Kernel) -> Architecture | None:
     return ARCHITECTURES.get(match[0]) if match else None
 
 
+def architecture_for(kernel: Kernel, arch: Architecture | None) -> tuple[Architecture, bool]:
+    """`arch`, or what a kernel's target says that it is for; and whether it is only assumed."""
+    known = arch or target_architecture(kernel)
+    return known or ARCHITECTURES[DEFAULT_ARCH], known is None
+
+
 def threads_of(kernel: Kernel) -> int | None:
     """Threads of a block; None where its extents are not constant."""
     extents: dict[str, int] = {}

@@ -44,6 +44,13 @@ USE_A = f"As[63 - tx] = tx\n{SYNC}O[tx] = As[tx]\n"
 USE_B = f"Bs[63 - tx] = tx\n{SYNC}O[tx] = Bs[tx]\n"
 """A value goes from thread to thread: it needs a barrier before it and in it."""
 
+PRODUCE = "As[tx] = tx\nO[tx] = As[tx]\n"
+CONSUME = "Bs[tx - 32] = tx\nO[tx] = Bs[tx - 32]\n"
+"""What the first warp does, and what the others do, with a value of their own."""
+
+ARRIVE = "T.ptx_arrive_barrier(full[0])\n"
+WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
+
 TO_AND_FRO = USE_A + SYNC + USE_B + SYNC + USE_A
 """Right, but of neither buffer everything comes before the other's: it has to be executed."""
 
@@ -75,6 +82,11 @@ def tma_load(name: str, elements: int = 64, barrier: str = "full[0]") -> str:
 def under(header: str, body: str) -> str:
     """A block of statements under a header."""
     return f"{header}:\n{indent(body, '    ')}"
+
+
+def arms(producer: str, consumer: str) -> str:
+    """The first warp does the one, the others do the other."""
+    return under("if tx < 32", producer) + under("if tx >= 32", consumer)
 
 
 def init_barrier(count: int, slot: str = "full[0]") -> str:

@@ -6,26 +6,20 @@ import pytest
 
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import (
+    ARRIVE,
+    CONSUME,
     COPY_A,
+    PRODUCE,
     SYNC,
     TO_AND_FRO,
     USE_B,
+    WAIT,
+    arms,
     init_barrier,
     judge,
     tma_load,
     under,
 )
-
-ARRIVE = "T.ptx_arrive_barrier(full[0])\n"
-WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
-PRODUCE = "As[tx] = tx\nO[tx] = As[tx]\n"
-CONSUME = "Bs[tx - 32] = tx\nO[tx] = Bs[tx - 32]\n"
-
-
-def arms(producer: str, consumer: str) -> str:
-    """The first warp does the one, the others do the other."""
-    return under("if tx < 32", producer) + under("if tx >= 32", consumer)
-
 
 # Which phase a wait is over with ------------------------------------------------------------------
 

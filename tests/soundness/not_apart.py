@@ -7,14 +7,16 @@ them, or seem to, and one thing is missing; the comment tells the execution that
 from __future__ import annotations
 
 from tests.checker.small import (
+    ARRIVE,
     COPY_A,
     SYNC,
     USE_A,
     USE_B,
+    WAIT,
     init_barrier,
     under,
 )
-from tests.soundness.wrong_plans import ARRIVE, WAIT, WrongPlan
+from tests.soundness.wrong_plans import WrongPlan
 
 _OTHERS_B = USE_B.replace("= tx\n", "= tx + 9\n", 1)
 TWICE = "for k in range(2)"

@@ -11,14 +11,19 @@ from dataclasses import dataclass, field
 
 from smemreuse.ir.kernel import Buffer, Kernel
 from tests.checker.small import (
+    ARRIVE,
+    CONSUME,
     COPY_A,
     DESCRIBE_A,
     DESCRIPTORS,
+    PRODUCE,
     SCOPE,
     SYNC,
     USE_A,
     USE_B,
+    WAIT,
     WGMMA_A,
+    arms,
     init_barrier,
     kernel_of,
     tma_load,
@@ -53,16 +58,6 @@ class WrongPlan:
 
 
 # Phases of mbarriers ------------------------------------------------------------------------------
-
-ARRIVE = "T.ptx_arrive_barrier(full[0])\n"
-WAIT = "T.mbarrier_wait_parity(full[0], 0)\n"
-PRODUCE = "As[tx] = tx\nO[tx] = As[tx]\n"
-CONSUME = "Bs[tx - 32] = tx\nO[tx] = Bs[tx - 32]\n"
-
-
-def arms(producer: str, consumer: str) -> str:
-    """The first warp does the one, the others do the other."""
-    return under("if tx < 32", producer) + under("if tx >= 32", consumer)
 
 
 ARRIVE_TWICE = ARRIVE + PRODUCE + ARRIVE

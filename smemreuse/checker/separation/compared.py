@@ -10,7 +10,7 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.separation.facts import Facts
 from smemreuse.checker.uncompared import element_of
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Expr, Var, walk
+from smemreuse.ir.expr import Expr, variables_in
 from smemreuse.ir.kernel import Buffer, For, Stmt
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate
@@ -25,15 +25,8 @@ def are_compared(facts: Facts, layout: Layout, one: Buffer, two: Buffer) -> bool
     unread = uncompared.unread(one, two) or uncompared.unread(two, one)
     shift = layout.offsets[one] - layout.offsets[two]
     for (stmt, first), (other, second) in product(facts.by_buffer[one], facts.by_buffer[two]):
-        if (
-            not element_of(first)
-            or not element_of(second)
-            or Access.READ_WRITE
-            in (
-                first.access,
-                second.access,
-            )
-        ):
+        both = (first.access, second.access)
+        if not element_of(first) or not element_of(second) or Access.READ_WRITE in both:
             continue
         if first.access is not second.access:
             if _are_alike(facts, (stmt, first), (other, second), shift):
@@ -53,7 +46,7 @@ def _are_alike(facts: Facts, one: Made, two: Made, shift: int) -> bool:
     start, there = first.footprint.start, second.footprint.start
     if element_of(first) != element_of(second) or start is None or there is None:
         return False
-    if _names(start) != _names(there):
+    if variables_in(start) != variables_in(there):
         return False
     mine, theirs = (_places(facts, stmt, start), _places(facts, other, there))
     if mine is None or theirs is None:
@@ -79,10 +72,6 @@ def _meets_itself(facts: Facts, one: Made, two: Made, shift: int) -> bool:
     return bool(len(ids) and (mine[here] + shift == theirs[there]).any())
 
 
-def _names(expr: Expr) -> set[Var]:
-    return {node for node in walk(expr) if isinstance(node, Var)}
-
-
 def _places(facts: Facts, stmt: Stmt, start: Expr) -> np.ndarray | None:
     """Where each thread accesses in the first round of all loops, and in the first block."""
     threads: Threads = facts.reaches[stmt].threads
@@ -90,7 +79,7 @@ def _places(facts: Facts, stmt: Stmt, start: Expr) -> np.ndarray | None:
         if isinstance(scope, For):
             begin = evaluate(scope.begin, threads)
             threads = threads.bind(scope.var, begin)
-    for name in _names(start):
+    for name in variables_in(start):
         if threads.values.get(name) is None:
             threads = threads.bind(name, 0)
     found = evaluate(start, threads)

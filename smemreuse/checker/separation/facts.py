@@ -6,12 +6,10 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from smemreuse.checker.arms import may_meet_inside
 from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.relevance import Operations
 from smemreuse.checker.separation.reach import Reach, Reaches, aligned_barriers
 from smemreuse.checker.separation.tree import Tree
-from smemreuse.checker.uncompared import Uncompared
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import (
@@ -53,14 +51,13 @@ class Facts:
         self.tree = Tree(body)
         self.reaches = Reaches(body, operations, axes)
         self.barriers = aligned_barriers(body, self.reaches)
-        self.uncompared = Uncompared(body, accesses)
+        self.uncompared = operations.uncompared(accesses)
         self._operations = operations
         self._accesses = accesses
         self._within: dict[Stmt, frozenset[Stmt]] = {}
         self._assumed: dict[tuple[Hashable, Hashable], bool] = {}
         self._meeting: dict[Hashable, set[Stmt]] = {}
         self._splits: dict[Stmt, bool] = {}
-        self._meets_inside: dict[Stmt, bool] = {}
         self._may_meet: dict[Stmt, bool] = {}
         self.follows_all = all(map(self._is_followed, walk_statements(body)))
         self.by_buffer: dict[Buffer, list[tuple[Stmt, MemoryAccess]]] = {}
@@ -141,13 +138,7 @@ class Facts:
 
     def meets_inside(self, stmt: Stmt) -> bool:
         """Whether threads in an arm of a branch may meet there without the others."""
-        if stmt not in self._meets_inside:
-            self._meets_inside[stmt] = may_meet_inside(
-                stmt,
-                lambda one: self._accesses.get(one, ()),
-                lambda one: (effect for _, effect in self._operations.synchronizing(one)),
-            )
-        return self._meets_inside[stmt]
+        return self._operations.meets_inside(stmt, self._accesses)
 
     def blocks(self, stmt: Stmt) -> bool:
         """Whether a thread may have to wait at a statement for one that is not there with it."""

@@ -28,7 +28,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.ir.launch import AXES, tag_of
+from smemreuse.ir.launch import AXES, stride_of, tag_of
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.table import counted, effect_of, evaluated_call, varies_by_thread
@@ -132,8 +132,7 @@ class Reaches:
     def _axis(self, tag: str, threads: Threads) -> Value:
         if tag not in self._axes:
             return None
-        stride = math.prod(self._axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
-        return threads.ids // stride % self._axes[tag]
+        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def goes_round_apart(self, stmt: Stmt) -> bool:
         """Whether threads may go round a loop differently often, or for different values."""
