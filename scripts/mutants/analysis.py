@@ -255,12 +255,6 @@ MUTATIONS = (
         "        return bounds(expr.args[0], ranges)\n",
     ),
     Mutation(
-        "bounds: the last launch counts alone",
-        BOUNDS,
-        "    known = ranges.get(var, (begin, begin + count - 1))\n",
-        "    known = (begin, begin + count - 1)\n",
-    ),
-    Mutation(
         "threads: calls answer all alike",
         DIVERGENCE,
         "        or (isinstance(node, Call) and varies_by_thread(node))\n",
