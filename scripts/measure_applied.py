@@ -85,7 +85,9 @@ def quickest(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any
     if one is None or "seconds" not in one or "seconds" not in other:
         return other if one is None else one
     taken = one["seconds"], other["seconds"]
-    return {**one, "seconds": {key: min(each[key] for each in taken) for key in one["seconds"]}}
+    added = {key: min(each["added"][key] for each in taken) for key in one["seconds"]["added"]}
+    stock = min(each["stock"] for each in taken)
+    return {**one, "seconds": {"stock": stock, "added": added}}
 
 
 def document(found: list[dict[str, Any]], options: Any) -> str:

@@ -28,12 +28,18 @@ class KernelFacts:
         self.kernel = kernel
         self.computed: Counter[str] = Counter()
         self._known: dict[tuple[Hashable, ...], Any] = {}
+        self._before: KernelAccesses | None = None
+
+    def learn_from(self, before: KernelFacts) -> None:
+        """Takes over what was found out about the statements that were in this kernel before passes
+        made it what it is."""
+        self._before = before.memory
 
     @cached_property
     def memory(self) -> KernelAccesses:
         """Where pointers point, and what every statement accesses."""
         self.computed["memory"] += 1
-        return KernelAccesses.of(self.kernel.body)
+        return KernelAccesses.of(self.kernel.body, self._before)
 
     @property
     def pointers(self) -> Pointers:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.facts import KernelFacts, facts_of
-from smemreuse.ir.kernel import Kernel
+from smemreuse.ir.expr import Pointer, Var
+from smemreuse.ir.kernel import Bind, Evaluate, Kernel, Stmt
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
-from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess, accesses_of
+from smemreuse.semantics.pointers import Pointers
+from smemreuse.semantics.table import BLOCK_BARRIER
 from tests.conftest import DUMPS
 
 
@@ -32,7 +36,7 @@ def test_accesses_and_pointers_are_found_together_and_once(
     found = KernelAccesses.of(kernel.body)
     calls: list[object] = []
 
-    def of(body: object) -> KernelAccesses:
+    def of(body: object, before: object) -> KernelAccesses:
         calls.append(body)
         return found
 
@@ -42,6 +46,36 @@ def test_accesses_and_pointers_are_found_together_and_once(
     assert facts.accesses is found.by_statement
     assert calls == [kernel.body]
     assert facts.computed == {"memory": 1}
+
+
+def test_statements_that_a_pass_has_left_alone_are_not_looked_at_again(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    barrier = Evaluate(BLOCK_BARRIER)
+    later = Kernel(kernel.name, (*kernel.body, barrier))
+    alone = KernelAccesses.of(later.body)
+    facts_of(later).learn_from(facts_of(kernel))
+    looked_at: list[object] = []
+
+    def looked(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:
+        looked_at.append(stmt)
+        return accesses_of(stmt, pointers)
+
+    monkeypatch.setattr("smemreuse.semantics.accesses.accesses_of", looked)
+    found = facts_of(later).accesses
+    assert looked_at == [barrier]
+    assert list(found) == list(alone.by_statement)
+    assert [len(one) for one in found.values()] == [len(one) for one in alone.by_statement.values()]
+
+
+def test_where_a_pass_has_moved_a_buffer_all_is_looked_at_again(kernel: Kernel) -> None:
+    """The same statement may go elsewhere, where one pointer is another."""
+    before = facts_of(kernel)
+    buffer = kernel.allocations("shared.dyn")[0]
+    moved = Kernel(kernel.name, (Bind(Var("pointer"), Pointer(buffer)), *kernel.body))
+    facts_of(moved).learn_from(before)
+    pairs = ((one, facts_of(moved).accesses[stmt]) for stmt, one in before.accesses.items())
+    assert not any(one is other for one, other in pairs if one)
 
 
 def test_a_fact_is_asked_for_by_what_it_is_and_what_it_is_about(kernel: Kernel) -> None:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scripts.applied.summary import added, launched, less, starts, stops
+from scripts.applied.summary import added, added_in_all, launched, less, starts, stops
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "block-sparse matmul, copies under a condition": ("blocksparse_gemm-example",),
@@ -126,8 +126,7 @@ def applied_times(data: Mapping[str, Any]) -> str:
     own = [each for each in functions if "seconds" in each]
     for label in ("speed", "bytes"):
         shares = sorted(added(each, label) for each in own)
-        alone = sum(each["seconds"]["stock"] for each in own)
-        in_all = sum(each["seconds"][label] for each in own) / alone - 1
-        cells = (statistics.median(shares), shares[int(0.9 * len(shares))], shares[-1], in_all)
+        some = statistics.median(shares), shares[int(0.9 * len(shares))], shares[-1]
+        cells = (*some, added_in_all(own, label))
         lines.append(f"| `{label}` | {' | '.join(f'{100 * each:.0f} %' for each in cells)} |")
     return "\n".join(lines) + "\n"

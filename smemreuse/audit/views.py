@@ -14,8 +14,8 @@ from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
 from smemreuse.audit.reach import Reach, bytes_of, reached_bytes
 from smemreuse.audit.sameness import Groups, one_buffer_each
 from smemreuse.audit.separator import Separator
-from smemreuse.ir.expr import Call, Const, Pointer, walk
-from smemreuse.ir.kernel import Buffer, Declare, Kernel, expressions_of, walk_statements
+from smemreuse.ir.expr import Call, Const, Pointer
+from smemreuse.ir.kernel import Buffer, Declare, Kernel, nodes_of, walk_statements
 from smemreuse.semantics.elements import is_typed, pointee_bits
 
 
@@ -89,8 +89,7 @@ def _pointers_reach(kernel: Kernel, origins: Mapping[Buffer, int]) -> bool:
     return all(
         origins[node.args[1].buffer] * 8 % pointee_bits(node) == 0
         for stmt in walk_statements(kernel.body)
-        for expr in expressions_of(stmt)
-        for node in walk(expr)
+        for node in nodes_of(stmt)
         if isinstance(node, Call) and is_typed(node) and isinstance(node.args[1], Pointer)
         if node.args[1].buffer in origins
     )

@@ -85,10 +85,20 @@ class LiveVisitor:
         self.places: dict[Stmt, int] = {}  # statements by their number in the order of the walk
         self._count = 0
         self._op_names: dict[Any, tuple[str, int]] = {}
+        self._read: dict[Any, list[Block]] = {}  # what was read, by its node
+        self._earlier: dict[Any, list[Block]] = {}  # the same of an earlier reading, not met yet
 
     def kernels(self, name: str, func: Any) -> list[Kernel]:
         attrs = {str(key): _plain(value) for key, value in (func.attrs or {}).items()}
         return split_kernels(name, self.block(func.body), attrs, self.dialect)
+
+    def again(self) -> LiveVisitor:
+        """A visitor for what passes have made of the function that this one has read.
+
+        Nodes never change, so one that is still there need not be read again, where a subclass says
+        so: it stands for the same statements, each as often as before.
+        """
+        return type(self)(self.allocated)
 
     # What differs between the compilers ---------------------------------------------------------
 
@@ -129,10 +139,14 @@ class LiveVisitor:
         kind = type(node).__name__
         if kind == "SeqStmt":
             return tuple(stmt for child in node.seq for stmt in self.block(child))
+        earlier = self._earlier.get(node)
+        if earlier:
+            return earlier.pop(0)
         place = self._count
         self._count += 1
         block = self.decl_buffer(node) if kind == "DeclBuffer" else (self._statement(node, kind),)
         self.places.update((stmt, place) for stmt in block)
+        self._read.setdefault(node, []).append(block)
         return block
 
     def _statement(self, node: Any, kind: str) -> Stmt:

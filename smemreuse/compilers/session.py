@@ -20,6 +20,7 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from smemreuse.baselines import Baseline
 from smemreuse.checker.work import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
+from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice
@@ -57,8 +59,9 @@ class DeviceFunction:
 
     def judged(self, proposal: Proposal, merged: Any) -> Proposal:
         """A proposal with its verdicts, reached on the function with its plans and barriers in."""
-        reader = type(self.visitor)(self.visitor.allocated)
-        kernels = reader.kernels(self.name, merged)
+        kernels = self.visitor.again().kernels(self.name, merged)
+        for now, before in zip(kernels, self.kernels, strict=True):
+            facts_of(now).learn_from(facts_of(before))
         return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
 
 
@@ -68,7 +71,8 @@ class MergeSession:
 
     `kernels` are all that were lowered, those with nothing to merge among them. `left` are the
     functions that the compiler's own pass has merged instead; their kernels are not in `kernels`.
-    `functions` says of each function that was looked at, in order, what became of it.
+    `functions` says of each function that was looked at, in order, what became of it. `seconds` of
+    CPU time is what all that has added to the compiler's own work.
     """
 
     policy: PolicyName = "dataflow"
@@ -80,6 +84,7 @@ class MergeSession:
     kernels: list[LoweredKernel] = field(default_factory=list)
     left: list[LeftToStock] = field(default_factory=list)
     functions: list[FunctionOutcome] = field(default_factory=list)
+    seconds: float = 0.0
 
     @classmethod
     def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:
@@ -140,6 +145,16 @@ class MergeSession:
             audit = _Asked(judge_stock, number)
             self.kernels.append(LoweredKernel(kernel, stock, applied, audit))
 
+    def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
+        """A live module in which each function is what `rewrite(name, var, func)` gives for it."""
+        begin = time.thread_time()
+        for var, func in list(mod.functions.items()):
+            rewritten = rewrite(str(var.name_hint), var, func)
+            if rewritten is not func:
+                mod.update_func(var, rewritten)
+        self.seconds += time.thread_time() - begin
+        return mod
+
     def or_stock(self, name: str, ours: Callable[[], Any], stock: Callable[[], Any]) -> Any:
         """What our merge makes of a function, or with a warning what the compiler's own does."""
         try:
@@ -181,12 +196,3 @@ class _Asked:
 def scopes_to_merge(kernel: Kernel, scopes: Sequence[str]) -> list[str]:
     """Those of `scopes` that are merged in a kernel: a single buffer needs no arena."""
     return [scope for scope in scopes if len(kernel.allocations(scope)) > 1]
-
-
-def rewrite_functions(mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
-    """A live module in which each function is what `rewrite(name, var, func)` gives for it."""
-    for var, func in list(mod.functions.items()):
-        rewritten = rewrite(str(var.name_hint), var, func)
-        if rewritten is not func:
-            mod.update_func(var, rewritten)
-    return mod

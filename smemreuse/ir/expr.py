@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -55,11 +55,13 @@ class Call:
     """An operator or intrinsic applied to its arguments.
 
     The values of what it is annotated with come last among these; `annotations` are the names.
+    `row` keeps what the table of effects says of it.
     """
 
     op: str
     args: tuple[Expr, ...]
     annotations: tuple[str, ...] = ()
+    row: object = field(default=None, init=False, repr=False)
 
 
 _UNSIGNED = re.compile(r"uint(\d+)(x\d+)?$")

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from smemreuse.errors import InputError
 from smemreuse.ir.dialect import UNSTATED, Dialect
-from smemreuse.ir.expr import Call, Const, Expr, Var
+from smemreuse.ir.expr import Call, Const, Expr, Var, walk
 
 SHARED_SCOPES = ("shared", "shared.dyn")
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
@@ -157,14 +157,21 @@ def root_storage(data: Buffer | Var) -> Buffer | Var:
     return data
 
 
+class _Remembering:
+    """A statement, which never changes, keeps the expressions found in it."""
+
+    __slots__ = ("_nodes",)
+    _nodes: tuple[Expr, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Allocate:
+class Allocate(_Remembering):
     buffer: Buffer
     line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declare:
+class Declare(_Remembering):
     """A view comes into being; touches nothing by itself."""
 
     buffer: Buffer
@@ -172,7 +179,7 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bind:
+class Bind(_Remembering):
     """`var = value` for the rest of the block.
 
     `may_be_address` is False where the variable's type is known and is no handle.
@@ -185,7 +192,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class Store(_Remembering):
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
@@ -194,13 +201,13 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluate:
+class Evaluate(_Remembering):
     value: Expr
     line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class For:
+class For(_Remembering):
     """`for var in range(begin, begin + extent, step)`; `kind` is TIR's name for the loop."""
 
     var: Var
@@ -213,14 +220,14 @@ class For:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class While:
+class While(_Remembering):
     condition: Expr
     body: Block
     line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class If:
+class If(_Remembering):
     condition: Expr
     then: Block
     orelse: Block = ()
@@ -228,7 +235,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attr:
+class Attr(_Remembering):
     """An annotation over `body`. For a thread axis, `var` is it and `node` its tag."""
 
     key: str
@@ -240,7 +247,7 @@ class Attr:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assert:
+class Assert(_Remembering):
     condition: Expr
     body: Block = ()
     line: int | None = None
@@ -270,10 +277,12 @@ def rounds_of(loop: For) -> Expr:
 
 def walk_statements(block: Block) -> Iterator[Stmt]:
     """Every statement of a block in program order, scopes before what is in them."""
-    for stmt in block:
+    pending = [*reversed(block)]
+    while pending:
+        stmt = pending.pop()
         yield stmt
-        for inner in nested_blocks(stmt):
-            yield from walk_statements(inner)
+        for inner in reversed(nested_blocks(stmt)):
+            pending.extend(reversed(inner))
 
 
 def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
@@ -288,6 +297,16 @@ def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
     if isinstance(stmt, (While, If, Assert)):
         return (stmt.condition,)
     return ()
+
+
+def nodes_of(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of `expressions_of` and everything below them, parents first."""
+    try:
+        return stmt._nodes
+    except AttributeError:
+        found = tuple(node for expr in expressions_of(stmt) for node in walk(expr))
+        object.__setattr__(stmt, "_nodes", found)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -310,11 +329,15 @@ class Kernel:
 
     def allocations(self, scope: str | None = None) -> tuple[Buffer, ...]:
         """Buffers allocated in the kernel in program order, of one storage scope or of all."""
-        return tuple(
-            stmt.buffer
-            for stmt in walk_statements(self.body)
-            if isinstance(stmt, Allocate) and scope in (None, stmt.buffer.scope)
-        )
+        return tuple(one for one in self._allocated() if scope in (None, one.scope))
+
+    def _allocated(self) -> tuple[Buffer, ...]:
+        found = self.derived.get(Allocate)
+        if not isinstance(found, tuple):
+            statements = walk_statements(self.body)
+            found = tuple(stmt.buffer for stmt in statements if isinstance(stmt, Allocate))
+            self.derived[Allocate] = found
+        return found
 
     def shared_scopes(self) -> tuple[str, ...]:
         """The mergeable scopes that the kernel allocates in, in a fixed order."""

@@ -63,6 +63,7 @@ class Search:
     _wanted_failed: bool = False
     _own_early: bool = False
     _own_doubted: bool = False
+    _doubtful: frozenset[Pair] = frozenset()
     _own_refuted: list[Plan] = field(default_factory=list)
 
     def best(self) -> Candidate:
@@ -74,7 +75,7 @@ class Search:
             return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
         early = self._own_first()
         self._own_early = early is not None
-        found = early or self._proved_or_own()
+        found = early or self._hoped_for() or self._proved_or_own()
         if options.objective == "speed":
             found = Candidate(self.kernel, reckoned(self.kernel, found.plan, self.arch))
         return found.made_for(options.objective)
@@ -100,8 +101,11 @@ class Search:
         if not self._own_early or not judged.provenance.is_kept or judged.verdict.sound:
             return False
         self._own_doubted = True
-        if not judged.verdict.violations:  # it is the pairs that cannot be followed, not the place
-            self._apart |= judged.verdict.open_pairs
+        verdict = judged.verdict
+        if not verdict.violations:  # it is the pairs that cannot be followed, not the place
+            self._apart |= verdict.open_pairs
+        elif not verdict.uncovered:
+            self._doubtful = verdict.open_pairs
         return True
 
     def learn(self, judged: Candidate) -> None:
@@ -201,6 +205,18 @@ class Search:
         if any(self._may_gain(start, self._own) for start in STARTS):
             return None
         return Candidate(self.kernel, _vouched_for(self._own, Origin.KEPT_FROM_COMPILER))
+
+    def _hoped_for(self) -> Candidate | None:
+        """In the place of the compiler's own layout, of which few pairs are doubtful, one without
+        these that takes no more bytes. It is tried once, and judged where it is applied: most
+        likely it holds, so that a proof before that would be one too many."""
+        if not self._doubtful or self._applied:
+            return None
+        for start in STARTS:
+            guess = self._guess(start, self._apart | self._doubtful)
+            if guess.plan.arena_bytes <= self._own.arena_bytes:
+                return guess
+        return None
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
         """A proved plan of one start, smaller than `best`; None where none is found."""

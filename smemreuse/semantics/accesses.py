@@ -105,10 +105,16 @@ class KernelAccesses:
     by_statement: Mapping[Stmt, tuple[MemoryAccess, ...]]
 
     @staticmethod
-    def of(body: Block) -> KernelAccesses:
-        """Those of a kernel's body."""
+    def of(body: Block, before: KernelAccesses | None = None) -> KernelAccesses:
+        """Those of a kernel's body. `before` are those of one that it was made of, some statements
+        of which it still has."""
         pointers = find_pointers(body)
-        found = {stmt: tuple(accesses_of(stmt, pointers)) for stmt in walk_statements(body)}
+        same = before is not None and before.pointers.same_as(pointers)
+        known = before.by_statement if before is not None and same else {}
+        found = {
+            stmt: known[stmt] if stmt in known else tuple(accesses_of(stmt, pointers))
+            for stmt in walk_statements(body)
+        }
         return KernelAccesses(pointers, found)
 
 

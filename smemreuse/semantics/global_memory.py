@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant, walk
-from smemreuse.ir.kernel import Bind, Buffer, Declare, Stmt, Store, expressions_of
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, constant
+from smemreuse.ir.kernel import Bind, Buffer, Declare, Stmt, Store, nodes_of
 from smemreuse.semantics.effects import Effect, Engine
 from smemreuse.semantics.elements import is_typed
 from smemreuse.semantics.foreign import ADDRESS_TYPES
@@ -47,8 +47,7 @@ def _names(statements: Sequence[Stmt]) -> dict[Storage, set[str]]:
     found: dict[Storage, set[str]] = {}
     for stmt in statements:
         buffers = [stmt.buffer] if isinstance(stmt, (Declare, Store)) else []
-        for expr in expressions_of(stmt):
-            buffers += [node.buffer for node in walk(expr) if isinstance(node, (Load, Pointer))]
+        buffers += [node.buffer for node in nodes_of(stmt) if isinstance(node, (Load, Pointer))]
         for one in buffers:
             if one.scope == "global":
                 found.setdefault(one.storage, {one.storage.name}).add(one.name)

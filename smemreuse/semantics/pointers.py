@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, same, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Bind,
@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import (
     Stmt,
     Store,
     element_bits,
-    expressions_of,
+    nodes_of,
     walk_statements,
 )
 from smemreuse.semantics.elements import flat_index, is_typed, places_in, pointee_bits, scaled
@@ -42,6 +42,10 @@ class Address:
     buffer: Buffer
     offset: Expr
 
+    def same_as(self, other: Address) -> bool:
+        """Whether both are the same place, the offsets written alike."""
+        return self.buffer is other.buffer and same(self.offset, other.offset)
+
 
 @dataclass(frozen=True)
 class Pointers:
@@ -55,6 +59,15 @@ class Pointers:
     exact: Mapping[Var, Address] = field(default_factory=dict)
     possible: Mapping[Var, tuple[Buffer, ...]] = field(default_factory=dict)
     kept: Collection[Buffer] = ()
+
+    def same_as(self, other: Pointers) -> bool:
+        """Whether the same variables hold the same addresses."""
+        return (
+            self.exact.keys() == other.exact.keys()
+            and all(one.same_as(other.exact[var]) for var, one in self.exact.items())
+            and self.possible == other.possible
+            and set(self.kept) == set(other.kept)
+        )
 
     def binding(self, var: Var, value: Expr) -> Pointers:
         """These, where a variable has a value inside of an expression."""
@@ -134,12 +147,11 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
     """The allocations whose addresses a statement puts into memory, or may."""
     if isinstance(stmt, Store):
         yield from _mentioned(stmt.value, pointers)
-    for expr in expressions_of(stmt):
-        for node in walk(expr):
-            if isinstance(node, Call) and is_foreign(node):
-                yield from _kept_by_function(node, pointers)
-            elif isinstance(node, Call) and node.args:
-                yield from _kept_in_locals(node, pointers)
+    for node in nodes_of(stmt):
+        if isinstance(node, Call) and is_foreign(node):
+            yield from _kept_by_function(node, pointers)
+        elif isinstance(node, Call) and node.args:
+            yield from _kept_in_locals(node, pointers)
 
 
 def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
@@ -185,21 +197,20 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
 
 def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
     """What a statement takes the address of, or hands on by reference: it may change any time."""
-    for expr in expressions_of(stmt):
-        for node in walk(expr):
-            if isinstance(node, Pointer):
-                yield node.buffer.storage
-            elif isinstance(node, Call) and node.op == "address_of":
-                if isinstance(node.args[0], Load):
-                    yield node.args[0].buffer.storage
-            elif isinstance(node, Call):
-                effect = effect_of(node)
-                operands = node.args
-                written = {at % len(operands) for at in effect.writes_locals if operands}
-                for place, operand in enumerate(operands):
-                    anything = effect.by_reference or bool(effect.unknown)
-                    if isinstance(operand, Load) and (anything or place in written):
-                        yield operand.buffer.storage
+    for node in nodes_of(stmt):
+        if isinstance(node, Pointer):
+            yield node.buffer.storage
+        elif isinstance(node, Call) and node.op == "address_of":
+            if isinstance(node.args[0], Load):
+                yield node.args[0].buffer.storage
+        elif isinstance(node, Call):
+            effect = effect_of(node)
+            operands = node.args
+            written = {at % len(operands) for at in effect.writes_locals if operands}
+            anything = effect.by_reference or bool(effect.unknown)
+            for place, operand in enumerate(operands if anything or written else ()):
+                if isinstance(operand, Load) and (anything or place in written):
+                    yield operand.buffer.storage
 
 
 def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buffer]]:

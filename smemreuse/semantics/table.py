@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
-from smemreuse.ir.kernel import Block, Evaluate, Stmt, expressions_of, walk_statements
+from smemreuse.ir.kernel import Block, Evaluate, Stmt, nodes_of, walk_statements
 from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Leaving, Meeting, Signal
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
@@ -19,6 +19,13 @@ BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 def effect_of(call: Call) -> Effect:
     """What an operation does. One without a row, or in a form that its row does not know, may do
     anything to what it is handed, at any time later, and says so in `unknown`."""
+    if not isinstance(call.row, Effect):
+        object.__setattr__(call, "row", _looked_up(call))
+    assert isinstance(call.row, Effect)
+    return call.row
+
+
+def _looked_up(call: Call) -> Effect:
     row = lookup(call.op)
     effect = row(call) if callable(row) else row
     if effect is not None:
@@ -83,10 +90,7 @@ def evaluated_effect(stmt: Stmt) -> Effect | None:
 
 def calls_of(stmt: Stmt) -> Iterator[Call]:
     """Every operation that a statement itself carries out, those inside others too."""
-    for expr in expressions_of(stmt):
-        for node in walk(expr):
-            if isinstance(node, Call):
-                yield node
+    return (node for node in nodes_of(stmt) if isinstance(node, Call))
 
 
 def any_effect(block: Block, holds: Callable[[Effect], bool]) -> bool:

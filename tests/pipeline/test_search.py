@@ -20,7 +20,8 @@ from smemreuse.pipeline.search import APPLIED, Search
 from smemreuse.pipeline.starts import Start, plan_from
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
-from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.results.rules import Rule
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from smemreuse.targets.architectures import ARCHITECTURES, target_architecture
 from tests.compilers.text.texts import dump
 from tests.pipeline.kernels import DYN, apache, dumped, unfollowed
@@ -205,6 +206,43 @@ def test_a_start_whose_bytes_add_neither_a_block_nor_l1_is_not_tried() -> None:
         found = search(kernel, objective, trusting=True)
         rules = plan_from(facts_of(kernel), DYN, Start.DATAFLOW, "best", frozenset())
         assert (found.best().plan.arena_bytes < rules.arena_bytes) is tried
+
+
+def doubtful(kernel: Kernel, *names: str) -> tuple[Search, Candidate]:
+    """A search in a lowering that has begun with the compiler's own layout, and that as it is
+    judged where the pair of buffers of these names may collide."""
+    found = search(kernel, SPEED, trusting=True)
+    own = found.best()
+    pair = frozenset(one for one in kernel.allocations(DYN) if one.name in names)
+    verdict = Verdict(
+        UNPROVED, (Violation(Rule.IN_FLIGHT, names, "maybe"),), (), (), frozenset({pair})
+    )
+    assert own.provenance.is_kept
+    assert own.plan.shared_bytes(*pair)
+    return found, own.with_verdict(verdict)
+
+
+def test_without_the_compiler_s_doubtful_pairs_as_few_bytes_are_tried_before_any_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    found, own = doubtful(kernel, "Qs", "Os")
+    monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
+    assert found.doubt(own)
+    hoped = found.best().plan
+    pairs = [{one.name, two.name} for one, two, _ in hoped.sharing_pairs()]
+    assert pairs
+    assert {"Qs", "Os"} not in pairs
+    assert hoped.arena_bytes <= own.plan.arena_bytes
+
+
+def test_what_was_hoped_for_in_vain_is_not_hoped_for_again() -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    found, own = doubtful(kernel, "Qs", "Os")
+    found.doubt(own)
+    hoped = found.best()
+    found.learn(hoped.with_verdict(Verdict(UNPROVED, uncovered=("who knows",))))
+    assert found.best().plan.offsets != hoped.plan.offsets
 
 
 def blocks(kernel: Kernel, plan: Plan) -> int:

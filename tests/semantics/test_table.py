@@ -201,17 +201,18 @@ def test_an_mbarrier_is_an_element_of_a_buffer_of_them() -> None:
 def test_the_mbarrier_of_an_operation_stands_in_its_place_or_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = call("mangle", 7, SLOT, Load(FULL, (Const(0),)))
+    operands = (Const(7), SLOT, Load(FULL, (Const(0),)))
 
     def operand(at: int | Place) -> Expr | None:
+        found = Call("mangle", operands)
         monkeypatch.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))
         return mbarrier_operand(found, effect_of(found))
 
-    assert operand(2) is found.args[2]
+    assert operand(2) is operands[2]
     assert operand(-2) is SLOT
     assert operand(Place.BARRIER) is SLOT
     assert operand(3) is None
-    assert mbarrier_operand(found, Effect()) is None
+    assert mbarrier_operand(Call("mangle", operands), Effect()) is None
 
 
 def texts(found: Iterable[Expr]) -> list[str]:

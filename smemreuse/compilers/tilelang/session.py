@@ -15,7 +15,7 @@ from tilelang.utils.language import get_prim_func_name
 
 import smemreuse
 from smemreuse.baselines import Baseline, tilelang_0_1_15
-from smemreuse.compilers.session import DeviceFunction, MergeSession, rewrite_functions
+from smemreuse.compilers.session import DeviceFunction, MergeSession
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -119,7 +119,7 @@ class Session(MergeSession):
                     lambda: wanted.stock_pass(tvm.IRModule({var: func}))[var],
                 )
 
-            return rewrite_functions(mod, rewrite)
+            return self.rewrite_functions(mod, rewrite)
 
         return tvm.transform.module_pass(
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
@@ -157,7 +157,7 @@ class Session(MergeSession):
                 lambda: with_barriers(name, pending.stock.merged(pending.function)),
             )
 
-        return rewrite_functions(mod, rewrite)
+        return self.rewrite_functions(mod, rewrite)
 
     def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""

@@ -34,12 +34,25 @@ class TirVisitor(LiveVisitor):
         super().__init__(merged)
         self._buffers: dict[Any, Buffer] = {}
 
+    def again(self) -> TirVisitor:
+        """As above: passes leave the variables and buffers of a statement that they do not touch
+        what they were."""
+        reader = TirVisitor(self.allocated)
+        reader.vars, reader._buffers, reader._op_names = self.vars, self._buffers, self._op_names
+        reader._earlier = {node: list(blocks) for node, blocks in self._read.items()}
+        return reader
+
     def alloc_buffer(self, node: Any) -> Stmt:
         buffer = node.buffer
-        made = self._make(buffer, None)
+        made = self._allocated_earlier(buffer) or self._make(buffer, None)
         self.allocated[buffer.data] = made
         self._buffers[buffer] = made
         return Allocate(made)
+
+    def _allocated_earlier(self, buffer: Any) -> Buffer | None:
+        """What an earlier reading took the buffer of another allocation for."""
+        known = self._buffers.get(buffer) if self._earlier else None
+        return known if known is not None and known.data is None else None
 
     def decl_buffer(self, node: Any) -> Block:
         return (Declare(self.buffer(node.buffer)),)

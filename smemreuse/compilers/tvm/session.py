@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 
 from smemreuse.baselines import apache_tvm_0_27
-from smemreuse.compilers.session import DeviceFunction, MergeSession, rewrite_functions
+from smemreuse.compilers.session import DeviceFunction, MergeSession
 from smemreuse.compilers.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.compilers.tvm.visitor import TvmVisitor
 from smemreuse.ir.kernel import SHARED_SCOPES, Stmt
@@ -48,7 +48,7 @@ class Session(MergeSession):
             return self.or_stock(name, lambda: self._merged(function), stock)
 
         return tvm.transform.module_pass(
-            lambda mod, _ctx: rewrite_functions(mod, rewrite),
+            lambda mod, _ctx: self.rewrite_functions(mod, rewrite),
             opt_level=0,
             name="smemreuse.MergeSharedMemoryAllocations",
         )

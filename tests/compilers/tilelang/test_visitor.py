@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.compilers.tilelang.verify import with_barriers
+from smemreuse.compilers.tilelang.visitor import TirVisitor, read_function
 from smemreuse.ir import labels
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
@@ -73,3 +77,23 @@ def test_frontends_agree_behind_the_merge(case: Case) -> None:
     assert arena.name == "buf_dyn_shmem"
     assert any("buf_dyn_shmem" in row[3] for row in sequences(live))
     assert sequences(live) == sequences(text)
+
+
+def test_what_passes_have_left_alone_is_not_read_again(case: Case) -> None:
+    """And what is read of the rest is what a visitor without memory reads."""
+    (name, func), *_ = _device_functions(before_merge(case))
+    visitor = TirVisitor()
+    (first,) = visitor.kernels(name, func)
+    behind = with_barriers(name, func)
+    (again,), (anew,) = visitor.again().kernels(name, behind), TirVisitor().kernels(name, behind)
+    assert sequences([again]) == sequences([anew])
+    statements = list(walk_statements(again.body))
+    assert len(set(statements)) == len(statements)
+    shared = set(walk_statements(first.body)).intersection(statements)
+    assert 2 * len(shared) > len(statements)
+
+
+def _device_functions(mod: Any) -> Iterator[tuple[str, Any]]:
+    for var, func in mod.functions.items():
+        if read_function(str(var.name_hint), func):
+            yield str(var.name_hint), func
