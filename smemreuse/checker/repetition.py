@@ -9,7 +9,7 @@ same, as far as expressions decide what they do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -44,7 +44,8 @@ class Repetition:
 
     `variables` is what the loop's variable holds in each iteration, `counters` what the locals that
     the loop sets hold at its beginning; `behind` is what they hold at its end. `threads` come to
-    the loop.
+    the loop. Where the parts of an expression are not `settled`, which the numbers of iterations
+    tell, it is evaluated as a whole.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Repetition:
         counters: Mapping[Local, np.ndarray],
         length: int,
         work: Work,
+        settled: Callable[[np.ndarray], bool] | None = None,
     ):
+        self._settled = settled or repeats
         self.columns: Columns = []
         self.behind: dict[Local, np.ndarray] = dict(counters)
         self._relevance = relevance
@@ -125,7 +128,7 @@ class Repetition:
         self._work.do(1_000)
         parts = self._parts(expr)
         self._work.do(20 * self._length * len(parts))
-        if len(parts) and not repeats(numbered(parts, self._length)):
+        if len(parts) and not self._settled(numbered(parts, self._length)):
             whole = self._enumerated(expr)
             parts = parts if whole is None else [whole]
         for column in parts:
