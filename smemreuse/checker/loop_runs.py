@@ -183,14 +183,16 @@ class LoopsOfBlock:
 
     def here(self, threads: Threads) -> Threads:
         """Threads that know which block they are of."""
-        return replace(threads, values={**threads.values, **self._block})
+        return Threads(threads.ids, {**threads.values, **self._block}, threads.load, threads.row)
 
     def decide(self, expr: Expr, agent: Agent) -> Value:
         """The value that control flow depends on; a decision of the block, but in a loop that is
         compared as a whole."""
         if agent.covered:
             vectors = self._setting.vectors
-            value = vectors.evaluate(expr, self.here(agent.threads))
+            value = vectors.evaluate(expr, agent.threads)
+            if value is None:
+                value = vectors.evaluate(expr, self.here(agent.threads))
             if value is not None:
                 return vectors.uniform(value)
         return self._values.decide(expr, agent.threads)

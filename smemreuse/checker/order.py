@@ -146,12 +146,20 @@ class Order:
 
     def _distinct(self, warps: np.ndarray) -> list[Known]:
         """Each object once: warps that have met share theirs."""
-        known = map(self.known.__getitem__, warps.tolist())
-        return list({id(one): one for one in known}.values())
+        found: list[Known] = []
+        for known in map(self.known.__getitem__, warps.tolist()):
+            if not any(known is one for one in found):
+                found.append(known)
+        return found
 
     def _learn(self, warps: np.ndarray, told: Known) -> None:
         """Each of these warps now knows that too."""
         merged = {id(known): known | told for known in self._distinct(warps)}
+        if len(merged) == 1:
+            (one,) = merged.values()
+            for warp in warps.tolist():
+                self.known[warp] = one
+            return
         for warp in warps.tolist():
             self.known[warp] = merged[id(self.known[warp])]
 

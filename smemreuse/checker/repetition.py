@@ -26,6 +26,9 @@ MAX_ENUMERATED = 1 << 20
 MAX_INNER = 64
 """Rounds of an inner loop that sets counters."""
 
+MAX_SPAN, MAX_KINDS = 1 << 24, 1 << 60
+"""Between the numbers of a column, and kinds of iterations, that are combined as they are."""
+
 ELSEWHERE = np.iinfo(np.int64).min
 """In a column: the iteration does not come by here."""
 
@@ -259,12 +262,16 @@ def _fixed(load: Load) -> bool:
 
 def numbered(columns: Columns, length: int) -> np.ndarray:
     """A number for each iteration, the same for those that agree in all columns."""
-    numbers = np.zeros(length, dtype=np.int64)
-    for column in columns:
-        each = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        joint = numbers * (int(each.max(initial=0)) + 1) + each
-        numbers = np.unique(joint, return_inverse=True)[1].astype(np.int64)
-    return numbers
+    numbers, kinds = np.zeros(length, dtype=np.int64), 1
+    for column in columns if length else ():
+        low, high = int(column.min()), int(column.max())
+        if high - low >= MAX_SPAN:
+            column = np.unique(column, return_inverse=True)[1].astype(np.int64)
+            low, high = 0, length - 1
+        if kinds * (high - low + 1) >= MAX_KINDS:
+            numbers, kinds = np.unique(numbers, return_inverse=True)[1].astype(np.int64), length
+        numbers, kinds = numbers * (high - low + 1) + (column - low), kinds * (high - low + 1)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def repeats(numbers: np.ndarray) -> bool:
