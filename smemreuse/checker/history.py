@@ -233,7 +233,7 @@ class Seen:
     def is_before(self, traced: TracedAccess, order: Order) -> bool:
         """Whether all that an access must come after is known to be before it, by whose it is."""
         latest = self.against(traced.is_write)
-        return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()
+        return not (latest >= order.surely_past(traced.warps)).any()
 
     def conflicts(
         self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool

@@ -189,18 +189,20 @@ class Trace:
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return
-        if self._relevance.touches_shared(stmt):
+        if self._setting.assume_barriers and self._relevance.touches_shared(stmt):
             self._later_pass.before(agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
         self._access(stmt, agent)
         call = evaluated_call(stmt)
-        effect = self._relevance.operations.effect(call) if call is not None else None
-        if call is not None and effect is not None and agent.tallies:
+        if call is None:
+            return
+        effect = self._relevance.operations.effect(call)
+        if agent.tallies:
             self._loops.note(call, effect, stmt, agent)
-        if call is not None and effect is not None and effect.signals is Signal.WAIT:
+        if effect.signals is Signal.WAIT:
             yield from self._synchronization.wait_for_phase(call, effect, agent)
-        elif call is not None and effect is not None:
+        else:
             self._synchronization.perform(call, stmt, agent)
             if effect.fence:
                 self._synchronization.fence(agent)
@@ -209,10 +211,12 @@ class Trace:
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
-        accesses = self._relevance.accesses.get(stmt, ())
+        accesses = self._relevance.accesses.get(stmt)
+        if not accesses:
+            return
         for access in accesses:
             self._work.do(self._cost(access, agent.threads))
-        event = self.findings.event(stmt, agent.loops) if accesses else -1
+        event = self.findings.event(stmt, agent.loops)
         for access in accesses:
             self._accesses.perform(access, agent, event)
 
