@@ -14,6 +14,7 @@ PERIODS = "checker/periods.py"
 HISTORY = "checker/history.py"
 DESCRIPTORS = "checker/descriptors.py"
 PAUSES = "checker/pauses.py"
+LOOP_RUNS = "checker/loop_runs.py"
 REPETITION = "checker/repetition.py"
 
 TESTS = ("tests/checker",)
@@ -34,7 +35,7 @@ MUTATIONS = (
     Mutation(
         "checker: order is not required",
         HISTORY,
-        "        return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()\n",
+        "        return not (latest >= order.surely_past(traced.warps)).any()\n",
         "        return True\n",
     ),
     Mutation(
@@ -222,6 +223,42 @@ MUTATIONS = (
         "checker/repetition.py",
         "            return value if isinstance(value, int) else None  # threads are",
         "            return value  # threads are",
+    ),
+    Mutation(
+        "loop_runs: loops that leave out rounds together need not have as many more",
+        "checker/blocks.py",
+        "                same &= longer[run.key] == (0 if other is None else longer[other.key])\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "loop_runs: rounds that are left out may be any",
+        LOOP_RUNS,
+        "            and (other[out.at : end] == other[out.at - period : end - period]).all()\n",
+        "",
+    ),
+    Mutation(
+        "loop_runs: rounds behind those that are left out may be any",
+        LOOP_RUNS,
+        "            and (own[len(own) - behind :] == other[end:]).all()\n",
+        "",
+    ),
+    Mutation(
+        "loop_runs: any number of rounds more will do",
+        LOOP_RUNS,
+        "more % out.unit == 0 <= out.skip + more",
+        "0 <= out.skip + more",
+    ),
+    Mutation(
+        "loop_runs: what data decide is compared too",
+        "checker/traces.py",
+        "            if case.given and trace.loops_of_block.runs:\n",
+        "            if False:\n",
+    ),
+    Mutation(
+        "loop_runs: what loops count is compared too",
+        LOOP_RUNS,
+        "            if not self._relevance.counters_set(loop.body):\n",
+        "            if True:\n",
     ),
     Mutation(
         "cases: two periods show all lengths",

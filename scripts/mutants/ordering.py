@@ -169,13 +169,13 @@ MUTATIONS = (
     Mutation(
         "order: what comes before an arm met all of it",
         "checker/history.py",
-        "            apart |= ~np.isin(np.arange(len(self.epochs)), traced.among)\n",
+        "            apart |= _others(len(self.epochs), traced.among)\n",
         "            pass\n",
     ),
     Mutation(
         "order: what comes behind an arm met all of it",
         "checker/history.py",
-        "            apart |= ~np.isin(traced.warps, self.traced.among)[:, None]\n",
+        "            apart |= _others(len(self.epochs), self.traced.among)[traced.warps, None]\n",
         "            pass\n",
     ),
     Mutation(
@@ -229,8 +229,8 @@ MUTATIONS = (
     Mutation(
         "proxies: a fence of one thread is all threads'",
         "checker/proxies.py",
-        "            self.reach[warp, lanes] = np.maximum(self.reach[warp, lanes], reached)\n",
-        "            self.reach[warp] = np.maximum(self.reach[warp], reached)\n",
+        "        self.reach[warps, lanes] = np.maximum(self.reach[warps, lanes], reached[warps])\n",
+        "        self.reach[warps] = np.maximum(self.reach[warps], reached[warps][:, None])\n",
     ),
     Mutation(
         "proxies: a join keeps one side's fences",

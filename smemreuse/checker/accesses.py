@@ -166,10 +166,16 @@ class Accesses:
             return
         mine = traced.part(part)
         theirs = mine.where + self._layout.shift(traced.buffer, partner)
-        unread = self._relevance.uncompared.unread(partner, traced.buffer)
-        self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order, unread))
-        flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
-        self._blame(Rule.IN_FLIGHT, mine, flying)
+        if self._is_new(Rule.BARRIER, mine, partner):
+            unread = self._relevance.uncompared.unread(partner, traced.buffer)
+            self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order, unread))
+        if in_flight and self._is_new(Rule.IN_FLIGHT, mine, partner):
+            flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
+            self._blame(Rule.IN_FLIGHT, mine, flying)
+
+    def _is_new(self, rule: Rule, traced: TracedAccess, partner: Buffer) -> bool:
+        """Whether anything that is found now would be more than is known of these two buffers."""
+        return self._findings.is_new(rule, traced.buffer, partner, traced.certain)
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
         """Rule 11: a proxy fence stands between generic accesses and what is written now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,8 @@ class Agent:
 
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
     the iterations of those loops have done to mbarriers. `among` are the warps of the innermost arm
-    around in which some may meet without the others; None where there is no such arm.
+    around in which some may meet without the others; None where there is no such arm. `covered`: in
+    a loop that is compared with those of other blocks as a whole (`loop_runs`).
     """
 
     threads: Threads
@@ -32,10 +33,11 @@ class Agent:
     partly: bool = False
     tallies: tuple[LoopTally, ...] = ()
     among: np.ndarray | None = None
+    covered: bool = False
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""
-        return Agent(threads, self.loops, self.partly, self.tallies, self.among)
+        return replace(self, threads=threads)
 
     @contextmanager
     def in_part(self, apart: bool) -> Iterator[None]:

@@ -7,7 +7,7 @@ for one of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call
@@ -194,13 +194,22 @@ def _may_collide(since: _Since, now: _Since) -> bool:
 
 def _is_one_statement(branch: Stmt, accessing: Accessing) -> bool:
     """Whether one statement in a branch accesses shared memory, and does it once."""
-    touching = [
-        stmt
-        for stmt in walk_statements((branch,))
-        if stmt is not branch and any(_shared(accessing(stmt)))
-    ]
-    loops = (stmt for stmt in walk_statements((branch,)) if isinstance(stmt, (For, While)))
-    return len(touching) == 1 and not any(touching[0] in walk_statements((one,)) for one in loops)
+    found = False
+    for stmt, in_loop in _inside(branch, isinstance(branch, (For, While))):
+        if any(_shared(accessing(stmt))):
+            if found or in_loop:
+                return False
+            found = True
+    return found
+
+
+def _inside(branch: Stmt, in_loop: bool) -> Iterator[tuple[Stmt, bool]]:
+    """The statements in a branch, each with whether it is a loop or in one."""
+    for block in nested_blocks(branch):
+        for stmt in block:
+            looping = in_loop or isinstance(stmt, (For, While))
+            yield stmt, looping
+            yield from _inside(stmt, looping)
 
 
 def _shared(accesses: Iterable[MemoryAccess]) -> Iterable[MemoryAccess]:

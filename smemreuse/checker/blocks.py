@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from smemreuse.checker.loop_runs import NOT_ALIKE, LoopRun
 from smemreuse.checker.values import Decision
 from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Call, Const, Expr, Var, constant, variables_in, walk
@@ -39,25 +40,48 @@ class ThreadBlocks:
         settled = len(self.open) - int(self.open.sum())
         return number * len(self.open) // max(settled, 1)
 
-    def settle(self, decisions: Sequence[Decision], work: Work) -> None:
-        """Closes all blocks in which every decision of a trace comes out the same."""
+    def settle(
+        self, decisions: Sequence[Decision], work: Work, runs: Sequence[LoopRun] = ()
+    ) -> None:
+        """Closes all blocks in which every decision of a trace comes out the same, and which run
+        the same loops alike."""
         same = self.open.copy()
         for expr, everyone, outcome in decisions:
             threads = _asking(expr, everyone)
             where = np.flatnonzero(same)
-            kinds, of_kind = self._told_apart(expr, where)
+            kinds, of_kind = self._told_apart(variables_in(expr), where)
             if threads.count * len(kinds) > MAX_DECISION:
                 same[:] = False
                 break
             work.do(100 * threads.count * len(kinds))
             same[where] = self._agrees(expr, threads, outcome, kinds)[of_kind]
+        self._run_alike(runs, same, work)
         first = int(np.argmax(self.open))
         same[first] = True
         self.open &= ~same
 
-    def _told_apart(self, expr: Expr, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A block of each kind that an expression can tell apart, and of which kind each is."""
-        names = variables_in(expr)
+    def _run_alike(self, runs: Sequence[LoopRun], same: np.ndarray, work: Work) -> None:
+        """Leaves in `same` the blocks that run loops alike, those that have left out rounds
+        together so many more each."""
+        grid = dict(zip(self._variables, self._grid, strict=True))
+        longer: dict[Hashable, np.ndarray] = {}
+        for run in runs:
+            if run.key in longer:
+                continue
+            where = np.flatnonzero(same)
+            kinds, of_kind = self._told_apart(run.block.keys(), where)
+            found = run.longer({var: grid[var][kinds] for var in run.block}, work)[of_kind]
+            longer[run.key] = np.full(len(same), NOT_ALIKE)
+            longer[run.key][where] = found
+            same[where] = found != NOT_ALIKE
+        for run in runs:
+            for other in run.together:
+                same &= longer[run.key] == (0 if other is None else longer[other.key])
+
+    def _told_apart(
+        self, names: Collection[Var], where: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A block of each kind that variables can tell apart, and of which kind each is."""
         numbers = np.zeros(len(where), dtype=np.int64)
         for var, values in zip(self._variables, self._grid, strict=True):
             if var in names:

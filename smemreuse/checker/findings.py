@@ -65,7 +65,7 @@ class Findings:
         certain = traced.certain and len(sure) > 0
         byte = int(sure[0] if certain else lost[0])
         owner = self._owner_at(buffer, byte)
-        if not self._is_new(Rule.LOOP_CARRIED, buffer, owner, certain):
+        if not self.is_new(Rule.LOOP_CARRIED, buffer, owner, certain):
             return
         reader, writer, culprit = (
             self._tell(int(number))
@@ -90,7 +90,7 @@ class Findings:
 
         `other` is the other's event; `in_warp` tells that both are of lanes of one warp.
         """
-        if not self._is_new(rule, traced.buffer, partner, certain):
+        if not self.is_new(rule, traced.buffer, partner, certain):
             return
         names = self._layout.names
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
@@ -114,7 +114,7 @@ class Findings:
 
         Whether it overtakes is the hardware's choice, so this is never certain.
         """
-        if not self._is_new(Rule.PROXY, traced.buffer, partner, False):
+        if not self.is_new(Rule.PROXY, traced.buffer, partner, False):
             return
         names = self._layout.names
         witness = (
@@ -146,14 +146,14 @@ class Findings:
                 return partner
         return buffer
 
-    def _is_new(self, rule: Rule, one: Buffer, two: Buffer, certain: bool) -> bool:
+    def is_new(self, rule: Rule, one: Buffer, two: Buffer, certain: bool) -> bool:
         """Whether nothing as certain was found before: a witness takes long to be told."""
         names = (self._layout.names[one], self._layout.names[two])
         known = self.found.get((rule, frozenset(names)))
         return known is None or (certain and not self.forked and not known.certain)
 
     def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
-        if self._is_new(rule, one, two, certain):
+        if self.is_new(rule, one, two, certain):
             names = (self._layout.names[one], self._layout.names[two])
             finding = Finding(
                 Violation(rule, names, witness), certain and not self.forked, frozenset((one, two))

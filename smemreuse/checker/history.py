@@ -116,11 +116,14 @@ class Recent:
     def _met_in_part(self, order: Order, traced: TracedAccess) -> np.ndarray:
         """As `_unordered`, where the barrier between may be one of the threads in an arm alone."""
         apart = np.zeros((len(traced.warps), len(self.epochs)), dtype=bool)
+        if traced.among is None and self.traced.among is None:
+            return apart
         if traced.among is not None:
-            apart |= ~np.isin(np.arange(len(self.epochs)), traced.among)
+            apart |= _others(len(self.epochs), traced.among)
         if self.traced.among is not None:
-            apart |= ~np.isin(traced.warps, self.traced.among)[:, None]
-        return apart & self._unordered(order.inserted, traced) if apart.any() else apart
+            apart |= _others(len(self.epochs), self.traced.among)[traced.warps, None]
+        apart &= self._unordered(order.inserted, traced)
+        return apart
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""
@@ -131,6 +134,13 @@ class Recent:
         all of them have reached."""
         earlier = (self.epochs < first) | (self.epochs == 0)
         return self.is_over(order, everyone) or bool(earlier.all())
+
+
+def _others(count: int, warps: np.ndarray) -> np.ndarray:
+    """Which of so many warps are not among some."""
+    others = np.ones(count, dtype=bool)
+    others[warps] = False
+    return others
 
 
 def _by_warps(
@@ -223,7 +233,7 @@ class Seen:
     def is_before(self, traced: TracedAccess, order: Order) -> bool:
         """Whether all that an access must come after is known to be before it, by whose it is."""
         latest = self.against(traced.is_write)
-        return not ((latest >= order.sure[traced.warps]) & (latest > 0)).any()
+        return not (latest >= order.surely_past(traced.warps)).any()
 
     def conflicts(
         self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool

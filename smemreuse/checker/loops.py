@@ -8,6 +8,7 @@ from dataclasses import replace
 from smemreuse.checker.agent import Agent, Steps
 from smemreuse.checker.cases import LARGE
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.loop_runs import LoopRun, LoopsOfBlock
 from smemreuse.checker.pauses import LoopTally, Pause, leave_out
 from smemreuse.checker.periods import SEEN, Window
 from smemreuse.checker.setting import Setting
@@ -34,20 +35,28 @@ catch up, while a producer that is ahead of them has filled more of its stages."
 class Loops:
     """The loops of a trace."""
 
-    def __init__(self, setting: Setting, state: State, values: Values):
+    def __init__(self, setting: Setting, state: State, values: Values, block: LoopsOfBlock):
+        self._block = block
         self._relevance = setting.relevance
         self._periods = setting.periods
         self._state = state
         self._values = values
 
     def iterate(
-        self, stmt: For, rounds: range, agent: Agent, run: Callable[[Block, Agent], Steps]
+        self,
+        stmt: For,
+        rounds: range,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+        noted: LoopRun | None = None,
     ) -> Steps:
         """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
-        window = None
+        window, threads = None, agent.threads
         if len(rounds) > AT_ONCE or not self._relevance.signals(stmt):
-            window = self._periods.window(stmt, rounds, agent.threads, self._state.counters)
-        yield from self._iterate(stmt, rounds, window, None, agent, run)
+            if agent.covered and self._block.deciding(stmt):
+                threads = self._block.here(threads)
+            window = self._periods.window(stmt, rounds, threads, self._state.counters)
+        yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
 
     def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
         """How often a loop with mbarriers in it goes round in this case, if it can be followed."""
@@ -83,6 +92,7 @@ class Loops:
         length: Key | None,
         agent: Agent,
         run: Callable[[Block, Agent], Steps],
+        noted: LoopRun | None = None,
     ) -> Steps:
         threads, loops, outer = agent.threads, agent.loops, agent.tallies
         tally, at, unknowns = LoopTally(), 0, self._values.unknowns
@@ -91,12 +101,14 @@ class Loops:
             if is_long and window is not None and at > window.first + MAX_SEEN:
                 raise Uncovered(f"`{label(stmt)}` does not repeat itself")
             if window is not None and at - window.first >= SEEN * window.period:
-                pause = Pause(window, at, tally.latest(window.period))
+                pause = Pause(window, at, tally.latest(window.period), noted)
                 if unknowns.is_uneven(since, threads):
                     pause.tally.clear = False
                 if at + window.period <= window.end and not self.leave_out([pause]):
                     yield [pause]
                 if pause.skip:
+                    if noted is not None:
+                        noted.leave(pause)
                     if length is not None:
                         unknowns.case.need(length, window.first, pause.unit)
                         is_long = False

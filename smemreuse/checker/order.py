@@ -110,6 +110,8 @@ class Order:
         self._clocks = np.zeros((CLOCKS, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
+        self._distinct_now: dict[int, tuple[np.ndarray, list[Known]]] = {}
+        self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def copy(self) -> Order:
         twin = Order(0)
@@ -146,12 +148,34 @@ class Order:
 
     def _distinct(self, warps: np.ndarray) -> list[Known]:
         """Each object once: warps that have met share theirs."""
-        known = map(self.known.__getitem__, warps.tolist())
-        return list({id(one): one for one in known}.values())
+        remembered = self._distinct_now.get(id(warps))
+        if remembered is not None:
+            return remembered[1]
+        found: list[Known] = []
+        for known in map(self.known.__getitem__, warps.tolist()):
+            if not any(known is one for one in found):
+                found.append(known)
+        self._distinct_now[id(warps)] = (warps, found)
+        return found
+
+    def surely_past(self, warps: np.ndarray) -> np.ndarray:
+        """For each warp an epoch, 1 at the least: those before it are over for all of `warps`, by
+        the barriers that are sure."""
+        remembered = self._surely_past.get(id(warps))
+        if remembered is None:
+            least = self._clocks[2][warps].min(axis=0, initial=np.iinfo(np.int64).max)
+            remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
+        return remembered[1]
 
     def _learn(self, warps: np.ndarray, told: Known) -> None:
         """Each of these warps now knows that too."""
         merged = {id(known): known | told for known in self._distinct(warps)}
+        self._distinct_now.clear()
+        if len(merged) == 1:
+            (one,) = merged.values()
+            for warp in warps.tolist():
+                self.known[warp] = one
+            return
         for warp in warps.tolist():
             self.known[warp] = merged[id(self.known[warp])]
 
@@ -161,6 +185,7 @@ class Order:
             return
         known = self.known_to_some(warps)
         self._meet(warps, self._clocks)
+        self._distinct_now.clear()
         for warp in warps.tolist():
             self.known[warp] = known
 
@@ -181,6 +206,7 @@ class Order:
 
     def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
         self.epochs[warps] += 1
+        self._surely_past.clear()
         if len(warps) == len(self.known):
             clocks[:] = self.epochs
             return
@@ -192,6 +218,7 @@ class Order:
         """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
         clocks = self._clocks[:, warps].max(axis=1)
         self.epochs[warps] += 1
+        self._surely_past.clear()
         clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
         return Handed(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
@@ -202,6 +229,7 @@ class Order:
 
     def acquire(self, warps: np.ndarray, handed: Handed) -> None:
         """`warps` have waited for what was handed over."""
+        self._surely_past.clear()
         self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
         self._learn(warps, handed.known)
 

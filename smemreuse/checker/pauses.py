@@ -11,9 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.periods import SEEN, Window
+
+if TYPE_CHECKING:
+    from smemreuse.checker.loop_runs import LoopRun
 
 
 @dataclass
@@ -75,14 +79,17 @@ class LoopTally:
 class Pause:
     """A loop between two iterations, at number `at`, that repeats itself since `window.first`.
 
-    `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing.
+    `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing; `runs` are
+    the loops that leave out as many with it. `run` is what is noted of the loop for other blocks.
     """
 
     window: Window
     at: int
     tally: Tally
+    run: LoopRun | None = None
     skip: int = 0
     unit: int = 0
+    runs: tuple[LoopRun | None, ...] = ()
 
 
 Expected = Callable[[Slot], int | None]
@@ -103,6 +110,7 @@ def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
         number = min((one.window.end - one.at) // unit for one in pauses) * unit
         for one in pauses:
             one.skip, one.unit = number, unit
+            one.runs = tuple(other.run for other in pauses)
     return True
 
 

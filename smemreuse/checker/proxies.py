@@ -52,12 +52,10 @@ class Fences:
         """
         clock = order.clock if assumed else order.sure
         order.advance(full)
-        for warp in np.unique(ids // LANES):
-            reached = clock[warp].copy()
-            if warp in full:
-                reached[warp] = order.epochs[warp]
-            lanes = ids[ids // LANES == warp] % LANES
-            self.reach[warp, lanes] = np.maximum(self.reach[warp, lanes], reached)
+        reached = clock.copy()
+        reached[full, full] = order.epochs[full]
+        warps, lanes = ids // LANES, ids % LANES
+        self.reach[warps, lanes] = np.maximum(self.reach[warps, lanes], reached[warps])
 
     def barrier(self, warps: np.ndarray) -> None:
         """All threads of `warps` meet."""

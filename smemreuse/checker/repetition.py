@@ -9,7 +9,7 @@ same, as far as expressions decide what they do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -25,6 +25,9 @@ MAX_ENUMERATED = 1 << 20
 
 MAX_INNER = 64
 """Rounds of an inner loop that sets counters."""
+
+MAX_SPAN, MAX_KINDS = 1 << 24, 1 << 60
+"""Between the numbers of a column, and kinds of iterations, that are combined as they are."""
 
 ELSEWHERE = np.iinfo(np.int64).min
 """In a column: the iteration does not come by here."""
@@ -44,7 +47,8 @@ class Repetition:
 
     `variables` is what the loop's variable holds in each iteration, `counters` what the locals that
     the loop sets hold at its beginning; `behind` is what they hold at its end. `threads` come to
-    the loop.
+    the loop. Where the parts of an expression are not `settled`, which the numbers of iterations
+    tell, it is evaluated as a whole.
     """
 
     def __init__(
@@ -55,7 +59,9 @@ class Repetition:
         counters: Mapping[Local, np.ndarray],
         length: int,
         work: Work,
+        settled: Callable[[np.ndarray], bool] | None = None,
     ):
+        self._settled = settled or repeats
         self.columns: Columns = []
         self.behind: dict[Local, np.ndarray] = dict(counters)
         self._relevance = relevance
@@ -125,7 +131,7 @@ class Repetition:
         self._work.do(1_000)
         parts = self._parts(expr)
         self._work.do(20 * self._length * len(parts))
-        if len(parts) and not repeats(numbered(parts, self._length)):
+        if len(parts) and not self._settled(numbered(parts, self._length)):
             whole = self._enumerated(expr)
             parts = parts if whole is None else [whole]
         for column in parts:
@@ -256,12 +262,16 @@ def _fixed(load: Load) -> bool:
 
 def numbered(columns: Columns, length: int) -> np.ndarray:
     """A number for each iteration, the same for those that agree in all columns."""
-    numbers = np.zeros(length, dtype=np.int64)
-    for column in columns:
-        each = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        joint = numbers * (int(each.max(initial=0)) + 1) + each
-        numbers = np.unique(joint, return_inverse=True)[1].astype(np.int64)
-    return numbers
+    numbers, kinds = np.zeros(length, dtype=np.int64), 1
+    for column in columns if length else ():
+        low, high = int(column.min()), int(column.max())
+        if high - low >= MAX_SPAN:
+            column = np.unique(column, return_inverse=True)[1].astype(np.int64)
+            low, high = 0, length - 1
+        if kinds * (high - low + 1) >= MAX_KINDS:
+            numbers, kinds = np.unique(numbers, return_inverse=True)[1].astype(np.int64), length
+        numbers, kinds = numbers * (high - low + 1) + (column - low), kinds * (high - low + 1)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def repeats(numbers: np.ndarray) -> bool:

@@ -19,6 +19,9 @@ from smemreuse.ir.launch import AXES, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
 
+MAX_VECTOR = 1 << 17
+"""Threads times iterations that are evaluated at once."""
+
 
 @dataclass
 class Remembered:
@@ -43,7 +46,11 @@ def remembered_of(kernel: Kernel) -> Remembered:
 
 
 class Setting:
-    """The plan, the kernel's relevant parts, and what one trace may remember for the next."""
+    """The plan, the kernel's relevant parts, and what one trace may remember for the next.
+
+    `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
+    data decide: what is given in a case may be given for one round alone.
+    """
 
     def __init__(
         self,
@@ -68,6 +75,7 @@ class Setting:
         self.vectors = remembered.vectors
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
+        self.compares_loops = True
         self._at_once: dict[For, bool] = {}
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
@@ -77,12 +85,14 @@ class Setting:
             return 0 if stmt.value == Const(1) else None
         return self.vectors.digit(threads.ids, stride_of(tag, self.axes), self.axes[tag])
 
-    def at_once(self, loop: For) -> bool:
-        """Whether a loop's iterations run as one.
+    def at_once(self, loop: For, count: int) -> bool:
+        """Whether a loop's iterations, `count` times threads and iterations, run as one.
 
         They may where nothing in them is ordered or related. In a vectorized loop each statement is
         done for all lanes before the next one; a branch may be taken for one lane after the other.
         """
+        if count > MAX_VECTOR:
+            return False
         known = self._at_once.get(loop)
         if known is None:
             parts = [(stmt,) for stmt in loop.body] if loop.kind == "vectorized" else [loop.body]

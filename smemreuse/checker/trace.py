@@ -19,6 +19,7 @@ from smemreuse.checker.cases import Case
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.later_pass import LaterPass
+from smemreuse.checker.loop_runs import LoopsOfBlock
 from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
@@ -46,9 +47,6 @@ from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import evaluated_call
 
-MAX_VECTOR = 1 << 17
-"""Threads times iterations that are evaluated at once."""
-
 MAX_ROUNDS = 8
 
 
@@ -74,7 +72,9 @@ class Trace:
         shared = (self.state, self.values)
         self._accesses = Accesses(setting, *shared, self.findings)
         self._work = setting.work
-        self._loops = Loops(setting, *shared)
+        self.loops_of_block = LoopsOfBlock(setting, self.values, block)
+        self._decide = self.loops_of_block.decide
+        self._loops = Loops(setting, *shared, self.loops_of_block)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
@@ -113,7 +113,7 @@ class Trace:
             if isinstance(stmt, Bind):
                 agent.threads = self.values.bind(stmt, agent.threads)
             if isinstance(stmt, If) and self._relevance.waits(stmt):
-                group = self._specialized(block[index:], agent.threads)
+                group = self._specialized(block[index:], agent)
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
                     yield from self._branch_apart(group, agent)
@@ -131,7 +131,7 @@ class Trace:
             arm.agent.threads = threads
             yield from self._run(block, arm.agent)
 
-    def _specialized(self, block: Block, threads: Threads) -> list[tuple[If, np.ndarray]]:
+    def _specialized(self, block: Block, agent: Agent) -> list[tuple[If, np.ndarray]]:
         """The branches at the head of a block that different threads take, each with who does.
 
         `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
@@ -142,7 +142,7 @@ class Trace:
             if isinstance(stmt, If) and self._relevance(stmt):
                 if self._relevance.accesses.get(stmt) or (group and _loads(stmt.condition)):
                     break  # its condition is read in its turn, after what comes before
-                condition = self.values.decide(stmt.condition, threads)
+                condition = self._decide(stmt.condition, agent)
                 if not isinstance(condition, np.ndarray):
                     break
                 group.append((stmt, self._vectors.masks(condition)[0]))
@@ -189,18 +189,20 @@ class Trace:
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return
-        if self._relevance.touches_shared(stmt):
+        if self._setting.assume_barriers and self._relevance.touches_shared(stmt):
             self._later_pass.before(agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
         self._access(stmt, agent)
         call = evaluated_call(stmt)
-        effect = self._relevance.operations.effect(call) if call is not None else None
-        if call is not None and effect is not None and agent.tallies:
+        if call is None:
+            return
+        effect = self._relevance.operations.effect(call)
+        if agent.tallies:
             self._loops.note(call, effect, stmt, agent)
-        if call is not None and effect is not None and effect.signals is Signal.WAIT:
+        if effect.signals is Signal.WAIT:
             yield from self._synchronization.wait_for_phase(call, effect, agent)
-        elif call is not None and effect is not None:
+        else:
             self._synchronization.perform(call, stmt, agent)
             if effect.fence:
                 self._synchronization.fence(agent)
@@ -209,10 +211,12 @@ class Trace:
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
-        accesses = self._relevance.accesses.get(stmt, ())
+        accesses = self._relevance.accesses.get(stmt)
+        if not accesses:
+            return
         for access in accesses:
             self._work.do(self._cost(access, agent.threads))
-        event = self.findings.event(stmt, agent.loops) if accesses else -1
+        event = self.findings.event(stmt, agent.loops)
         for access in accesses:
             self._accesses.perform(access, agent, event)
 
@@ -243,7 +247,7 @@ class Trace:
         self._header(stmt, agent)
         self._later_pass.before_branch(stmt, agent)
         threads = agent.threads
-        condition = self.values.decide(stmt.condition, threads)
+        condition = self._decide(stmt.condition, agent)
         if condition is None and self._relevance.signals(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
@@ -323,9 +327,10 @@ class Trace:
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
         self._header(stmt, agent)
-        threads, loops = agent.threads, agent.loops
+        threads, loops, covered = agent.threads, agent.loops, agent.covered
+        noted = self.loops_of_block.begin(stmt, agent)
         begin, extent, step = (
-            self.values.decide(expr, threads) for expr in (stmt.begin, stmt.extent, stmt.step)
+            self._decide(expr, agent) for expr in (stmt.begin, stmt.extent, stmt.step)
         )
         if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
             if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
@@ -341,21 +346,20 @@ class Trace:
         elif step == 0:
             raise Uncovered(f"`{label(stmt)}` does not go on")
         elif rounds := range(begin, begin + extent, step):
-            at_once = threads.count * len(rounds) <= MAX_VECTOR and self._setting.at_once(stmt)
-            if at_once:
+            if self._setting.at_once(stmt, threads.count * len(rounds)):
                 agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
                 yield from self._run(stmt.body, agent)
             elif stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             else:
-                yield from self._loops.iterate(stmt, rounds, agent, self._run)
-        agent.threads, agent.loops = threads, loops
+                yield from self._loops.iterate(stmt, rounds, agent, self._run, noted)
+        agent.threads, agent.loops, agent.covered = threads, loops, covered
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         threads, begun = agent.threads, self.state.order.begun()
         while True:
             self._header(stmt, agent)
-            condition = self.values.decide(stmt.condition, threads)
+            condition = self._decide(stmt.condition, agent)
             if not isinstance(condition, int):
                 break
             if not condition:

@@ -9,6 +9,7 @@ from smemreuse.checker.blocks import kinds_of_blocks
 from smemreuse.checker.cases import Cases
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
+from smemreuse.checker.loop_runs import LoopRun
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.trace import Trace
 from smemreuse.checker.values import Decision
@@ -68,8 +69,8 @@ class Traces:
                     return
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
-            decisions = self._cases(body, block.index, self.outcome)
-            block.settle(decisions, self._setting.work)
+            decisions, runs = self._cases(body, block.index, self.outcome)
+            block.settle(decisions, self._setting.work, runs)
 
     def _any_block(self, body: Block) -> bool:
         """Whether nothing is wrong with a thread block of which the index is not known."""
@@ -80,16 +81,23 @@ class Traces:
             return False
         return outcome.is_clear
 
-    def _cases(self, body: Block, index: Mapping[Var, int], outcome: Outcome) -> list[Decision]:
+    def _cases(
+        self, body: Block, index: Mapping[Var, int], outcome: Outcome
+    ) -> tuple[list[Decision], list[LoopRun]]:
         """What the block index has decided in all cases of one thread block."""
         decisions: list[Decision] = []
+        runs: list[LoopRun] = []
         for case in Cases():
             trace = Trace(self._setting, index, case)
             try:
                 trace.run(body)
             finally:
                 outcome.add(trace)
+            if case.given and trace.loops_of_block.runs:
+                self._setting.compares_loops = False
+                return self._cases(body, index, outcome)
             decisions += trace.values.decisions
+            runs += trace.loops_of_block.runs
             if trace.findings.found:
                 break  # it is not sound, whatever the other cases show
-        return decisions
+        return decisions, runs

@@ -13,8 +13,8 @@ def independent(body: str, *, elements: int = 0, **offsets: int) -> bool:
     setting = setting_of(kernel, offsets=offsets)
     loop = statement(kernel, "for k")
     assert isinstance(loop, For)
-    assert setting.at_once(loop) is setting.at_once(loop)
-    return setting.at_once(loop)
+    assert setting.at_once(loop, 64) is setting.at_once(loop, 64)
+    return setting.at_once(loop, 64)
 
 
 @pytest.mark.parametrize(
