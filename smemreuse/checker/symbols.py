@@ -7,30 +7,16 @@ is known is written out here with nothing else in it, so that two that are the s
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var
+from smemreuse.checker.forms import Form
+from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer
 
-Key = Hashable
-"""What two expressions have in common that are written alike."""
-
-MAX_NODES = 1 << 10
-"""The longest expression that is written out."""
-
-
-def key_of(expr: Expr) -> Key:
-    """Equal for expressions that are written alike."""
-    if isinstance(expr, Const):
-        return ("number", type(expr.value).__name__, expr.value)
-    if isinstance(expr, Load):
-        return (Load, expr.buffer, *map(key_of, expr.indices))
-    if isinstance(expr, Call):
-        return (expr.op, *map(key_of, expr.args))
-    return expr
+Key = Form
+"""What is not known is told apart by how it is written."""
 
 
 def is_whole(buffer: Buffer) -> bool:
@@ -40,30 +26,11 @@ def is_whole(buffer: Buffer) -> bool:
     return same_type and buffer.elem_offset == Const(0)
 
 
-def replaced(expr: Expr, values: Mapping[Key, Expr]) -> Expr:
-    """An expression with other ones in place of those that have these keys."""
-    found = values.get(key_of(expr))
-    if found is not None:
-        return found
-    if isinstance(expr, Load):
-        return Load(expr.buffer, tuple(replaced(one, values) for one in expr.indices))
-    if isinstance(expr, Call):
-        return Call(expr.op, tuple(replaced(one, values) for one in expr.args), expr.annotations)
-    return expr
-
-
-def parts_of(expr: Expr) -> Iterator[Key]:
-    """The keys of an expression and of all in it."""
-    yield key_of(expr)
-    for child in expr.args if isinstance(expr, Call) else getattr(expr, "indices", ()):
-        yield from parts_of(child)
-
-
 @dataclass(frozen=True)
 class Written:
     """An expression, written out; `even` if it is that in every round of the loops around."""
 
-    expr: Expr
+    form: Form
     even: bool
 
 
@@ -77,8 +44,8 @@ class Told:
     def same(self, other: Told) -> bool:
         """Whether the same threads have set it to the same."""
         mine, theirs = self.written, other.written
-        alike = mine.even == theirs.even and key_of(mine.expr) == key_of(theirs.expr)
-        return alike and np.array_equal(self.ids, other.ids)
+        alike = mine.even == theirs.even and mine.form is theirs.form
+        return alike and (self.ids is other.ids or np.array_equal(self.ids, other.ids))
 
 
 Place = Var | tuple[Buffer | Var, int]
@@ -113,7 +80,9 @@ class Memo:
     def set(self, place: Place, ids: np.ndarray, written: Written | None = None) -> None:
         """These threads have set it, to what is known or not written if that is None."""
         before = self.places.pop(place, ())
-        left = tuple(one for one in before if not np.isin(one.ids, ids).any())
+        left = tuple(
+            one for one in before if one.ids is not ids and not np.isin(one.ids, ids).any()
+        )
         told = left if written is None else (*left, Told(ids, written))
         if told:
             self.places[place] = told

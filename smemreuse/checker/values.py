@@ -17,7 +17,6 @@ from smemreuse.checker.vectors import Key, Vectors
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
-from smemreuse.semantics.formulas import stored_as
 from smemreuse.semantics.table import varies_by_thread
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
@@ -44,7 +43,7 @@ class Values:
         self._block = block
         self._varying: set[Var | Buffer] = set()
         self._changing = relevance.written | relevance.escaped
-        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying)
+        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying, vectors.forms)
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
@@ -57,7 +56,7 @@ class Values:
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value that control flow depends on, if need be for this trace's block alone."""
         value = self._vectors.evaluate(expr, threads)
-        if value is None and self._block:
+        if value is None and self._depends_on_block(expr):
             here = replace(threads, values={**threads.values, **self._block})
             value = self._vectors.evaluate(expr, here)
             if value is not None:
@@ -65,6 +64,11 @@ class Values:
         if value is None:
             value = self.unknowns.value(expr, threads)
         return self._vectors.uniform(value)
+
+    def _depends_on_block(self, expr: Expr) -> bool:
+        return bool(self._block) and not self._vectors.forms.reading(expr).variables.isdisjoint(
+            self._block
+        )
 
     def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
         key = self._vectors.key(expr, threads)
@@ -133,7 +137,7 @@ class Values:
             return value, None
         if value is not None:
             return None, None
-        return None, self.unknowns.written(stored_as(stmt.buffer.dtype, told), threads)
+        return None, self.unknowns.stored(stmt.buffer.dtype, told, threads)
 
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
