@@ -106,8 +106,8 @@ MUTATIONS = (
     Mutation(
         "threads: calls answer all alike in the trace",
         "checker/values.py",
-        "elif isinstance(expr, Call) and varies_by_thread(expr):",
-        "elif False:",
+        "            reading.varies\n            or any(self._variable",
+        "            any(self._variable",
     ),
     Mutation(
         "values: a vector store is the same for all",

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
+from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads, evaluate, wraps
 from smemreuse.semantics.formulas import as_condition, is_condition, operands_of, stored_as
+from smemreuse.semantics.table import varies_by_thread
 
 MAX_NODES = 1 << 10
 """The longest expression that is written out."""
@@ -48,6 +50,9 @@ class Reading:
     binds: bool
     """Whether it has variables of its own."""
     leaves: tuple[Leaf, ...] | None
+    all_loads: tuple[Load, ...]
+    varies: bool
+    """Whether threads with the same operands may get different results."""
 
 
 class Forms:
@@ -61,6 +66,7 @@ class Forms:
         self._parts: dict[Form, tuple[Form, ...]] = {}
         self._wrapping: dict[Form, bool] = {}
         self._numbers: dict[tuple[object, ...], int | None] = {}
+        self._whole: dict[Buffer, Buffer | Var | None] = {}
 
     # Forms --------------------------------------------------------------------------------------
 
@@ -74,7 +80,7 @@ class Forms:
         return known
 
     def _new(self, expr: Expr) -> Form:
-        if isinstance(expr, Load):
+        if isinstance(expr, Load) and expr.predicate is None:
             return self.load(expr, tuple(map(self, expr.indices)))
         if isinstance(expr, Call):
             return self.call(expr, tuple(map(self, expr.args)))
@@ -138,6 +144,15 @@ class Forms:
             self._numbers[key] = value if isinstance(value, int) else None
         return self._numbers[key]
 
+    def whole(self, buffer: Buffer) -> Buffer | Var | None:
+        """Whose elements a local names, as they were allocated; None for a view of others."""
+        if buffer not in self._whole:
+            storage = buffer.storage
+            same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
+            is_whole = same_type and buffer.elem_offset == Const(0)
+            self._whole[buffer] = storage if is_whole else None
+        return self._whole[buffer]
+
     # What expressions ask for -------------------------------------------------------------------
 
     def reading(self, expr: Expr) -> Reading:
@@ -198,6 +213,8 @@ def _reading(expr: Expr) -> Reading:
         tuple(dict.fromkeys(node for node in outer if isinstance(node, Load))),
         any(isinstance(node, Call) and node.op == "let" for node in nodes),
         tuple(leaves) if is_formula else None,
+        tuple(dict.fromkeys(node for node in nodes if isinstance(node, Load))),
+        any(isinstance(node, Call) and varies_by_thread(node) for node in nodes),
     )
 
 

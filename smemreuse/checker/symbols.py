@@ -12,18 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.forms import Form
-from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
 Key = Form
 """What is not known is told apart by how it is written."""
-
-
-def is_whole(buffer: Buffer) -> bool:
-    """Whether a local is named by its elements as they were allocated, not by a view of others."""
-    storage = buffer.storage
-    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
-    return same_type and buffer.elem_offset == Const(0)
 
 
 @dataclass(frozen=True)
@@ -57,6 +50,8 @@ class Memo:
     """What variables and locals hold of which the value is not known, but how it is written."""
 
     places: dict[Place, tuple[Told, ...]] = field(default_factory=dict)
+    version: int = 0
+    """How often something has been set."""
 
     def copy(self) -> Memo:
         return Memo(dict(self.places))
@@ -79,6 +74,7 @@ class Memo:
 
     def set(self, place: Place, ids: np.ndarray, written: Written | None = None) -> None:
         """These threads have set it, to what is known or not written if that is None."""
+        self.version += 1
         before = self.places.pop(place, ())
         left = tuple(
             one for one in before if one.ids is not ids and not np.isin(one.ids, ids).any()

@@ -14,7 +14,7 @@ from smemreuse.checker.cases import Case
 from smemreuse.checker.forms import MAX_NODES, Form, Forms, replaced
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
-from smemreuse.checker.symbols import Key, Place, Written, is_whole
+from smemreuse.checker.symbols import Key, Place, Written
 from smemreuse.ir.expr import Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.courses import EACH_ROUND, Course, Courses, NoCourse
@@ -120,7 +120,7 @@ class Unknowns:
                 return None
             indices.append(written)
         if load.buffer.scope.startswith("local"):
-            if not is_whole(load.buffer):
+            if self._forms.whole(load.buffer) is None:
                 return None
             at = self._forms.number(indices[0]) if len(indices) == 1 else None
             return None if at is None else self._told((storage, at), threads)
@@ -166,9 +166,13 @@ class Unknowns:
         """What `is_uneven` can be asked about later."""
         return len(self._uneven)
 
+    def note_uneven(self, threads: Threads) -> None:
+        """Something has been given to these threads for one round of a loop alone."""
+        self._uneven.append(threads.ids)
+
     def _noted(self, value: int, written: Written, threads: Threads) -> int:
         if not written.even:
-            self._uneven.append(threads.ids)
+            self.note_uneven(threads)
         return value
 
     # What follows from it -----------------------------------------------------------------------

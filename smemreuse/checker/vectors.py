@@ -54,7 +54,9 @@ class Vectors:
 
     def evaluate(self, expr: Expr, threads: Threads) -> Value:
         """The value of an integer expression for these threads."""
-        if isinstance(expr, (Const, Var)):
+        if isinstance(expr, Var):
+            return threads.values.get(expr)
+        if isinstance(expr, Const):
             return evaluate(expr, threads)
         reading = self.forms.reading(expr)
         if reading.loads and reading.binds:  # it may load from where a variable of its own says

@@ -34,8 +34,19 @@ def test_what_is_written_alike_has_one_form() -> None:
         (add(A, B), Call("sub", (A, B))),
         (Load(DATA, (A,)), Load(OTHER, (A,))),
         (Load(DATA, (A,)), Load(DATA, (B,))),
+        (Load(DATA, (A,)), Load(DATA, (A,), B)),
     ],
-    ids=["order", "name", "type", "truth", "type inside", "operator", "buffer", "place"],
+    ids=[
+        "order",
+        "name",
+        "type",
+        "truth",
+        "type inside",
+        "operator",
+        "buffer",
+        "place",
+        "predicate",
+    ],
 )
 def test_what_is_not_written_alike_has_not(one: Expr, two: Expr) -> None:
     forms = Forms()
@@ -121,3 +132,19 @@ def test_a_predicate_is_no_part_of_what_is_asked_for() -> None:
     load = Load(DATA, (A,), B)
     assert Forms().reading(load).loads == (load,)
     assert Forms().reading(load).outside == ()
+
+
+def test_a_local_is_whole_if_it_is_no_view_of_others() -> None:
+    forms = Forms()
+    local = Buffer("c", "int32", (Const(8),), "local")
+    view = Buffer("v", "int32", (Const(8),), "local", local)
+    narrow = Buffer("n", "int16", (Const(16),), "local", local)
+    further = Buffer("f", "int32", (Const(4),), "local", local, Const(4))
+    assert forms.whole(local) is forms.whole(view) is local
+    assert forms.whole(narrow) is forms.whole(further) is None
+
+
+def test_calls_that_may_answer_threads_differently_are_told() -> None:
+    forms = Forms()
+    assert forms.reading(add(A, Call("tl_shuffle_elect", (Const(0),)))).varies
+    assert not forms.reading(add(A, B)).varies
