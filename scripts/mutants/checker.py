@@ -110,6 +110,18 @@ MUTATIONS = (
         "            any(self._variable",
     ),
     Mutation(
+        "values: what has been decided stays so when a local is set",
+        "checker/counters.py",
+        "        self.version += 1\n",
+        "",
+    ),
+    Mutation(
+        "values: what is remembered of an expression that loads is so whatever it loads",
+        "checker/vectors.py",
+        "            *map(identity, loaded.values()),\n",
+        "",
+    ),
+    Mutation(
         "values: a vector store is the same for all",
         "checker/values.py",
         "memo.forget(storage, ids)\n            self._varying.add(storage)\n",
