@@ -107,8 +107,20 @@ MUTATIONS = (
     Mutation(
         "threads: calls answer all alike in the trace",
         "checker/values.py",
-        "elif isinstance(expr, Call) and varies_by_thread(expr):",
-        "elif False:",
+        "            reading.varies\n            or any(self._variable",
+        "            any(self._variable",
+    ),
+    Mutation(
+        "values: what has been decided stays so when a local is set",
+        "checker/counters.py",
+        "        self.version += 1\n",
+        "",
+    ),
+    Mutation(
+        "values: what is remembered of an expression that loads is so whatever it loads",
+        "checker/vectors.py",
+        "            *map(identity, loaded.values()),\n",
+        "",
     ),
     Mutation(
         "values: a vector store is the same for all",

@@ -58,7 +58,11 @@ class Fork:
 
 
 class Cases:
-    """The cases of one kind of thread block; more of them turn up while they are traced."""
+    """The cases of one kind of thread block; more of them turn up while they are traced.
+
+    Behind the one in which all conditions hold comes the one in which none does: if there is
+    anything wrong with a plan, it most often shows in one of the two.
+    """
 
     def __init__(self) -> None:
         self._open: list[Given] = [{}]
@@ -71,7 +75,13 @@ class Cases:
             self._count += 1
             if self._count > MAX_CASES:
                 raise Uncovered("data decide on too many ways through the kernel")
-            yield Case(self, self._open.pop())
+            contrary = self._count == 2 and self._begins_with_a_condition()
+            given = self._open.pop(0 if contrary else -1)
+            yield Case(self, given, usual=not contrary)
+
+    def _begins_with_a_condition(self) -> bool:
+        """Whether the case that was left open first is the one in which a condition fails."""
+        return not self._forks[next(reversed(self._open[0]))].is_length
 
     def fork(self, key: Key, given: Given, first: int, is_length: bool) -> None:
         """Something that is not given is asked for: `first` is tried now, the others later."""
@@ -104,10 +114,14 @@ class Cases:
 
 
 class Case:
-    """What is taken for granted in one trace."""
+    """What is taken for granted in one trace; of a condition that nothing is given of, that it
+    holds, if `usual`."""
 
-    def __init__(self, cases: Cases | None = None, given: Given | None = None):
+    def __init__(
+        self, cases: Cases | None = None, given: Given | None = None, *, usual: bool = True
+    ):
         self._cases = cases or Cases()
+        self._first = int(usual)
         self.given: Given = dict(given or {})
 
     def length(self, key: Key) -> int:
@@ -120,8 +134,8 @@ class Case:
     def truth(self, key: Key) -> int:
         """Whether a condition holds in this case."""
         if key not in self.given:
-            self._cases.fork(key, self.given, 1, False)
-            self.given[key] = 1
+            self._cases.fork(key, self.given, self._first, False)
+            self.given[key] = self._first
         return self.given[key]
 
     def need(self, key: Key, first: int, period: int, below: int | None = None) -> None:

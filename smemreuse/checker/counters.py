@@ -19,6 +19,11 @@ class Counters:
 
     everyone: np.ndarray
     values: dict[tuple[Buffer | Var, int], int | np.ndarray] = field(default_factory=dict)
+    version: int = 0
+    """How often something has been set."""
+    _asked: dict[tuple[Buffer | Var, int], tuple[np.ndarray, np.ndarray, Value]] = field(
+        default_factory=dict, repr=False
+    )
 
     def copy(self) -> Counters:
         return Counters(self.everyone, dict(self.values))
@@ -44,12 +49,18 @@ class Counters:
         values = self.values.get((storage, index), UNKNOWN)
         if isinstance(values, int):
             return None if values == UNKNOWN else values
+        asked = self._asked.get((storage, index))
+        if asked is not None and asked[0] is values and asked[1] is ids:
+            return asked[2]
         mine = values[ids]
-        if (mine == UNKNOWN).any():
-            return None
-        return int(mine[0]) if (mine == mine[0]).all() else mine
+        found: Value = None
+        if not (mine == UNKNOWN).any():
+            found = int(mine[0]) if (mine == mine[0]).all() else mine
+        self._asked[storage, index] = (values, ids, found)
+        return found
 
     def set(self, storage: Buffer | Var, index: int, ids: np.ndarray, value: Value) -> None:
+        self.version += 1
         new = UNKNOWN if value is None else value
         if ids is self.everyone and isinstance(new, int):
             self.values[storage, index] = new

@@ -7,63 +7,23 @@ is known is written out here with nothing else in it, so that two that are the s
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var
+from smemreuse.checker.forms import Form
+from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
-Key = Hashable
-"""What two expressions have in common that are written alike."""
-
-MAX_NODES = 1 << 10
-"""The longest expression that is written out."""
-
-
-def key_of(expr: Expr) -> Key:
-    """Equal for expressions that are written alike."""
-    if isinstance(expr, Const):
-        return ("number", type(expr.value).__name__, expr.value)
-    if isinstance(expr, Load):
-        return (Load, expr.buffer, *map(key_of, expr.indices))
-    if isinstance(expr, Call):
-        return (expr.op, *map(key_of, expr.args))
-    return expr
-
-
-def is_whole(buffer: Buffer) -> bool:
-    """Whether a local is named by its elements as they were allocated, not by a view of others."""
-    storage = buffer.storage
-    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
-    return same_type and buffer.elem_offset == Const(0)
-
-
-def replaced(expr: Expr, values: Mapping[Key, Expr]) -> Expr:
-    """An expression with other ones in place of those that have these keys."""
-    found = values.get(key_of(expr))
-    if found is not None:
-        return found
-    if isinstance(expr, Load):
-        return Load(expr.buffer, tuple(replaced(one, values) for one in expr.indices))
-    if isinstance(expr, Call):
-        return Call(expr.op, tuple(replaced(one, values) for one in expr.args), expr.annotations)
-    return expr
-
-
-def parts_of(expr: Expr) -> Iterator[Key]:
-    """The keys of an expression and of all in it."""
-    yield key_of(expr)
-    for child in expr.args if isinstance(expr, Call) else getattr(expr, "indices", ()):
-        yield from parts_of(child)
+Key = Form
+"""What is not known is told apart by how it is written."""
 
 
 @dataclass(frozen=True)
 class Written:
     """An expression, written out; `even` if it is that in every round of the loops around."""
 
-    expr: Expr
+    form: Form
     even: bool
 
 
@@ -77,8 +37,8 @@ class Told:
     def same(self, other: Told) -> bool:
         """Whether the same threads have set it to the same."""
         mine, theirs = self.written, other.written
-        alike = mine.even == theirs.even and key_of(mine.expr) == key_of(theirs.expr)
-        return alike and np.array_equal(self.ids, other.ids)
+        alike = mine.even == theirs.even and mine.form is theirs.form
+        return alike and (self.ids is other.ids or np.array_equal(self.ids, other.ids))
 
 
 Place = Var | tuple[Buffer | Var, int]
@@ -90,6 +50,8 @@ class Memo:
     """What variables and locals hold of which the value is not known, but how it is written."""
 
     places: dict[Place, tuple[Told, ...]] = field(default_factory=dict)
+    version: int = 0
+    """How often something has been set."""
 
     def copy(self) -> Memo:
         return Memo(dict(self.places))
@@ -112,8 +74,11 @@ class Memo:
 
     def set(self, place: Place, ids: np.ndarray, written: Written | None = None) -> None:
         """These threads have set it, to what is known or not written if that is None."""
+        self.version += 1
         before = self.places.pop(place, ())
-        left = tuple(one for one in before if not np.isin(one.ids, ids).any())
+        left = tuple(
+            one for one in before if one.ids is not ids and not np.isin(one.ids, ids).any()
+        )
         told = left if written is None else (*left, Told(ids, written))
         if told:
             self.places[place] = told

@@ -11,26 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.cases import Case
+from smemreuse.checker.forms import MAX_NODES, Form, Forms, replaced
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
-from smemreuse.checker.symbols import (
-    MAX_NODES,
-    Key,
-    Place,
-    Written,
-    is_whole,
-    key_of,
-    parts_of,
-    replaced,
-)
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
+from smemreuse.checker.symbols import Key, Place, Written
+from smemreuse.ir.expr import Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.courses import EACH_ROUND, Course, Courses, NoCourse
-from smemreuse.semantics.evaluate import Threads, evaluate, wraps
-from smemreuse.semantics.formulas import as_condition, is_condition, negative, operands_of
-
-ONE = Threads(np.arange(1))
-"""A thread of which nothing is known."""
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.formulas import is_condition, negative
 
 
 @dataclass(frozen=True)
@@ -44,15 +33,24 @@ class Length:
 class Unknowns:
     """The values that are given in a case. `varying` is what may differ from thread to thread."""
 
-    def __init__(self, relevance: Relevance, state: State, case: Case, varying: set[Var | Buffer]):
+    def __init__(
+        self,
+        relevance: Relevance,
+        state: State,
+        case: Case,
+        varying: set[Var | Buffer],
+        forms: Forms,
+    ):
         self.case = case
         self._state = state
         self._varying = varying
+        self._forms = forms
         self._changing = relevance.written | relevance.escaped
         self._turning = relevance.turning
         self._even = True
         self._uneven: list[np.ndarray] = []
         self._courses: dict[tuple[Key, Key], tuple[Course, Course] | None] = {}
+        self._followed: dict[tuple[Form, int], int | None] = {}
 
     # Expressions, written out -------------------------------------------------------------------
 
@@ -60,98 +58,100 @@ class Unknowns:
         """An expression as one of what is the same for all threads, and for as long as the kernel
         runs; None if there is more in it."""
         self._even = True
-        if sum(1 for _ in walk(expr)) > MAX_NODES:
-            return None
         found = self._written(expr, threads)
-        if found is None or sum(1 for _ in walk(found)) > MAX_NODES:
-            return None
-        return Written(found, self._even)
+        is_short = found is not None and found.size <= MAX_NODES
+        return Written(found, self._even) if found is not None and is_short else None
 
-    def _written(self, expr: Expr, threads: Threads) -> Expr | None:
+    def stored(self, dtype: str, expr: Expr, threads: Threads) -> Written | None:
+        """An expression as it is there when it has been stored in an element of a type."""
+        written = self.written(expr, threads)
+        if written is None:
+            return None
+        return Written(self._forms.stored(dtype, written.form), written.even)
+
+    def _written(self, expr: Expr, threads: Threads) -> Form | None:
         if isinstance(expr, Const):
-            return expr
-        if isinstance(expr, Var):
-            return self._variable(expr, threads)
-        if isinstance(expr, Load):
-            return self._load(expr, threads)
-        operands = operands_of(expr) if isinstance(expr, Call) else None
-        if operands is None or not isinstance(expr, Call):
+            return self._forms(expr)
+        leaves = self._forms.reading(expr).leaves
+        if leaves is None:
             return None
-        found = self._all_written(operands, threads)
-        types = expr.args[: len(expr.args) - len(operands)]
-        return None if found is None else Call(expr.op, (*types, *found), expr.annotations)
-
-    def _all_written(self, exprs: tuple[Expr, ...], threads: Threads) -> tuple[Expr, ...] | None:
         found = []
-        for expr in exprs:
-            written = self._written(expr, threads)
-            if written is None:
+        for leaf in leaves:
+            one = (
+                self._variable(leaf, threads)
+                if isinstance(leaf, Var)
+                else self._load(leaf, threads)
+            )
+            if one is None:
                 return None
-            found.append(written)
-        return tuple(found)
+            found.append(one)
+        return found[0] if leaves == (expr,) else self._forms.made(expr, tuple(found))
 
-    def _variable(self, var: Var, threads: Threads) -> Expr | None:
+    def _variable(self, var: Var, threads: Threads) -> Form | None:
         if var in self._varying:
             return None
         value = threads.values.get(var)
         if isinstance(value, int):
             self._even &= var not in self._turning
-            return Const(value)
-        if var not in self._turning:
-            return var if value is None else None  # an argument, or the index of the block
+            return self._forms(Const(value))
+        if var not in self._turning:  # an argument, or the index of the block
+            return self._forms(var) if value is None else None
         return self._told(var, threads) if value is None else None
 
-    def _told(self, place: Place, threads: Threads) -> Expr | None:
+    def _told(self, place: Place, threads: Threads) -> Form | None:
         told = self._state.memo.get(place, threads.ids)
         if told is None:
             return None
         self._even &= told.even and isinstance(place, Var)
-        return told.expr
+        return told.form
 
-    def _load(self, load: Load, threads: Threads) -> Expr | None:
+    def _load(self, load: Load, threads: Threads) -> Form | None:
         storage = load.buffer.storage
         if load.predicate is not None or storage in self._changing:
             return None
         known = threads.load(load, threads)
         if known is not None:
             self._even = False  # it may be another one in the next round
-            return Const(known) if isinstance(known, int) else None
-        indices = self._all_written(load.indices, threads)
-        if indices is None:
-            return None
-        if load.buffer.scope.startswith("local"):
-            if not is_whole(load.buffer):
+            return self._forms(Const(known)) if isinstance(known, int) else None
+        indices = []
+        for index in load.indices:
+            written = self._written(index, threads)
+            if written is None:
                 return None
-            at = evaluate(indices[0], ONE) if len(indices) == 1 else None
-            return self._told((storage, at), threads) if isinstance(at, int) else None
-        return Load(load.buffer, indices) if load.buffer.scope == "global" else None
+            indices.append(written)
+        if load.buffer.scope.startswith("local"):
+            if self._forms.whole(load.buffer) is None:
+                return None
+            at = self._forms.number(indices[0]) if len(indices) == 1 else None
+            return None if at is None else self._told((storage, at), threads)
+        return self._forms.load(load, tuple(indices)) if load.buffer.scope == "global" else None
 
     # What is given ------------------------------------------------------------------------------
 
     def value(self, expr: Expr, threads: Threads) -> int | None:
         """What an expression is worth by what is given; None if that does not tell."""
         written = self.written(expr, threads) if self.case.given else None
-        value = None if written is None else self._follows(written.expr)
+        value = None if written is None else self._follows(written.form)
         return value if value is None or written is None else self._noted(value, written, threads)
 
-    def truth(self, condition: Expr, threads: Threads) -> int | None:
+    def truth(self, expr: Expr, threads: Threads) -> int | None:
         """Whether a condition that is not known holds; None if threads may differ in it."""
-        written = self.written(condition, threads)
+        written = self.written(expr, threads)
         if written is None:
             return None
-        expr = as_condition(written.expr)
-        value = self._follows(expr)
+        condition = self._forms.condition(written.form)
+        value = self._follows(condition)
         if value is None:
-            value = self.case.truth(key_of(expr))
+            value = self.case.truth(condition)
         return self._noted(value, written, threads)
 
     def length(self, extent: Expr, threads: Threads) -> Length | None:
         """The rounds of a loop of unknown length; None if threads may differ in it."""
         written = self.written(extent, threads)
-        if written is None or is_condition(written.expr):
+        if written is None or is_condition(written.form.expr):
             return None
-        key = key_of(written.expr)
-        found = self._longer(written.expr) if key not in self.case.given else None
+        key = written.form
+        found = self._longer(key) if key not in self.case.given else None
         if found is None:
             found = Length(self.case.length(key), key)
         self._noted(found.rounds, written, threads)
@@ -166,15 +166,25 @@ class Unknowns:
         """What `is_uneven` can be asked about later."""
         return len(self._uneven)
 
+    def note_uneven(self, threads: Threads) -> None:
+        """Something has been given to these threads for one round of a loop alone."""
+        self._uneven.append(threads.ids)
+
     def _noted(self, value: int, written: Written, threads: Threads) -> int:
         if not written.even:
-            self._uneven.append(threads.ids)
+            self.note_uneven(threads)
         return value
 
     # What follows from it -----------------------------------------------------------------------
 
-    def _follows(self, written: Expr) -> int | None:
+    def _follows(self, written: Form) -> int | None:
         """What follows from what is given, and is so for all lengths that are not tried."""
+        asked = (written, len(self.case.given))  # of which there only ever is more
+        if asked not in self._followed:
+            self._followed[asked] = self._concluded(written)
+        return self._followed[asked]
+
+    def _concluded(self, written: Form) -> int | None:
         value, lengths = self._replaced(written)
         if value is None or not lengths:
             return value
@@ -185,7 +195,7 @@ class Unknowns:
         self.case.need(lengths[0], up.first, up.period, down.first)
         return value
 
-    def _longer(self, written: Expr) -> Length | None:
+    def _longer(self, written: Form) -> Length | None:
         """A length that is as much more, or less, than a given one for all of those."""
         value, lengths = self._replaced(written)
         both = self._along(written, lengths[0]) if len(lengths) == 1 else None
@@ -196,19 +206,18 @@ class Unknowns:
         self.case.need(lengths[0], up.first + apart, up.period, down.first + apart)
         return Length(value, lengths[0])
 
-    def _replaced(self, written: Expr) -> tuple[int | None, list[Key]]:
+    def _replaced(self, written: Form) -> tuple[int | None, list[Key]]:
         """The value with all that is given put in, and the lengths in it."""
         given = self.case.given
-        found = [key for key in dict.fromkeys(parts_of(written)) if key in given]
-        if not found or wraps(written):
+        found = [part for part in self._forms.parts(written) if part in given]
+        if not found or self._forms.wraps(written):
             return None, []
-        value = evaluate(replaced(written, {key: Const(given[key]) for key in found}), ONE)
-        lengths = [key for key in found if self.case.is_length(key)]
-        return (value if isinstance(value, int) else None), lengths
+        value = self._forms.number(written, [(part, given[part]) for part in found])
+        return value, [part for part in found if self.case.is_length(part)]
 
-    def _along(self, written: Expr, length: Key) -> tuple[Course, Course] | None:
+    def _along(self, written: Form, length: Key) -> tuple[Course, Course] | None:
         """How a value goes on with a length, and with one below zero; None if that is not known."""
-        asked = (key_of(written), length)
+        asked = (written, length)
         if asked not in self._courses:
             given = {key: Const(value) for key, value in self.case.given.items() if key != length}
             number = Var("n")

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smemreuse.checker.cases import Case
+from smemreuse.checker.forms import Form
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.state import State
-from smemreuse.checker.symbols import Written, is_whole
+from smemreuse.checker.symbols import Written
 from smemreuse.checker.unknowns import Unknowns
 from smemreuse.checker.vectors import Key, Vectors
-from smemreuse.ir.expr import Call, Expr, Load, Var, children, walk
+from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
-from smemreuse.semantics.formulas import stored_as
-from smemreuse.semantics.table import varies_by_thread
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
 
 Decision = tuple[Expr, Threads, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """What decides the values of expressions that load, and what has been decided by it."""
+
+    parts: tuple[object, ...]
+    versions: tuple[int, ...]
+    """How much has been set or given; there only ever is more."""
+    decided: dict[Form, tuple[Value, bool]] = field(default_factory=dict)
+
+    def same(self, other: _Now) -> bool:
+        """Whether nothing has changed in between."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return self.versions == other.versions and all(one is two for one, two in pairs)
 
 
 class Values:
@@ -44,7 +58,9 @@ class Values:
         self._block = block
         self._varying: set[Var | Buffer] = set()
         self._changing = relevance.written | relevance.escaped
-        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying)
+        self._forms = vectors.forms
+        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying, self._forms)
+        self._now = self._asked_by(self.everyone())
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
@@ -56,15 +72,39 @@ class Values:
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value that control flow depends on, if need be for this trace's block alone."""
+        if not self._forms.reading(expr).loads:
+            return self._vectors.uniform(self._decide(expr, threads))
+        now = self._asked_by(threads)
+        if not self._now.same(now):
+            self._now = now
+        form, before = self._forms(expr), self.unknowns.now
+        known = self._now.decided.get(form)
+        if known is None:
+            value = self._vectors.uniform(self._decide(expr, threads))
+            known = self._now.decided[form] = (value, self.unknowns.now > before)
+        elif known[1]:
+            self.unknowns.note_uneven(threads)
+        return known[0]
+
+    def _asked_by(self, threads: Threads) -> _Now:
+        counters, memo = self._state.counters, self._state.memo
+        asked, given = (threads.ids, threads.values), len(self.unknowns.case.given)
+        versions = (counters.version, memo.version, given, len(self._varying))
+        return _Now((*asked, counters, memo), versions)
+
+    def _decide(self, expr: Expr, threads: Threads) -> Value:
         value = self._vectors.evaluate(expr, threads)
-        if value is None and self._block:
+        if value is None and self._depends_on_block(expr):
             here = replace(threads, values={**threads.values, **self._block})
             value = self._vectors.evaluate(expr, here)
             if value is not None:
                 self._note_decision(expr, threads, value)
-        if value is None:
-            value = self.unknowns.value(expr, threads)
-        return self._vectors.uniform(value)
+        return self.unknowns.value(expr, threads) if value is None else value
+
+    def _depends_on_block(self, expr: Expr) -> bool:
+        return bool(self._block) and not self._vectors.forms.reading(expr).variables.isdisjoint(
+            self._block
+        )
 
     def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
         key = self._vectors.key(expr, threads)
@@ -97,7 +137,7 @@ class Values:
         """A local scalar is set, or several of them by a vector."""
         storage, ids = stmt.buffer.storage, threads.ids
         lanes = self._lanes(stmt, threads)
-        if not lanes or not is_whole(stmt.buffer):
+        if not lanes or self._forms.whole(stmt.buffer) is None:
             self._state.counters.forget(storage, ids)
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
@@ -133,15 +173,17 @@ class Values:
             return value, None
         if value is not None:
             return None, None
-        return None, self.unknowns.written(stored_as(stmt.buffer.dtype, told), threads)
+        return None, self.unknowns.stored(stmt.buffer.dtype, told, threads)
 
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
-        index = self(load.indices[0], threads) if len(load.indices) == 1 else None
-        escaped = load.buffer.storage in self._relevance.escaped
-        if not isinstance(index, int) or escaped or not is_whole(load.buffer):
+        storage = None if load.buffer.scope == "global" else self._forms.whole(load.buffer)
+        if storage is None or len(load.indices) != 1 or storage in self._relevance.escaped:
             return None
-        return self._state.counters.get(load.buffer.storage, index, threads.ids)
+        index = self(load.indices[0], threads)
+        if not isinstance(index, int):
+            return None
+        return self._state.counters.get(storage, index, threads.ids)
 
     def varies(self, expr: Expr, threads: Threads) -> bool:
         """Whether an unknown value may differ from thread to thread.
@@ -151,22 +193,23 @@ class Values:
         if it is a local that was set alike for all, or a buffer that the kernel does not write.
         What a call answers that is no arithmetic may depend on who asks.
         """
-        if isinstance(expr, Var):
-            value = threads.values.get(expr)
-            return isinstance(value, np.ndarray) or expr in self._varying
-        if isinstance(expr, Load):
-            if isinstance(threads.load(expr, threads), np.ndarray):
-                return True
-            storage = expr.buffer.storage
-            if expr.buffer.scope not in _SHARED_BY_ALL and not expr.buffer.scope.startswith(
-                "local"
-            ):
-                return True  # registers, perhaps
-            if storage in self._varying or storage in self._changing:
-                return True
-        elif isinstance(expr, Call) and varies_by_thread(expr):
+        reading = self._forms.reading(expr)
+        return (
+            reading.varies
+            or any(self._variable_varies(var, threads) for var in reading.variables)
+            or any(self._load_varies(load, threads) for load in reading.all_loads)
+        )
+
+    def _variable_varies(self, var: Var, threads: Threads) -> bool:
+        return isinstance(threads.values.get(var), np.ndarray) or var in self._varying
+
+    def _load_varies(self, load: Load, threads: Threads) -> bool:
+        if isinstance(threads.load(load, threads), np.ndarray):
             return True
-        return any(self.varies(child, threads) for child in children(expr))
+        scope, storage = load.buffer.scope, load.buffer.storage
+        if scope not in _SHARED_BY_ALL and not scope.startswith("local"):
+            return True  # registers, perhaps
+        return storage in self._varying or storage in self._changing
 
     def note_varying(self, var: Var) -> None:
         """A variable without a known value may differ from thread to thread."""

@@ -7,11 +7,13 @@ on nothing that a trace changes, so that the traces of one check share it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from smemreuse.ir.expr import Const, Expr, Load, Var, walk
+from smemreuse.checker.forms import Forms
+from smemreuse.ir.expr import Const, Expr, Var
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 
 Key = tuple[Hashable, ...]
@@ -31,8 +33,8 @@ class Vectors:
     def __init__(self, count: int, row: int = 0):
         self.row = row
         self.everyone = np.arange(count)
+        self.forms = Forms()
         self._known: dict[Key, tuple[Any, object]] = {}
-        self._inputs: dict[Expr, tuple[Var, ...] | None] = {}
         self._interned: dict[tuple[str, bytes], np.ndarray] = {}
 
     def _once(self, key: Key, kept: object, compute: Callable[[], Any]) -> Any:
@@ -44,26 +46,37 @@ class Vectors:
 
     def key(self, expr: Expr, threads: Threads) -> Key | None:
         """What decides the value of `expr`; None if it loads, so that the machine's state does."""
-        if expr not in self._inputs:
-            nodes = list(walk(expr))
-            loads = any(isinstance(node, Load) for node in nodes)
-            variables = tuple({node for node in nodes if isinstance(node, Var)})
-            self._inputs[expr] = None if loads else variables
-        inputs = self._inputs[expr]
-        if inputs is None:
+        reading = self.forms.reading(expr)
+        if reading.loads:
             return None
         values = threads.values
-        return (expr, id(threads.ids), *[identity(values.get(var)) for var in inputs])
+        return (expr, id(threads.ids), *[identity(values.get(var)) for var in reading.outside])
 
     def evaluate(self, expr: Expr, threads: Threads) -> Value:
         """The value of an integer expression for these threads."""
-        if isinstance(expr, (Const, Var)):
+        if isinstance(expr, Var):
+            return threads.values.get(expr)
+        if isinstance(expr, Const):
             return evaluate(expr, threads)
-        key = self.key(expr, threads)
-        if key is None:
+        reading = self.forms.reading(expr)
+        if reading.loads and reading.binds:  # it may load from where a variable of its own says
             return self._interned_value(evaluate(expr, threads))
-        value: Value = self._once(key, threads, lambda: evaluate(expr, threads))
-        return value
+        loaded = {load: self._interned_value(threads.load(load, threads)) for load in reading.loads}
+        values = threads.values
+        key = (
+            expr,
+            id(threads.ids),
+            *[identity(values.get(var)) for var in reading.outside],
+            *map(identity, loaded.values()),
+        )
+        entry = self._known.get(key)
+        if entry is None:
+            asking = replace(threads, load=lambda load, _: loaded[load]) if loaded else threads
+            value = evaluate(expr, asking)
+            value = self._interned_value(value) if loaded else value
+            entry = self._known[key] = (value, (threads.ids, values))
+        known: Value = entry[0]
+        return known
 
     def _interned_value(self, value: Value) -> Value:
         if not isinstance(value, np.ndarray):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from smemreuse.checker import cases
 from smemreuse.checker.cases import LARGE, Cases
+from smemreuse.checker.forms import Forms
+from smemreuse.ir.expr import Var
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import (
     SYNC,
@@ -211,16 +215,21 @@ def test_there_may_be_too_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 # The cases themselves ---------------------------------------------------------------------------
 
 
+FORMS = Forms()
+A, N = FORMS(Var("a")), FORMS(Var("n"))
+KEYS = {"a": A, "n": N, "b": FORMS(Var("b"))}
+
+
 def tried(*asked: str, need: tuple[int, int] = (0, 1)) -> list[dict[str, int]]:
-    """The cases in which all of these are asked for; what begins with `n` is a length."""
+    """The cases in which all of these are asked for; `n` is a length."""
     found = []
     for case in Cases():
         for one in asked:
-            if not one.startswith("n"):
-                case.truth(one)
-            elif case.length(one) == LARGE:
-                case.need(one, *need)
-        found.append({str(key): value for key, value in case.given.items()})
+            if one != "n":
+                case.truth(KEYS[one])
+            elif case.length(N) == LARGE:
+                case.need(N, *need)
+        found.append({one: case.given[KEYS[one]] for one in dict.fromkeys(asked)})
     return found
 
 
@@ -233,19 +242,48 @@ def test_conditions_are_tried_both_ways_in_all_combinations() -> None:
 def test_lengths_are_tried_from_none_to_three_periods_and_one_that_stands_for_the_rest() -> None:
     assert [one["n"] for one in tried("n")] == [LARGE, 0, 1, 2]
     assert [one["n"] for one in tried("n", need=(2, 4))] == [LARGE, *range(14)]
-    assert len(tried("n", "a", "m", need=(1, 2))) == 2 * 2 * (1 + 7)
+    assert len(tried("n", "a", "b", need=(1, 2))) == 2 * 2 * (1 + 7)
 
 
 def test_what_turns_out_later_to_be_needed_is_tried_too() -> None:
     lengths = []
     for case in Cases():
-        length = case.length("n")
-        lengths.append((length, case.truth("a")))
+        length = case.length(N)
+        lengths.append((length, case.truth(A)))
         if length == LARGE:
-            case.need("n", 0, 1)
+            case.need(N, 0, 1)
         if lengths[-1] == (2, 0):
-            case.need("n", 4, 2, 1)
+            case.need(N, 4, 2, 1)
     assert sorted(set(lengths)) == [
         (length, one) for length in (*range(-3, 10), LARGE) for one in (0, 1)
     ]
     assert len(lengths) == len(set(lengths))
+
+
+# In which order ---------------------------------------------------------------------------------
+
+
+def test_all_cases_come_once_and_the_one_in_which_no_condition_holds_second() -> None:
+    found = []
+    keys = [FORMS(Var(name)) for name in "abc"]
+    for case in Cases():
+        found.append(tuple(case.truth(key) for key in keys))
+    assert found[:2] == [(1, 1, 1), (0, 0, 0)]
+    assert sorted(found) == sorted(itertools.product((0, 1), repeat=3))
+
+
+def test_all_cases_come_where_one_condition_decides_whether_others_are_asked_for() -> None:
+    found: list[tuple[int, ...]] = []
+    first, *others = (FORMS(Var(name)) for name in "abc")
+    for case in Cases():
+        holds = case.truth(first)
+        found.append((holds, *(case.truth(key) for key in others if not holds)))
+    assert sorted(found) == [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1,)]
+
+
+def test_all_cases_come_where_a_length_is_asked_for_first() -> None:
+    found = []
+    for case in Cases():
+        found.append((case.length(N), case.truth(A)))
+        case.need(N, 1, 1)
+    assert sorted(found) == [(n, c) for n in (0, 1, 2, 3, LARGE) for c in (0, 1)]

@@ -118,6 +118,48 @@ def test_a_decision_keeps_what_each_thread_had_for_every_block_that_is_asked_abo
     assert np.asarray(found).tolist() == [thread for thread in range(THREADS) for _ in range(3)]
 
 
+def test_what_has_been_decided_is_decided_again_when_a_local_has_changed() -> None:
+    asked = Asked("c[0] = 1\n", "c[0] < 2")
+    assert (asked.decided(), asked.decided()) == (1, 1)
+    (store, *_) = _stores(asked.kernel)
+    asked.values.store(replace(store, value=Const(9)), asked.threads)
+    assert asked.decided() == 0
+
+
+def test_what_has_been_decided_is_decided_again_when_a_branch_has_been_left() -> None:
+    asked = Asked("c[0] = 1\n", "c[0] < 2")
+    before = asked.values._state.copy()
+    (store, *_) = _stores(asked.kernel)
+    asked.values.store(replace(store, value=Const(9)), asked.threads)
+    assert asked.decided() == 0
+    asked.values._state.become(before)
+    assert asked.decided() == 1
+
+
+def test_what_has_been_decided_is_decided_again_for_other_threads() -> None:
+    asked = Asked("c[0] = tx\n", "c[0] < 2")
+    assert isinstance(asked.decided(), np.ndarray)
+    asked.threads = asked.threads.where(np.arange(THREADS) < 2)
+    assert asked.decided() == 1
+
+
+def test_what_has_been_decided_is_decided_again_when_more_is_given() -> None:
+    asked = Asked("c[0] = D[0]\n", "c[0] < 2")
+    assert asked.decided() is None
+    assert asked.values.unknowns.truth(asked.condition, asked.threads) == 1
+    assert asked.decided() == 1
+
+
+def test_what_is_given_for_one_round_is_noted_each_time_that_it_decides() -> None:
+    asked = Asked("c[0] = D[0]\n", "c[0] < 2")
+    unknowns = asked.values.unknowns
+    unknowns.truth(asked.condition, asked.threads)
+    for _ in range(3):
+        since = unknowns.now
+        assert asked.decided() == 1
+        assert unknowns.is_uneven(since, asked.threads)
+
+
 def _stores(kernel: Kernel) -> list[Store]:
     return [one for one in walk_statements(kernel.body) if isinstance(one, Store)]
 

@@ -51,6 +51,27 @@ def test_equal_arrays_that_were_loaded_are_one(vectors: Vectors) -> None:
     assert vectors.evaluate(plus(C, 1), threads) is vectors.evaluate(plus(C, 1), threads)
 
 
+def test_what_is_loaded_where_a_variable_of_its_own_says_is_asked_for_again(
+    vectors: Vectors,
+) -> None:
+    threads = Threads(vectors.everyone, {}, lambda load, asking: asking.values.get(K))
+    expr = Call("let", (K, Const(5), plus(C, 1)))
+    assert vectors.evaluate(expr, threads) == 6
+
+
+def test_a_value_is_remembered_by_all_that_was_loaded(vectors: Vectors) -> None:
+    """The same expression is worth another number where one load of two says another."""
+    other = Load(C.buffer, (Const(1),))
+    numbers = {C: 3, other: 4}
+    threads = Threads(vectors.everyone, {}, lambda load, asking: numbers[load])
+    expr = Call("sub", (C, other))
+    assert vectors.evaluate(expr, threads) == -1
+    numbers[other] = 1
+    assert vectors.evaluate(expr, threads) == 2
+    numbers[C] = 1
+    assert vectors.evaluate(expr, threads) == 0
+
+
 def test_a_number_is_told_by_its_value_and_an_array_by_its_identity() -> None:
     one, two = np.arange(2), np.arange(2)
     assert identity(5) == identity(5)
