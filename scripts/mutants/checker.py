@@ -261,18 +261,6 @@ MUTATIONS = (
         "0 <= out.skip + more",
     ),
     Mutation(
-        "loop_runs: what data decide is compared too",
-        "checker/traces.py",
-        "            if case.given and trace.loops_of_block.runs:\n",
-        "            if False:\n",
-    ),
-    Mutation(
-        "loop_runs: what loops count is compared too",
-        LOOP_RUNS,
-        "            if not self._relevance.counters_set(loop.body):\n",
-        "            if True:\n",
-    ),
-    Mutation(
         "cases: two periods show all lengths",
         CASES,
         "        end = self.first + SEEN * self.unit\n",

@@ -115,6 +115,11 @@ def test_what_goes_wrong_in_some_rounds_of_some_blocks_is_found(condition: str) 
     assert judged(under(loop, IN_TURN + wrong)) == UNSOUND
 
 
+def test_what_goes_wrong_behind_the_rounds_that_are_left_out_is_found() -> None:
+    last = under("if k == 59", under("if bx == 9", RACE))
+    assert judged(under("for k in range(bx * 2, 60)", IN_TURN + last)) == UNSOUND
+
+
 def test_what_goes_wrong_in_an_inner_loop_of_some_blocks_is_found() -> None:
     inner = under("for j in range(bx % 5 - 3)", RACE)
     assert judged(under("for k in range(bx * 2, 60)", IN_TURN + inner)) == UNSOUND
