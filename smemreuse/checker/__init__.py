@@ -4,6 +4,7 @@ Two independent parts: `static` looks at the plan alone, `trace` executes the ke
 """
 
 from smemreuse.checker.check import check_plan
+from smemreuse.checker.traces import ONLY_GLANCED
 from smemreuse.checker.work import share_work, work_of
 
-__all__ = ["check_plan", "share_work", "work_of"]
+__all__ = ["ONLY_GLANCED", "check_plan", "share_work", "work_of"]

@@ -60,8 +60,8 @@ class Fork:
 class Cases:
     """The cases of one kind of thread block; more of them turn up while they are traced.
 
-    Behind the one in which all conditions hold comes the one in which none does: if there is
-    anything wrong with a plan, it most often shows in one of the two.
+    Behind the one in which all conditions hold comes the one in which none does, behind that of a
+    long loop that of the shortest: what is wrong with a plan most often shows in one of the two.
     """
 
     def __init__(self) -> None:
@@ -75,13 +75,17 @@ class Cases:
             self._count += 1
             if self._count > MAX_CASES:
                 raise Uncovered("data decide on too many ways through the kernel")
-            contrary = self._count == 2 and self._begins_with_a_condition()
-            given = self._open.pop(0 if contrary else -1)
+            contrary = self._count == 2 and not self._is_of_length(self._open[0])
+            given = self._open.pop(0 if contrary else self._shortest() if self._count == 2 else -1)
             yield Case(self, given, usual=not contrary)
 
-    def _begins_with_a_condition(self) -> bool:
-        """Whether the case that was left open first is the one in which a condition fails."""
-        return not self._forks[next(reversed(self._open[0]))].is_length
+    def _is_of_length(self, case: Given) -> bool:
+        """Whether what was given last in a case is a length, not the outcome of a condition."""
+        return self._forks[next(reversed(case))].is_length
+
+    def _shortest(self) -> int:
+        """The place of the open case in which what was given last is least."""
+        return min(range(len(self._open)), key=lambda at: [*self._open[at].values()][-1])
 
     def fork(self, key: Key, given: Given, first: int, is_length: bool) -> None:
         """Something that is not given is asked for: `first` is tried now, the others later."""

@@ -43,13 +43,16 @@ def check_plan(
     budget: int = DEFAULT_BUDGET,
     accesses: KernelAccesses | None = None,
     work: Work | None = None,
+    glancing: bool = False,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
     `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
     aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
     those of the kernel, where somebody has found them already. `budget` is how many statements one
-    trace may execute, `work` how much may be done for all plans of the kernel together.
+    trace may execute, `work` how much may be done for all plans of the kernel together. With
+    `glancing` a plan that is wrong is found out most of the time, and soon; where nothing is found
+    and there is more to follow, it is unproved for `ONLY_GLANCED`.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
     names = unique_names(kernel.allocations(scope))
@@ -68,7 +71,8 @@ def check_plan(
     )
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
-    setup = _Setup(accesses, assume_barriers, budget, Work(OF_CHECK, work or work_of(kernel)))
+    most = Work(OF_CHECK, work or work_of(kernel))
+    setup = _Setup(accesses, assume_barriers, budget, most, glancing)
     remaining = _remaining(kernel, layout, setup)
     findings, traced = _traces(kernel, remaining, setup)
     open_pairs = _open_pairs(remaining, findings, traced)
@@ -127,6 +131,7 @@ class _Setup:
     assume_barriers: bool
     budget: int
     work: Work
+    glancing: bool
 
 
 def _remaining(kernel: Kernel, layout: Layout, setup: _Setup) -> Layout:
@@ -169,7 +174,7 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
-        traces = Traces(setting)
+        traces = Traces(setting, glancing=setup.glancing)
         outcome = traces.outcome
         traces.run(kernel.body)
     except (Uncovered, UnknownThreads) as reason:

@@ -25,6 +25,12 @@ MANY_KINDS = 16
 
 MAX_KINDS = 128
 
+GLANCE = 2
+"""Traces of which a glance consists: one in which all that data decide holds, one in which none of
+it does. What is wrong shows there most of the time."""
+
+ONLY_GLANCED = "there is more to follow than was looked at"
+
 
 @dataclass
 class Outcome:
@@ -47,11 +53,12 @@ class Outcome:
 
 
 class Traces:
-    """Traces a kernel under a plan."""
+    """Traces a kernel under a plan; `glancing`, only so far as most of what is wrong is seen."""
 
-    def __init__(self, setting: Setting):
+    def __init__(self, setting: Setting, *, glancing: bool = False):
         self.outcome = Outcome()
         self._setting = setting
+        self._left = GLANCE if glancing else None
 
     def run(self, body: Block) -> None:
         """For every thread block. Raises `Uncovered`, with what has been found until then.
@@ -62,6 +69,8 @@ class Traces:
         """
         has_tried = False
         for number, block in enumerate(kinds_of_blocks(body)):
+            if self._left is not None and not self.outcome.is_clear:
+                return
             seems_many = number >= FEW_KINDS and block.kinds_if_alike(number) > MANY_KINDS
             if seems_many and not has_tried:
                 has_tried = True
@@ -88,6 +97,9 @@ class Traces:
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
         for case in Cases():
+            if self._left == 0:
+                raise Uncovered(ONLY_GLANCED)
+            self._left = None if self._left is None else self._left - 1
             trace = Trace(self._setting, index, case)
             try:
                 trace.run(body)
@@ -95,6 +107,7 @@ class Traces:
                 outcome.add(trace)
             if case.given and trace.loops_of_block.runs:
                 self._setting.compares_loops = False
+                self._left = None if self._left is None else GLANCE
                 return self._cases(body, index, outcome)
             decisions += trace.values.decisions
             runs += trace.loops_of_block.runs

@@ -115,7 +115,8 @@ class MergeSession:
             self.functions.append(FunctionOutcome(function.name, outcome))
             return None
         require_sizes(function.kernels, wanted)
-        return Attempts(function.kernels, wanted, options or self.options, stock, trusting=True)
+        options = options or self.options
+        return Attempts(function.kernels, wanted, options, stock, trusting=not self.unchecked)
 
     def keep(
         self,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from smemreuse.checker import ONLY_GLANCED
 from smemreuse.ir.kernel import Kernel, Stmt
-from smemreuse.pipeline.judging import barriers_with, judge
+from smemreuse.pipeline.judging import barriers_with, glance, judge
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import ObjectiveName, Origin, Provenance
 from smemreuse.results.verdict import UNPROVED, Verdict
@@ -34,6 +35,15 @@ class Candidate:
     @cached_property
     def verdict(self) -> Verdict:
         return self.judge(self.kernel, self.plan)
+
+    def glanced_at(self) -> Candidate:
+        """The same plan, judged only so far that most of what is wrong shows."""
+        return Candidate(self.kernel, self.plan, glance)
+
+    @property
+    def is_hopeful(self) -> bool:
+        """Whether it is proved, or nothing spoke against it at a glance."""
+        return self.verdict.sound or self.verdict.told == (ONLY_GLANCED,)
 
     @cached_property
     def barriers(self) -> frozenset[Stmt]:

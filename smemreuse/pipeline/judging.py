@@ -41,6 +41,12 @@ def judge_offsets(
     return facts_of(kernel).ask(verdict_of_layout, *key)
 
 
+def glance(kernel: Kernel, plan: Plan) -> Verdict:
+    """As `judge`, and only so far that most of what is wrong shows."""
+    key = (plan.scope, tuple(plan.offsets.items()), plan.arena_bytes)
+    return facts_of(kernel).ask(verdict_of_layout, *key, tuple(plan.alignments.items()), True)
+
+
 def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[Stmt]:
     """The statements before which a plan (bytes) brings a barrier of all threads (rule 6).
 
@@ -56,9 +62,14 @@ def barriers_of_layout(facts: KernelFacts, offsets: _Bytes) -> frozenset[Stmt]:
 
 
 def verdict_of_layout(
-    facts: KernelFacts, scope: str, offsets: _Bytes, arena: int, alignments: _Bytes
+    facts: KernelFacts,
+    scope: str,
+    offsets: _Bytes,
+    arena: int,
+    alignments: _Bytes,
+    glancing: bool = False,
 ) -> Verdict:
-    """As `judge_offsets`, reached anew."""
+    """As `judge_offsets`, reached anew, and with `glancing` only as far as `check_plan` says."""
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
     needed = barriers_with(kernel, places)
     if needed:
@@ -72,6 +83,7 @@ def verdict_of_layout(
         assume_barriers=kernel.dialect.synchronizes_later,
         accesses=facts_of(kernel).memory,
         work=work_of(facts.kernel),
+        glancing=glancing,
     )
     if not needed:
         return verdict

@@ -35,6 +35,9 @@ from smemreuse.targets.architectures import Architecture
 ROUNDS = 8
 """Plans that are made of one start at most; each keeps more pairs apart."""
 
+FEW_ROUNDS = 3
+"""The same where each takes time of a lowering, for the sake of speed."""
+
 STARTS = (Start.TRACED, Start.INNER, Start.OUTER)
 """What is tried beside the rules, the likeliest to be proved first: the others must beat it."""
 
@@ -63,7 +66,6 @@ class Search:
     _wanted_failed: bool = False
     _own_early: bool = False
     _own_doubted: bool = False
-    _doubtful: frozenset[Pair] = frozenset()
     _own_refuted: list[Plan] = field(default_factory=list)
 
     def best(self) -> Candidate:
@@ -75,7 +77,7 @@ class Search:
             return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
         early = self._own_first()
         self._own_early = early is not None
-        found = early or self._hoped_for() or self._proved_or_own()
+        found = early or self._proved_or_own()
         if options.objective == "speed":
             found = Candidate(self.kernel, reckoned(self.kernel, found.plan, self.arch))
         return found.made_for(options.objective)
@@ -101,11 +103,8 @@ class Search:
         if not self._own_early or not judged.provenance.is_kept or judged.verdict.sound:
             return False
         self._own_doubted = True
-        verdict = judged.verdict
-        if not verdict.violations:  # it is the pairs that cannot be followed, not the place
-            self._apart |= verdict.open_pairs
-        elif not verdict.uncovered:
-            self._doubtful = verdict.open_pairs
+        if not judged.verdict.violations:  # it is the pairs that cannot be followed, not the place
+            self._apart |= judged.verdict.open_pairs
         return True
 
     def learn(self, judged: Candidate) -> None:
@@ -204,28 +203,24 @@ class Search:
             return None
         if any(self._may_gain(start, self._own) for start in STARTS):
             return None
-        return Candidate(self.kernel, _vouched_for(self._own, Origin.KEPT_FROM_COMPILER))
+        own = Candidate(self.kernel, _vouched_for(self._own, Origin.KEPT_FROM_COMPILER))
+        self._own_doubted = not self._looked_at(own).is_hopeful
+        return None if self._own_doubted else own
 
-    def _hoped_for(self) -> Candidate | None:
-        """In the place of the compiler's own layout, of which few pairs are doubtful, one without
-        these that takes no more bytes. It is tried once, and judged where it is applied: most
-        likely it holds, so that a proof before that would be one too many."""
-        if not self._doubtful or self._applied:
-            return None
-        for start in STARTS:
-            guess = self._guess(start, self._apart | self._doubtful)
-            if guess.plan.arena_bytes <= self._own.arena_bytes:
-                return guess
-        return None
+    def _looked_at(self, candidate: Candidate) -> Candidate:
+        """A candidate as it is judged before it is applied: at a glance, where it will be judged
+        behind that, and until this was in vain once."""
+        return candidate.glanced_at() if self.trusting and not self._applied else candidate
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
         """A proved plan of one start, smaller than `best`; None where none is found."""
         apart = self._apart
-        for _ in range(ROUNDS):
-            guess = self._guess(start, apart)
+        is_hasty = self.trusting and self.options.objective == "speed"
+        for _ in range(FEW_ROUNDS if is_hasty else ROUNDS):
+            guess = self._looked_at(self._guess(start, apart))
             if best is not None and guess.plan.arena_bytes >= best.plan.arena_bytes:
                 return None
-            if guess.verdict.sound:
+            if guess.is_hopeful:
                 return guess
             blamed = self._blamed(guess)
             if blamed <= apart:
@@ -279,9 +274,10 @@ class Search:
         """The least sharing in so many bytes that is proved."""
         tight = proved.plan
         for _ in range(ROUNDS):
-            roomy = Candidate(self.kernel, with_least_sharing(self.kernel, tight, room))
+            least = with_least_sharing(self.kernel, tight, room)
+            roomy = self._looked_at(Candidate(self.kernel, least))
             same = roomy.plan.offsets == proved.plan.offsets
-            if same or self._trusts(roomy.plan) or roomy.verdict.sound:
+            if same or self._trusts(roomy.plan) or roomy.is_hopeful:
                 return roomy
             blamed = self._blamed(roomy)
             if blamed <= tight.concurrent:

@@ -69,8 +69,12 @@ class Verdict:
     @property
     def first_finding(self) -> str:
         """What comes first among the things that keep the verdict from being sound."""
-        told = (*map(str, self.violations), *self.uncovered)
-        return told[0] if told else self.verdict.value
+        return self.told[0] if self.told else self.verdict.value
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that keeps the verdict from being sound."""
+        return (*map(str, self.violations), *self.uncovered)
 
     @property
     def refusal(self) -> str:

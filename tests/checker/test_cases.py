@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from smemreuse.checker import cases
+from smemreuse.checker import ONLY_GLANCED, cases
 from smemreuse.checker.cases import LARGE, Cases
 from smemreuse.checker.forms import Forms
 from smemreuse.ir.expr import Var
-from smemreuse.results.verdict import SOUND, UNPROVED
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     SYNC,
     TO_AND_FRO,
@@ -116,19 +116,24 @@ def test_a_wrong_wait_behind_the_loop_is_noticed(right: str, wrong: str) -> None
 # What is not ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["if k == 0", "if k == 1", "if k == 4"])
-def test_a_load_that_is_waited_for_in_one_round_is_in_flight_where_there_is_none(
-    where: str,
-) -> None:
-    """TileLang waits for what is loaded before the loop in its first round."""
+def waited_for_within(where: str) -> str:
+    """A load that is waited for in a loop of `{}` rounds, in one of them."""
     first = init_barrier(1, "full[3]") + under(
         "if tx == 0",
         "T.ptx_arrive_barrier_expect_tx(full[3], 128)\n" + tma_load("Bs", 32, "full[3]"),
     )
     waited = "T.mbarrier_wait_parity(full[3], 0)\n"
-    body = first + under(
+    return first + under(
         "if tx >= 32", under("for k in range({})", under(where, waited)) + "As[tx - 32] = 1\n"
     )
+
+
+@pytest.mark.parametrize("where", ["if k == 0", "if k == 1", "if k == 4"])
+def test_a_load_that_is_waited_for_in_one_round_is_in_flight_where_there_is_none(
+    where: str,
+) -> None:
+    """TileLang waits for what is loaded before the loop in its first round."""
+    body = waited_for_within(where)
     assert verdict(body.format("5")) is SOUND
     assert verdict(body.format("D[0]")) is UNPROVED
     assert verdict(body.format("T.max(D[0], 0) + 5")) is UNPROVED  # nothing is known of a length
@@ -272,6 +277,16 @@ def test_all_cases_come_once_and_the_one_in_which_no_condition_holds_second() ->
     assert sorted(found) == sorted(itertools.product((0, 1), repeat=3))
 
 
+def test_behind_the_long_loop_comes_the_shortest() -> None:
+    found = []
+    for case in Cases():
+        found.append(case.length(N))
+        case.need(N, 0, 1)
+        case.need(N, 3, 1)  # more of them turn up
+    assert found[:2] == [LARGE, 0]
+    assert sorted(found) == [*range(6), LARGE]
+
+
 def test_all_cases_come_where_one_condition_decides_whether_others_are_asked_for() -> None:
     found: list[tuple[int, ...]] = []
     first, *others = (FORMS(Var(name)) for name in "abc")
@@ -287,3 +302,25 @@ def test_all_cases_come_where_a_length_is_asked_for_first() -> None:
         found.append((case.length(N), case.truth(A)))
         case.need(N, 1, 1)
     assert sorted(found) == [(n, c) for n in (0, 1, 2, 3, LARGE) for c in (0, 1)]
+
+
+# At a glance ------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_where_a_loop_has_no_round_is_seen_at_a_glance() -> None:
+    found = judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True)
+    assert found.violations
+    assert found.verdict is UNPROVED
+
+
+def test_what_is_right_is_not_proved_by_a_glance_where_there_is_more() -> None:
+    body = pipeline() + SYNC + USE_B
+    assert verdict(body) is SOUND
+    found = judge(body, elements=64, glancing=True)
+    assert found.verdict is UNPROVED
+    assert found.told == (ONLY_GLANCED,)
+
+
+def test_what_a_glance_sees_whole_is_judged() -> None:
+    assert judge(TO_AND_FRO, glancing=True) == judge(TO_AND_FRO)
+    assert judge("As[tx] = 1\nBs[tx] = As[63 - tx]\n", glancing=True).verdict is UNSOUND
