@@ -95,6 +95,7 @@ class LoopRun:
         runs = [self.rounds, *chosen.values()]
         lengths = [len(one) for one in runs]
         total, ends = sum(lengths), np.cumsum(lengths)
+        work.do(COMPARISON + 100 * total)  # before anything of that length is made
         index = {
             var: np.repeat(np.append(self.block[var], values[list(chosen)]), lengths)
             for var, values in blocks.items()
@@ -108,7 +109,6 @@ class LoopRun:
         def settled(numbers: np.ndarray) -> bool:
             return all(agree(numbers))
 
-        work.do(COMPARISON + 100 * total)
         table = Repetition(self.relevance, index, self.threads, {}, total, work, settled)
         try:
             table.visit(self.loop.body)

@@ -58,7 +58,7 @@ class Periods:
         self._relevance = relevance
         self._names: dict[For, tuple[Var, ...]] = {}
         self._locals: dict[For, list[Local]] = {}
-        self._known: dict[tuple[Hashable, ...], tuple[Window | None, Threads]] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[Window | None, object]] = {}
 
     def window(
         self, loop: For, rounds: range, threads: Threads, counters: Counters
@@ -76,37 +76,37 @@ class Periods:
             if not isinstance(value, int):
                 return None
             starts[local] = value
-        read = [identity(counters.get(*local, threads.ids)) for local in self._read(loop)]
-        values = [identity(threads.values.get(name)) for name in self._variables(loop)]
-        key: tuple[Hashable, ...] = (
-            loop,
-            rounds,
-            id(threads.ids),
-            *starts.values(),
-            *read,
-            *values,
-        )
+        asked, kept = self._asked(loop, threads, counters)
+        key = (loop, rounds, *starts.values(), *asked)
         if key not in self._known:
             try:
                 found = self._found(loop, rounds, threads, starts)
             except Unclear:
                 found = None
-            self._known[key] = (found, threads)
+            self._known[key] = (found, kept)
         return self._known[key][0]
 
     def endless(self, loop: For, begin: int, threads: Threads, counters: Counters) -> Window | None:
         """Where a loop repeats itself if it has any number of rounds; `end` is none of them."""
-        read = [identity(counters.get(*local, threads.ids)) for local in self._read(loop)]
-        values = [identity(threads.values.get(name)) for name in self._variables(loop)]
-        key: tuple[Hashable, ...] = (loop, begin, id(threads.ids), *read, *values)
+        asked, kept = self._asked(loop, threads, counters)
+        key = (loop, begin, *asked)
         if key not in self._known:
             found = None
             if not self._relevance.counters_set(loop.body):
                 found = Endless(self._relevance, loop, begin, threads, self._work).found()
             is_short = found is not None and found[1] <= MAX_PERIOD
             window = Window(*found, 0) if found is not None and is_short else None
-            self._known[key] = (window, threads)
+            self._known[key] = (window, kept)
         return self._known[key][0]
+
+    def _asked(
+        self, loop: For, threads: Threads, counters: Counters
+    ) -> tuple[tuple[Hashable, ...], object]:
+        """What a loop's body asks for as it is now, told apart by identity as long as what is given
+        beside it is kept."""
+        held = [counters.get(*local, threads.ids) for local in self._read(loop)]
+        held += [threads.values.get(name) for name in self._variables(loop)]
+        return (id(threads.ids), *map(identity, held)), (threads.ids, held)
 
     def _variables(self, loop: For) -> tuple[Var, ...]:
         if loop not in self._names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.traces import Traces
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
@@ -195,3 +196,9 @@ def test_the_rounds_of_more_blocks_than_are_compared_at_once(
     assert kinds(body, monkeypatch) == 1
     monkeypatch.setattr("smemreuse.checker.loop_runs.MAX_ROUNDS", 50)
     assert kinds(body, monkeypatch) > 1  # too long to be compared
+
+
+def test_loops_of_other_blocks_that_are_far_too_long_are_not_evaluated() -> None:
+    kernel = kernel_of(under("for k in range(bx * 1000000000000 + 60)", IN_TURN), blocks=BLOCKS)
+    with pytest.raises(Uncovered, match="budget"):
+        Traces(setting_of(kernel, budget=20_000)).run(kernel.body)

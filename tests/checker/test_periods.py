@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.checker.agent import Agent, Steps
+from smemreuse.checker.counters import Counters
 from smemreuse.checker.periods import MAX_PERIOD, Periods, Window
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.trace import Trace
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import Var
-from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
+from smemreuse.ir.expr import Load, Var
+from smemreuse.ir.kernel import For, Kernel, Stmt, nodes_of, walk_statements
 from smemreuse.ir.launch import launches
+from smemreuse.semantics.evaluate import Threads
 from tests.checker.small import (
     SYNC,
     init_barrier,
@@ -157,6 +160,27 @@ def test_the_longest_period() -> None:
 
 def test_counters_must_be_known_in_front_of_the_loop() -> None:
     assert window(f"{STEP}As[tx + c[0] % 3] = 1\n", start=None) is None
+
+
+@pytest.mark.parametrize("endless", [False, True])
+def test_what_is_remembered_of_a_loop_keeps_what_it_is_known_by(endless: bool) -> None:
+    """Another array at the same address would be taken for it."""
+    kernel = looped("As[tx + c[0] % 2] = k % 3\n")
+    loop, counters = statement(kernel, "for k"), Counters(np.arange(64))
+    assert isinstance(loop, For)
+    store = next(iter(walk_statements(loop.body)))
+    (load,) = (node for node in nodes_of(store) if isinstance(node, Load))
+    periods, threads = Periods(relevance_of(kernel), Work()), Threads(np.arange(64))
+    counters.set(load.buffer.storage, 0, threads.ids, np.arange(64))
+    found = counters.get(load.buffer.storage, 0, threads.ids)
+    assert isinstance(found, np.ndarray)
+    held = weakref.ref(found)
+    if endless:
+        periods.endless(loop, 0, threads, counters)
+    else:
+        periods.window(loop, range(COUNT), threads, counters)
+    del found, counters
+    assert held() is not None
 
 
 @pytest.mark.parametrize("count", [29, 30, 31])
