@@ -117,6 +117,15 @@ def _comes_later(
     return not _has_barriers(kernel, scope)
 
 
+def barriers_follow(kernel: Kernel, barriers: BarrierStage) -> bool:
+    """Whether a pass is still to insert barriers in a kernel, whatever is merged in it."""
+    if barriers is not BarrierStage.AUTO:
+        return barriers is BarrierStage.LATER
+    if not kernel.dialect.synchronizes_later:
+        return False
+    return not any(_has_barriers(kernel, scope) for scope in kernel.shared_scopes())
+
+
 def _has_barriers(kernel: Kernel, scope: str) -> bool:
     """Whether a pass has been here that inserts barriers for this scope."""
     calls = (evaluated_call(stmt) for stmt in walk_statements(kernel.body))

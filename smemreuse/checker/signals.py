@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.findings import Findings
+from smemreuse.checker.findings import Findings, Waiting
 from smemreuse.checker.mbarriers import Announcement, Slot
 from smemreuse.checker.order import Handed, Known
 from smemreuse.checker.relevance import Relevance
@@ -56,10 +56,12 @@ class Signals:
             raise Uncovered("an mbarrier's slot or parity is not known")
         barriers, order = self._state.barriers, self._state.order
         while barriers[slot].phase % 2 == parity % 2:
+            known = self._known(slot, threads)
+            self._findings.waits(agent, Waiting(call, slot, parity, barriers[slot], known))
             yield BLOCKED
             barriers, order = self._state.barriers, self._state.order
-        incarnation = barriers.incarnation(slot)
-        known = order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
+        self._findings.goes_on(agent)
+        incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
@@ -71,6 +73,11 @@ class Signals:
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)
             order.note_phase(full, incarnation, complete)
+
+    def _known(self, slot: Slot, threads: Threads) -> int:
+        """How many phases of an mbarrier all of these threads know to be complete."""
+        incarnation = self._state.barriers.incarnation(slot)
+        return self._state.order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
 
     def signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
         """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""

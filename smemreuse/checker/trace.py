@@ -16,8 +16,7 @@ import numpy as np
 from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.cases import Case
-from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.findings import Findings
+from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.later_pass import LaterPass
 from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
@@ -65,7 +64,7 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = Findings(setting.layout, setting.relevance.body)
+        self.findings = setting.findings(setting.layout, setting.relevance.body)
         self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
@@ -93,7 +92,7 @@ class Trace:
                 before = -1
                 continue
             if self.steps == before:
-                raise Uncovered("an mbarrier is waited for that nobody completes")
+                raise Stuck("an mbarrier is waited for that nobody completes")
             before = self.steps
 
     def _tick(self) -> None:
