@@ -25,9 +25,10 @@ from smemreuse.lint.hazards import Hazards, Known
 from smemreuse.lint.traces import trace_all
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import views_beyond
 
-OF_LINT = 800_000_000
+OF_LINT = 1_200_000_000
 """Units of work for one kernel."""
 
 
@@ -85,7 +86,8 @@ def _traced(
 ) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
     operations = operations_of(kernel)
-    guards = Guards(accesses.by_statement)
+    precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
+    guards = Guards(precise)
     relevance = Relevance(kernel.body, set(layout.partners), guards.accesses, operations)
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons or not (layout.partners or _orders(relevance)):
