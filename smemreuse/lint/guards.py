@@ -1,16 +1,16 @@
-"""Accesses inside expressions that are evaluated only under a condition: `if_then_else(c, A[i], 0)`."""
+"""Accesses inside expressions that a condition is before, as in `if_then_else(c, A[i], 0)`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Load, children, walk
+from smemreuse.ir.expr import Call, Expr, children
 from smemreuse.ir.kernel import Stmt, expressions_of
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate
 
 Condition = tuple[Expr, bool]
 """A condition, and which way it has to come out."""

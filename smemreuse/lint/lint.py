@@ -1,8 +1,8 @@
 """`lint`: turns the checker's machine on a kernel as it is, without a plan.
 
-Every shared buffer lies at a place of its own and is its own partner. So the history with its vector
-clocks finds races, the engines' queues missing waits, the lattice of values reads of what nobody has
-written, the proxies missing fences, and the barriers' phases deadlocks.
+Every shared buffer lies at a place of its own and is its own partner. So the history with its
+vector clocks finds races, the engines' queues missing waits, the lattice of values reads of what
+nobody has written, the proxies missing fences, and the barriers' phases deadlocks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.lint.collected import Known
 from smemreuse.lint.guards import Guards
-from smemreuse.lint.hazards import Hazards, Known
+from smemreuse.lint.hazards import Hazards
 from smemreuse.lint.traces import trace_all
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses

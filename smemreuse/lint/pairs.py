@@ -56,7 +56,7 @@ def clash(earlier: TracedAccess, later: TracedAccess, *, in_warp: bool) -> Clash
         pair = _different(mine, theirs)
         if pair is None:
             continue
-        known = earlier.is_write and not later.is_write and np.isin(theirs, mine).all()
+        known = earlier.is_write and not later.is_write and bool(np.isin(theirs, mine).all())
         if not known:
             return Clash(span, byte, *pair)
         replicated = replicated and known

@@ -1,4 +1,4 @@
-"""The traces of a kernel of itself: all kinds of thread blocks, and all cases of what data decide."""
+"""The traces of a kernel of itself: all kinds of thread blocks, all cases of what data decide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from smemreuse.checker.traces import FEW_KINDS, MANY_KINDS, MAX_KINDS
 from smemreuse.checker.values import Decision
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
-from smemreuse.lint.hazards import Hazards, Known
+from smemreuse.lint.collected import Known
+from smemreuse.lint.hazards import Hazards
 
 
 def trace_all(setting: Setting, known: Known, body: Block) -> None:

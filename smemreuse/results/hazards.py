@@ -10,10 +10,10 @@ from enum import Enum
 class HazardKind(str, Enum):
     """What a hazard is of; the value is the word for it, in JSON, SARIF and baselines too.
 
-    `title` says it in a sentence.
+    `sentence` says it in one.
     """
 
-    title: str
+    sentence: str
 
     UNINITIALISED_READ = "uninitialised-read", "Shared memory is read before it is written"
     RACE = "race", "Two accesses to the same bytes are not ordered"
@@ -23,11 +23,11 @@ class HazardKind(str, Enum):
     BARRIER_DEADLOCK = "barrier-deadlock", "A phase of an mbarrier is waited for that never ends"
     OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
 
-    def __new__(cls, word: str, title: str = "") -> HazardKind:
+    def __new__(cls, word: str, sentence: str = "") -> HazardKind:
         # The default is for type checkers, to which `HazardKind("race")` is a call of this.
         kind = str.__new__(cls, word)
         kind._value_ = word
-        kind.title = title
+        kind.sentence = sentence
         return kind
 
     def __str__(self) -> str:

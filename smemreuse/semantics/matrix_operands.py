@@ -29,6 +29,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.effects import Engine, Proxy
 from smemreuse.semantics.pointers import Pointers, address_of
+from smemreuse.semantics.rows.forms import text_at
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_call
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
@@ -126,7 +127,7 @@ class _Search:
         return {local}
 
     def _used(self, stmt: Stmt, call: Call, known: dict[Local, Described]) -> set[Local]:
-        shape = _SHAPE.fullmatch(str(call.args[0].value) if _is_text(call.args[0]) else "")
+        shape = _SHAPE.fullmatch(text_at(call, 0) or "")
         understood: set[Local] = set()
         for at, major, side in _USES[call.op]:
             if shape is None or at + 1 >= len(call.args) or not isinstance(call.args[at], Pointer):
@@ -236,10 +237,6 @@ def _forget(known: dict[Local, Described], changed: set[Local]) -> None:
         loaded = {one.buffer.storage for one in walk(described.start) if isinstance(one, Load)}
         if local in changed or loaded & changed:
             del known[local]
-
-
-def _is_text(expr: Expr) -> bool:
-    return isinstance(expr, Const) and isinstance(expr.value, str)
 
 
 def _sum(one: Expr, other: Expr) -> Expr:

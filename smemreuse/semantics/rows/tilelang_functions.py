@@ -117,9 +117,7 @@ _COLLECTIVES: FunctionRows = merged(
 )
 
 # The last operand but one may be a pointer to what is added.
-_ATOMIC = accessing(
-    updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True
-)
+_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True)
 
 _ATOMICS: FunctionRows = merged(
     each(
