@@ -89,7 +89,9 @@ def _traced(
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
     guards = Guards(precise)
-    relevance = Relevance(kernel.body, set(layout.partners), guards.accesses, operations)
+    relevance = Relevance(
+        kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
+    )
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons or not (layout.partners or _orders(relevance)):
         return (), reasons, ()

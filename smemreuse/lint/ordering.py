@@ -36,6 +36,8 @@ class OrderHazards(Collected):
         earlier, later = self._events[other], self._events[traced.event]
         if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
             return
+        if other == traced.event and evaluated_effect(later.stmt) is not None:
+            return  # what one operation does to itself is its own affair
         told = clash(found, traced, in_warp=in_warp)
         in_flight = rule is Rule.IN_FLIGHT
         if told is None and not in_flight:
