@@ -25,6 +25,7 @@ from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import PAIR, STEP
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -221,7 +222,10 @@ class Trace:
             return PAIR  # only noted
         partners = self._setting.layout.partners[access.buffer]
         pending = self.state.engines.pending
-        flying = sum(len(pending.get(partner, ())) for partner in partners)
+        if self._setting.layout.of_itself and access.access is Access.READ:
+            flying = sum(one.traced.is_write for one in pending.get(access.buffer, ()))
+        else:
+            flying = sum(len(pending.get(partner, ())) for partner in partners)
         reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
         return reach * (1 + flying) + PAIR * (1 + len(partners))
 

@@ -10,6 +10,7 @@ from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import UNWRITTEN, Shadow
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Const, Expr
 from smemreuse.ir.kernel import Store
 from smemreuse.lint import mends, words
 from smemreuse.lint.collected import SAME_VALUE, WHOLE_OPERANDS, Collected
@@ -66,7 +67,7 @@ class ContentHazards(Collected):
         stmt = self._events[traced.event].stmt
         if not (traced.by_thread == ANYONE).any() or not isinstance(stmt, Store):
             return
-        value = values(stmt.value, threads)
+        value = values(_without_casts(stmt.value), threads)
         if isinstance(value, int) or not traced.certain:
             return
         if not isinstance(value, np.ndarray) or traced.starts is None:
@@ -143,3 +144,12 @@ def _disagreeing(traced: TracedAccess, value: np.ndarray) -> tuple[int, int, int
         return None
     index = int(np.argmax(apart))
     return int(at[index]), int(ids[index]), int(ids[index + 1])
+
+
+def _without_casts(value: Expr) -> Expr:
+    """What is cast to floats that tell integers apart as far as threads and indices go."""
+    while isinstance(value, Call) and value.op == "cast" and len(value.args) == 2:
+        if value.args[0] not in (Const("float32"), Const("float64")):
+            break
+        value = value.args[1]
+    return value

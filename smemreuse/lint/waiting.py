@@ -14,7 +14,7 @@ from smemreuse.lint import mends, words
 from smemreuse.lint.collected import Collected, Known
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.table import calls_of
+from smemreuse.semantics.table import calls_of, counted
 
 
 class WaitingHazards(Collected):
@@ -28,7 +28,8 @@ class WaitingHazards(Collected):
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
         """All threads of the block have to come to its barrier, and as often as each other."""
-        if meeting.group is not Group.BLOCK:
+        named = meeting.group is Group.NAMED and counted(call, meeting) is not None
+        if named or meeting.group not in (Group.BLOCK, Group.NAMED):
             return
         ids, everyone = np.unique(agent.threads.ids), self._known.vectors.everyone
         here = self._meetings[ids]
