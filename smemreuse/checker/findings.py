@@ -10,6 +10,7 @@ from smemreuse.checker.convergence import Convergence
 from smemreuse.checker.layout import ByteIndices, Layout
 from smemreuse.checker.mbarriers import Barrier, Slot
 from smemreuse.checker.memory import Shadow
+from smemreuse.checker.order import Order
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.expr import Call, Expr
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt
@@ -160,6 +161,12 @@ class Findings:
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
         """Threads come to a barrier."""
+
+    def initializes(self, stmt: Stmt, slot: Slot, agent: Agent, order: Order) -> None:
+        """Threads initialize an mbarrier."""
+
+    def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
+        """Threads do something else to an mbarrier, or wait for it."""
 
     def waits(self, agent: Agent, waiting: Waiting) -> None:
         """Threads wait for a phase of an mbarrier that is not complete."""

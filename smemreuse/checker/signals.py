@@ -55,6 +55,7 @@ class Signals:
         if slot is None or parity is None:
             raise Uncovered("an mbarrier's slot or parity is not known")
         barriers, order = self._state.barriers, self._state.order
+        self._findings.uses(call, slot, agent, order)
         while barriers[slot].phase % 2 == parity % 2:
             known = self._known(slot, threads)
             self._findings.waits(agent, Waiting(call, slot, parity, barriers[slot], known))
@@ -96,7 +97,9 @@ class Signals:
             if expected is None:
                 raise Uncovered("an mbarrier's arrival count is not known")
             self._state.barriers.initialize(slot, expected)
+            self._findings.initializes(stmt, slot, agent, self._state.order)
             return
+        self._findings.uses(call, slot, agent, self._state.order)
         self._require_phase(slot, threads)
         barrier = self._state.barriers[slot]
         if signal is Signal.COMPLETE_WITH_BYTES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.engines import Engines
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import Shadow
 from smemreuse.checker.traced import TracedAccess
@@ -15,6 +16,7 @@ from smemreuse.lint.collected import SAME_VALUE, Collected
 from smemreuse.lint.pairs import Clash, clash
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.results.rules import Rule
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
 
@@ -107,6 +109,31 @@ class OrderHazards(Collected):
             agents=agents,
         )
         self._add(hazard, later, traced.buffer)
+
+    def still_read(self, engines: Engines) -> None:
+        """The kernel is over: what a store still reads may be gone by then.
+
+        How long a block's shared memory lasts behind its last thread is the hardware's choice.
+        """
+        for buffer, flying in engines.pending.items():
+            for pending in flying:
+                if pending.engine is not Engine.TMA_STORE or pending.traced.is_write:
+                    continue
+                traced = pending.traced
+                stmt, site = self._events[traced.event].stmt, self._site(traced.event)
+                name = self._layout.names[buffer]
+                who = words.agent(stmt, None, traced.ids)
+                hazard = Hazard(
+                    HazardKind.MISSING_WAIT,
+                    False,
+                    site,
+                    (name,),
+                    f"{who} may still read {name} at {site} when the kernel is over",
+                    mends.wait_at_the_end(pending.engine, name, site),
+                    bytes=(int(traced.where[0]), int(traced.where[-1])),
+                    agents=(who,),
+                )
+                self._add(hazard, stmt, buffer)
 
     def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
         """Nobody else's value takes the place of a buffer's own."""

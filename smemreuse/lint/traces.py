@@ -59,5 +59,6 @@ def _cases(setting: Setting, body: Block, index: Mapping[Var, int]) -> list[Deci
             trace.findings.stuck()
             raise
         trace.findings.ends()
+        trace.findings.still_read(trace.state.engines)
         decisions += trace.values.decisions
     return decisions

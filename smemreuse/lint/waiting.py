@@ -7,6 +7,8 @@ import numpy as np
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.findings import Waiting
 from smemreuse.checker.layout import Layout
+from smemreuse.checker.mbarriers import Slot
+from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
 from smemreuse.ir.labels import label
@@ -25,6 +27,7 @@ class WaitingHazards(Collected):
         self._waiting: dict[int, tuple[Agent, Waiting]] = {}
         self._meetings = np.zeros(len(known.vectors.everyone), dtype=np.int64)
         self._met: dict[int, Stmt] = {}
+        self._begun: dict[Slot, tuple[Stmt, Agent, dict[int, int]]] = {}
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
         """All threads of the block have to come to its barrier, and as often as each other."""
@@ -67,6 +70,41 @@ class WaitingHazards(Collected):
             witness,
             mends.converge(site),
             agents=(words.threads(missing),) if len(missing) else (),
+        )
+        self._add(hazard, stmt)
+
+    def initializes(self, stmt: Stmt, slot: Slot, agent: Agent, order: Order) -> None:
+        warps = np.unique(agent.threads.ids // 32)
+        self._begun[slot] = (stmt, agent, {int(warp): int(order.epochs[warp]) for warp in warps})
+
+    def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
+        """Whoever uses an mbarrier comes behind its initialization, or did it alone."""
+        if slot not in self._begun:
+            return
+        begun, by, epochs = self._begun[slot]
+        ids = agent.threads.ids
+        if np.array_equal(np.unique(ids), np.unique(by.threads.ids)):
+            return
+        warps = np.unique(ids // 32)
+        late = [warp for warp, epoch in epochs.items() if (order.clock[warps, warp] <= epoch).any()]
+        if not late:
+            return
+        stmt = self._statement_of(call)
+        name = f"{slot[0].name}[{slot[1]}]"
+        one = Site(label(begun), begun.line, by.loops)
+        two = Site(label(stmt), stmt.line, agent.loops)
+        agents = words.threads(by.threads.ids), words.threads(ids)
+        verb = "initializes" if by.threads.count == 1 else "initialize"
+        hazard = Hazard(
+            HazardKind.RACE,
+            not agent.partly,
+            two,
+            (slot[0].name,),
+            f"{agents[0]} {verb} {name} at {one}, in no order with which {agents[1]} use it at "
+            f"{two}",
+            mends.barrier(one, two, self._known.vectors.everyone),
+            other=one,
+            agents=agents,
         )
         self._add(hazard, stmt)
 
