@@ -9,7 +9,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, PlanError
 from smemreuse.explainer.pairs import explained_pairs
 from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, unique_names
-from smemreuse.lint import lint as lint_kernel
+from smemreuse.linter import lint as lint_kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.explanation import Explanation

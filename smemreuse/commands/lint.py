@@ -16,7 +16,7 @@ from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, printable
-from smemreuse.lint import lint as lint_kernel
+from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.hazards import Linted, github_lines, lint_entry, lint_lines, sarif
 
 FORMATS = ("table", "json", "sarif", "github")

@@ -12,8 +12,8 @@ from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.lint import mends, words
-from smemreuse.lint.collected import Collected, Known
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import Collected, Known
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.table import calls_of, counted

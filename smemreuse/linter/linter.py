@@ -20,16 +20,16 @@ from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
-from smemreuse.lint.collected import Known
-from smemreuse.lint.guards import Guards
-from smemreuse.lint.hazards import Hazards
-from smemreuse.lint.traces import trace_all
+from smemreuse.linter.collected import Known
+from smemreuse.linter.guards import Guards
+from smemreuse.linter.hazards import Hazards
+from smemreuse.linter.traces import trace_all
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import views_beyond
 
-OF_LINT = 1_200_000_000
+OF_LINT = 850_000_000
 """Units of work for one kernel."""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
-from smemreuse.lint import lint
+from smemreuse.linter import lint
 from smemreuse.results.hazards import LintReport, LintStatus, Remedy
 from tests.conftest import ROOT
 

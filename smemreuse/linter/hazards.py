@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from smemreuse.lint.contents import ContentHazards
-from smemreuse.lint.ordering import OrderHazards
-from smemreuse.lint.waiting import WaitingHazards
+from smemreuse.linter.contents import ContentHazards
+from smemreuse.linter.ordering import OrderHazards
+from smemreuse.linter.waiting import WaitingHazards
 
 
 class Hazards(ContentHazards, OrderHazards, WaitingHazards):

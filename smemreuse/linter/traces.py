@@ -13,8 +13,8 @@ from smemreuse.checker.traces import FEW_KINDS, MANY_KINDS, MAX_KINDS
 from smemreuse.checker.values import Decision
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
-from smemreuse.lint.collected import Known
-from smemreuse.lint.hazards import Hazards
+from smemreuse.linter.collected import Known
+from smemreuse.linter.hazards import Hazards
 
 
 def trace_all(setting: Setting, known: Known, body: Block) -> None:

@@ -12,9 +12,9 @@ from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr
 from smemreuse.ir.kernel import Store
-from smemreuse.lint import mends, words
-from smemreuse.lint.collected import SAME_VALUE, WHOLE_OPERANDS, Collected
-from smemreuse.lint.pairs import touching
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import SAME_VALUE, WHOLE_OPERANDS, Collected
+from smemreuse.linter.pairs import touching
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, Value

@@ -11,7 +11,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.lint.guards import Guards
+from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.accesses import MemoryAccess
 

@@ -11,9 +11,9 @@ from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.lint import mends, words
-from smemreuse.lint.collected import SAME_VALUE, Collected
-from smemreuse.lint.pairs import Clash, clash
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import SAME_VALUE, Collected
+from smemreuse.linter.pairs import Clash, clash
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.effects import Engine

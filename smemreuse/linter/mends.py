@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smemreuse.lint import words
+from smemreuse.linter import words
 from smemreuse.results.hazards import Mend, Remedy, Site
 from smemreuse.semantics.effects import Engine
 
