@@ -9,7 +9,7 @@ from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import Shadow
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Block, Buffer, If, Stmt, walk_statements
+from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import SAME_VALUE, Collected
@@ -44,7 +44,8 @@ class OrderHazards(Collected):
         in_flight = rule is Rule.IN_FLIGHT
         if told is None and not in_flight:
             return
-        if told is not None and told.replicated and not in_flight:
+        replicated = told is not None and told.replicated and isinstance(earlier.stmt, Store)
+        if replicated and not in_flight:
             self._known.assumed.setdefault(SAME_VALUE)
             return
         if certain and in_warp and not in_flight and self._converged(other, traced.event):
