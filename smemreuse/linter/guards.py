@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, children
-from smemreuse.ir.kernel import Stmt, expressions_of
+from smemreuse.ir.expr import Call, Expr, Load, children
+from smemreuse.ir.kernel import Stmt, Store, expressions_of
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate
 
@@ -32,7 +32,7 @@ class Guards:
             for expr in expressions_of(stmt):
                 self._visit(expr, ())
         self.accesses: Accesses = {
-            stmt: tuple(self._doubted(access) for access in found)
+            stmt: tuple(self._doubted(access) for access in found if not _is_idle(stmt, access))
             for stmt, found in accesses.items()
         }
 
@@ -69,3 +69,14 @@ class Guards:
                 return None
             found &= np.broadcast_to(np.asarray(value) != 0, found.shape) == way
         return found
+
+
+def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
+    """Whether a write leaves an element as it is: what is stored there was loaded from there."""
+    value = stmt.value if isinstance(stmt, Store) and access.node is stmt else None
+    return (
+        isinstance(stmt, Store)
+        and isinstance(value, Load)
+        and value.buffer is stmt.buffer
+        and value.indices == stmt.indices
+    )

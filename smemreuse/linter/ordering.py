@@ -19,6 +19,9 @@ from smemreuse.results.rules import Rule
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
+IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no promise"
+"""Code that relies on that may mean to, as reductions written for one warp do."""
+
 
 class OrderHazards(Collected):
     """Accesses of which one should come before the other."""
@@ -48,8 +51,8 @@ class OrderHazards(Collected):
         if replicated and not in_flight:
             self._known.assumed.setdefault(SAME_VALUE)
             return
-        if certain and in_warp and not in_flight and self._converged(other, traced.event):
-            certain = False
+        in_step = in_warp and not in_flight and (told is None or told.is_in_warp)
+        certain = certain and not in_step
         if told is None or told.earlier is None:
             certain = certain and in_flight
         name = self._layout.names[traced.buffer]
@@ -60,6 +63,7 @@ class OrderHazards(Collected):
         order = "not waited for when" if in_flight else "in no order with which"
         what = f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one}"
         witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
+        witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
         mend = (
             mends.wait(engine, name, one, two)

@@ -27,6 +27,13 @@ class Clash:
     later: int | None
     replicated: bool = False
 
+    @property
+    def is_in_warp(self) -> bool:
+        """Whether both threads are of one warp, as far as is known."""
+        if self.earlier is None or self.later is None:
+            return True
+        return self.earlier // 32 == self.later // 32
+
 
 def clash(earlier: TracedAccess, later: TracedAccess, *, in_warp: bool) -> Clash | None:
     """The byte by which a conflict is told; None if no two threads differ in any."""

@@ -105,6 +105,17 @@ def test_a_reduction_begins_with_a_barrier_of_its_own() -> None:
     assert found(twice) == []
 
 
+def test_lanes_of_a_warp_go_in_step_as_a_rule() -> None:
+    """What relies on that may mean to; a barrier of the warp makes it sure."""
+    body = "As[tx] = tx\n{}O[tx] = As[tx // 32 * 64 + 31 - tx % 32 - tx // 32 * 32]\n"
+    assert found(body.format("")) == [("race", False)]
+    assert found(body.format("T.sync_warp()\n")) == []
+
+
+def test_a_store_of_what_is_there_changes_nothing() -> None:
+    assert found(f"As[tx] = tx\n{SYNC}As[0] = As[0]\nO[tx] = As[0]\n") == []
+
+
 def test_one_site_is_told_once() -> None:
     body = under("for k in range(8)", "As[tx] = tx\nO[tx] = As[63 - tx]\n")
     kernel = kernel_of(body)
