@@ -222,10 +222,15 @@ class Trace:
             return PAIR  # only noted
         partners = self._setting.layout.partners[access.buffer]
         pending = self.state.engines.pending
-        if self._setting.layout.of_itself and access.access is Access.READ:
-            flying = sum(one.traced.is_write for one in pending.get(access.buffer, ()))
-        else:
-            flying = sum(len(pending.get(partner, ())) for partner in partners)
+        if self._setting.layout.of_itself:
+            reads = access.access is Access.READ
+            flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
+            if access.engine is Engine.WGMMA:
+                reach = access.footprint.size + 8 * PAIR  # the same for all threads
+            else:
+                reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
+            return reach + 2 * PAIR + PAIR // 2 * flying
+        flying = sum(len(pending.get(partner, ())) for partner in partners)
         reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
         return reach * (1 + flying) + PAIR * (1 + len(partners))
 
