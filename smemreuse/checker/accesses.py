@@ -15,6 +15,7 @@ from smemreuse.checker.state import State
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.uncompared import element_of
 from smemreuse.checker.values import Values
+from smemreuse.checker.work import PAIR
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Buffer
@@ -38,6 +39,24 @@ class Accesses:
         self._findings = findings
         self._warps = self._vectors.warps(self._vectors.everyone)
         self._bits = 0  # so many asynchronous accesses have one each
+
+    def cost(self, access: MemoryAccess, threads: Threads) -> int:
+        """About how much is to be done for an access: for its bytes, and for each partner."""
+        if access.descriptor is not None:
+            return PAIR  # only noted
+        partners = self._layout.partners[access.buffer]
+        pending = self._state.engines.pending
+        if self._layout.of_itself:
+            reads = access.access is Access.READ
+            flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
+            if access.engine is Engine.WGMMA:
+                reach = access.footprint.size + 8 * PAIR  # the same for all threads
+            else:
+                reach = self._layout.reach(access.buffer, access.footprint, threads)
+            return reach + 2 * PAIR + PAIR // 2 * flying
+        flying = sum(len(pending.get(partner, ())) for partner in partners)
+        reach = self._layout.reach(access.buffer, access.footprint, threads)
+        return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """All that an access of a statement does when threads, or only part of them, make it."""

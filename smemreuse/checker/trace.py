@@ -24,8 +24,7 @@ from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
-from smemreuse.checker.work import PAIR, STEP
-from smemreuse.ir.access import Access
+from smemreuse.checker.work import STEP
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -41,7 +40,6 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import evaluated_call
@@ -211,28 +209,10 @@ class Trace:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
         accesses = self._relevance.accesses.get(stmt, ())
         for access in accesses:
-            self._work.do(self._cost(access, agent.threads))
+            self._work.do(self._accesses.cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops) if accesses else -1
         for access in accesses:
             self._accesses.perform(access, agent, event)
-
-    def _cost(self, access: MemoryAccess, threads: Threads) -> int:
-        """About how much is to be done for an access: for its bytes, and for each partner."""
-        if access.descriptor is not None:
-            return PAIR  # only noted
-        partners = self._setting.layout.partners[access.buffer]
-        pending = self.state.engines.pending
-        if self._setting.layout.of_itself:
-            reads = access.access is Access.READ
-            flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
-            if access.engine is Engine.WGMMA:
-                reach = access.footprint.size + 8 * PAIR  # the same for all threads
-            else:
-                reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
-            return reach + 2 * PAIR + PAIR // 2 * flying
-        flying = sum(len(pending.get(partner, ())) for partner in partners)
-        reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
-        return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""

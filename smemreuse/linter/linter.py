@@ -29,7 +29,7 @@ from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import views_beyond
 
-OF_LINT = 700_000_000
+OF_LINT = 500_000_000
 """Units of work for one kernel."""
 
 
