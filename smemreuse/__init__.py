@@ -6,6 +6,7 @@
     plan = smemreuse.plan(kernel)                    # where each shared buffer lies
     assert smemreuse.check(kernel, plan).sound       # the checker's verdict on it
     print(smemreuse.explain(kernel, "As", "Cs"))     # why two buffers may share bytes, or not
+    assert smemreuse.lint(kernel).clean              # the hazards of the kernel itself
 
 Whatever is wrong with what was given is a `SmemReuseError`, whose text is one line: `InputError` a
 file or a name that cannot be used, `PlanError` a plan that cannot be made, `BackendError` a missing
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING
 from smemreuse.errors import BackendError, InputError, PlanError, SmemReuseError
 
 if TYPE_CHECKING:
-    from smemreuse.api import check, explain, plan, read
+    from smemreuse.api import check, explain, lint, plan, read
     from smemreuse.ir.kernel import Kernel
     from smemreuse.results.explanation import Explanation
+    from smemreuse.results.hazards import Hazard, HazardKind, LintReport
     from smemreuse.results.plan import Plan
     from smemreuse.results.rules import Rule
     from smemreuse.results.verdict import Verdict
@@ -34,8 +36,11 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendError",
     "Explanation",
+    "Hazard",
+    "HazardKind",
     "InputError",
     "Kernel",
+    "LintReport",
     "Plan",
     "PlanError",
     "Rule",
@@ -44,13 +49,15 @@ __all__ = [
     "__version__",
     "check",
     "explain",
+    "lint",
     "plan",
     "read",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("check", "explain", "plan", "read"), "api"),
+    **dict.fromkeys(("check", "explain", "lint", "plan", "read"), "api"),
     "Explanation": "results.explanation",
+    **dict.fromkeys(("Hazard", "HazardKind", "LintReport"), "results.hazards"),
     "Kernel": "ir.kernel",
     "Plan": "results.plan",
     "Rule": "results.rules",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, PlanError
 from smemreuse.explainer.pairs import explained_pairs
 from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, unique_names
+from smemreuse.linter import lint as lint_kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.explanation import Explanation
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import architecture
@@ -79,6 +82,18 @@ def check(kernel: Kernel, plan: Plan) -> Verdict:
     if tuple(plan.buffers) != kernel.allocations(plan.scope):
         raise PlanError(f"the plan is not one of {kernel.name}; plan the kernel that is checked")
     return judge(kernel, plan)
+
+
+def lint(kernel: Kernel, barriers: str = "auto") -> LintReport:
+    """The hazards of the kernel itself, whatever is merged in it.
+
+    `barriers` says whether the kernel has all its barriers and fences (`present`), or a later pass
+    inserts them (`later`), which are not missed then; `auto` looks for them. `clean` is proved, on
+    the assumptions that the report tells. Raises `PlanError` for another word.
+    """
+    if barriers not in {stage.value for stage in BarrierStage}:
+        raise PlanError(f"barriers are present, later or auto, not {barriers!r}")
+    return lint_kernel(kernel, BarrierStage(barriers))
 
 
 def explain(kernel: Kernel, one: str, two: str) -> Explanation:

@@ -23,6 +23,8 @@ VERBS = {
     "sound.",
     "explain": "Say why buffers may share bytes, or which rule and which statements forbid it.",
     "graph": "Draw a kernel's shared buffers with Graphviz.",
+    "lint": "Find the hazards of kernels themselves: races, missing waits and fences, "
+    "uninitialised reads.",
     "pack": "Pack live ranges: `id,lower,upper,size[,alignment]` in, the same plus `offset` out.",
     "plan": "Plan the merged allocation: where each buffer lies.",
     "report": "Write a self-contained page: a memory map of each kernel, with the policies to "

@@ -5,6 +5,7 @@ from smemreuse.audit.audit import (
     applied_layout,
     audit_merged,
     audit_plan,
+    barriers_follow,
     inseparable_arena,
 )
 from smemreuse.audit.layout import AppliedLayout
@@ -15,5 +16,6 @@ __all__ = [
     "applied_layout",
     "audit_merged",
     "audit_plan",
+    "barriers_follow",
     "inseparable_arena",
 ]

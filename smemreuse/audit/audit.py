@@ -16,6 +16,7 @@ from smemreuse.ir.kernel import Buffer, Kernel, unique_names, walk_statements
 from smemreuse.results.audit import Audit, Source
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
 
 ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
@@ -115,6 +116,28 @@ def _comes_later(
     if merged and not kernel.dialect.synchronizes_later:
         return False
     return not _has_barriers(kernel, scope)
+
+
+def barriers_follow(kernel: Kernel, barriers: BarrierStage) -> bool:
+    """Whether a pass is still to insert barriers in a kernel, whatever is merged in it.
+
+    One that stands before anything is accessed is behind the initialization of mbarriers, and there
+    before that pass. So are those that a kernel's author writes, which are for the scope `shared`:
+    they count only where nothing lies in another scope.
+    """
+    if barriers is not BarrierStage.AUTO:
+        return barriers is BarrierStage.LATER
+    if not kernel.dialect.synchronizes_later:
+        return False
+    scopes, accesses = kernel.shared_scopes(), KernelAccesses.of(kernel.body).by_statement
+    touched = False
+    for stmt in walk_statements(kernel.body):
+        call = evaluated_call(stmt)
+        if touched and call is not None and call.op == BLOCK_BARRIER.op:
+            if call.args[:1] == (Const(scopes[-1]),):
+                return False
+        touched = touched or any(one.buffer.scope in scopes for one in accesses.get(stmt, ()))
+    return True
 
 
 def _has_barriers(kernel: Kernel, scope: str) -> bool:

@@ -15,13 +15,14 @@ from smemreuse.checker.state import State
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.uncompared import element_of
 from smemreuse.checker.values import Values
+from smemreuse.checker.work import PAIR
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Proxy
-from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.evaluate import Threads, Value
 
 
 class Accesses:
@@ -39,6 +40,24 @@ class Accesses:
         self._warps = self._vectors.warps(self._vectors.everyone)
         self._bits = 0  # so many asynchronous accesses have one each
 
+    def cost(self, access: MemoryAccess, threads: Threads) -> int:
+        """About how much is to be done for an access: for its bytes, and for each partner."""
+        if access.descriptor is not None:
+            return PAIR  # only noted
+        partners = self._layout.partners[access.buffer]
+        pending = self._state.engines.pending
+        if self._layout.of_itself:
+            reads = access.access is Access.READ
+            flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
+            if access.engine is Engine.WGMMA:
+                reach = access.footprint.size + 8 * PAIR  # the same for all threads
+            else:
+                reach = self._layout.reach(access.buffer, access.footprint, threads)
+            return reach + 2 * PAIR + PAIR // 2 * flying
+        flying = sum(len(pending.get(partner, ())) for partner in partners)
+        reach = self._layout.reach(access.buffer, access.footprint, threads)
+        return reach * (1 + flying) + PAIR * (1 + len(partners))
+
     def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """All that an access of a statement does when threads, or only part of them, make it."""
         threads = agent.threads
@@ -48,6 +67,9 @@ class Accesses:
         certain = access.certain and located is not None and not agent.partly
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
+        if leaves:
+            start = self._start(access, threads)
+            self._findings.outside(access, start, agent, event)
         if leaves and certain and access.access is not Access.READ:
             self._findings.leaves(access.buffer, event)
         certain = certain and not leaves
@@ -68,8 +90,12 @@ class Accesses:
                 access.proxy,
                 agent.among,
                 element=element_of(access),
+                footprint=access.footprint,
+                starts=self._start(access, threads),
             )
             self._check(traced)
+            if is_write and self._layout.of_itself:
+                self._findings.written(traced, threads, self._values)
             bit = self._remember(traced, access.engine)
             if access.engine is Engine.TMA_LOAD:
                 self._report(bit, access.barrier, threads)
@@ -106,12 +132,14 @@ class Accesses:
 
     def _located(self, access: MemoryAccess, threads: Threads) -> Located | None:
         """The bytes accessed, and by which thread each; None if not known."""
-        if access.footprint.start is None:
-            return None
-        start = self._values(access.footprint.start, threads)
+        start = self._start(access, threads)
         if start is None:
             return None
         return self._footprints(access, start, threads.ids, self._layout.sizes[access.buffer])
+
+    def _start(self, access: MemoryAccess, threads: Threads) -> Value:
+        start = access.footprint.start
+        return None if start is None else self._values(start, threads)
 
     def _check(self, traced: TracedAccess) -> None:
         """What must have come before has, and what is read is there; a write changes that."""
@@ -122,6 +150,10 @@ class Accesses:
             self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
+        elif self._layout.of_itself:
+            unwritten = memory.unwritten(traced)
+            if len(unwritten):
+                self._findings.unwritten(traced, unwritten, memory.shadows[traced.buffer])
         else:
             lost = memory.lost(traced)
             if len(lost):
@@ -132,7 +164,7 @@ class Accesses:
         order = self._state.order
         if engine is Engine.THREAD:
             self._state.history.note(traced, order)
-            self._state.proxies.generic.note(traced, order)
+            self._state.proxies.note(traced, order)
             return 0
         bit = 1 << self._bits
         self._bits += 1
@@ -179,14 +211,14 @@ class Accesses:
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
         """Rule 11: a proxy fence stands between generic accesses and what is written now."""
-        if traced.proxy is Proxy.GENERIC or not traced.is_write:
+        if traced.proxy is Proxy.GENERIC or not (traced.is_write or self._layout.of_itself):
             return
         other = self._state.proxies.unfenced(traced, partner)
         if other is None:
             # Copies of threads that an mbarrier tells to be over are generic accesses all the same.
             theirs = self._layout.in_other(traced.buffer, partner, traced.where)
             copies = self._state.engines.of(Engine.CP_ASYNC, partner)
-            other = next((one.event for one in copies if meeting(one.where, theirs)), None)
+            other = next((one for one in copies if meeting(one.where, theirs)), None)
         if other is not None:
             self._findings.unfenced(traced, partner, other)
 
@@ -200,7 +232,9 @@ class Accesses:
                 break
         if found is not None:
             certain, in_warp = traced.certain and found.certain, found.in_warp
-            self._findings.race(rule, traced, found.buffer, found.event, certain, in_warp=in_warp)
+            self._findings.race(
+                rule, traced, found.buffer, found.event, certain, in_warp=in_warp, found=found
+            )
 
 
 def _directions(access: Access) -> tuple[bool, ...]:

@@ -3,3 +3,7 @@
 
 class Uncovered(Exception):
     """The trace cannot go on; the plan stays unproved."""
+
+
+class Stuck(Uncovered):
+    """All threads that are followed wait for each other."""

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from smemreuse.checker.agent import Agent
 from smemreuse.checker.convergence import Convergence
 from smemreuse.checker.layout import ByteIndices, Layout
+from smemreuse.checker.mbarriers import Barrier, Slot
 from smemreuse.checker.memory import Shadow
+from smemreuse.checker.order import Order
 from smemreuse.checker.traced import TracedAccess
+from smemreuse.ir.expr import Call, Expr
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt
 from smemreuse.ir.labels import label
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Meeting
+from smemreuse.semantics.evaluate import Threads, Value
+
+Valuing = Callable[[Expr, Threads], Value]
+"""The value of an expression for threads, as far as a trace knows it."""
 
 MAX_TEXT = 60
 ONLY_CONVERGED = "with a shuffle or a vote between them, which orders no memory"
@@ -30,6 +41,18 @@ class Event:
         line = f" (line {self.stmt.line})" if self.stmt.line else ""
         at = ", ".join(f"{name} = {value}" for name, value in self.loops)
         return f"`{text}`{line}" + (f" at {at}" if at else "")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Threads that wait for a phase of an mbarrier of some parity, and of how many phases they know
+    that they are complete. `barrier` is as it is while they wait."""
+
+    call: Call
+    slot: Slot
+    parity: int
+    barrier: Barrier
+    known: int
 
 
 @dataclass(frozen=True)
@@ -85,10 +108,12 @@ class Findings:
         certain: bool,
         *,
         in_warp: bool = False,
+        found: TracedAccess | None = None,
     ) -> None:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
-        `other` is the other's event; `in_warp` tells that both are of lanes of one warp.
+        `other` is the other's event; `in_warp` tells that both are of lanes of one warp. `found` is
+        that other access.
         """
         if not self.is_new(rule, traced.buffer, partner, certain):
             return
@@ -109,7 +134,7 @@ class Findings:
         events = self._events[earlier], self._events[later]
         return self._convergence.between(*(event.stmt for event in events))
 
-    def unfenced(self, traced: TracedAccess, partner: Buffer, other: int) -> None:
+    def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
         """Rule 11: nothing keeps a write by the async proxy behind a generic access.
 
         Whether it overtakes is the hardware's choice, so this is never certain.
@@ -118,10 +143,38 @@ class Findings:
             return
         names = self._layout.names
         witness = (
-            f"no proxy fence stands between {self._tell(other)} on {names[partner]} and "
+            f"no proxy fence stands between {self._tell(other.event)} on {names[partner]} and "
             f"{self._tell(traced.event)} on {names[traced.buffer]}, which shares its bytes"
         )
         self._report(Rule.PROXY, traced.buffer, partner, witness, False)
+
+    # What is wrong with a kernel of itself: of a plan nothing is made of it.
+
+    def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
+        """A read finds bytes that nothing may have been written to."""
+
+    def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
+        """Threads write, several perhaps to one byte."""
+
+    def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
+        """An access leaves its buffer, `start` being where each thread's begins."""
+
+    def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
+        """Threads come to a barrier."""
+
+    def initializes(self, stmt: Stmt, slot: Slot, agent: Agent, order: Order) -> None:
+        """Threads initialize an mbarrier."""
+
+    def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
+        """Threads do something else to an mbarrier, or wait for it."""
+
+    def waits(self, agent: Agent, waiting: Waiting) -> None:
+        """Threads wait for a phase of an mbarrier that is not complete."""
+
+    def goes_on(self, agent: Agent) -> None:
+        """They wait no more."""
+
+    # Arms, and what leaves a buffer.
 
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""

@@ -289,6 +289,8 @@ def _united(entries: list[Recent]) -> Recent:
         ids=ids,
         warps=np.unique(ids // 32),
         among=among,
+        footprint=None,
+        starts=None,
     )
     bits = 0
     if all(entry.bits for entry in entries):

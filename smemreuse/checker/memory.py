@@ -99,6 +99,8 @@ class Memory:
         """A buffer gets a new value, and its partners lose theirs."""
         at = as_index(traced.where)
         self.shadows[traced.buffer].write(at, traced.certain, traced.event)
+        if self.layout.of_itself:
+            return
         for partner in self.layout.partners[traced.buffer]:
             lost = self.layout.in_other(traced.buffer, partner, traced.where)
             if len(lost):
@@ -109,3 +111,9 @@ class Memory:
         shadow, at = self.shadows[traced.buffer], as_index(traced.where)
         lost: ByteIndices = traced.where[shadow.held[at] & LOST != 0]
         return lost
+
+    def unwritten(self, traced: TracedAccess) -> ByteIndices:
+        """The bytes read that may hold what was there before the kernel."""
+        held = self.shadows[traced.buffer].held[as_index(traced.where)]
+        unwritten: ByteIndices = traced.where[held & UNWRITTEN != 0]
+        return unwritten

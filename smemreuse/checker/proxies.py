@@ -90,7 +90,7 @@ class Place:
 
     where: ByteIndices
     epochs: np.ndarray
-    event: int
+    latest: TracedAccess
 
 
 class GenericAccesses:
@@ -119,7 +119,7 @@ class GenericAccesses:
         if traced.proxy is Proxy.GENERIC:
             latest = np.zeros(self._warps, dtype=np.int64)
             latest[traced.warps] = order.epochs[traced.warps]
-            self._note(traced.buffer, Place(traced.where, latest, traced.event))
+            self._note(traced.buffer, Place(traced.where, latest, traced))
 
     def _note(self, buffer: Buffer, new: Place) -> None:
         places = self._places.setdefault(buffer, {})
@@ -129,7 +129,7 @@ class GenericAccesses:
             places.clear()
         where = new.where if known is None else known.where
         epochs = new.epochs if known is None else np.maximum(known.epochs, new.epochs)
-        places[id(where)] = Place(where, epochs, new.event)
+        places[id(where)] = Place(where, epochs, new.latest)
 
     def before(self, traced: TracedAccess, partner: Buffer, reached: np.ndarray) -> Iterator[Place]:
         """Accesses of `partner` to these bytes that no fence reaches."""
@@ -143,7 +143,7 @@ class GenericAccesses:
 def _all_of(size: int, places: Iterable[Place]) -> Place:
     places = list(places)
     latest = np.max([place.epochs for place in places], axis=0)
-    return Place(np.arange(size), latest, places[-1].event)
+    return Place(np.arange(size), latest, places[-1].latest)
 
 
 class Proxies:
@@ -152,22 +152,36 @@ class Proxies:
     def __init__(self, layout: Layout, warps: int):
         self.fences = Fences(warps)
         self.generic = GenericAccesses(layout, warps)
+        self.written = GenericAccesses(layout, warps)
+        self._layout = layout
 
     def copy(self) -> Proxies:
-        return self._of(self.fences.copy(), self.generic.copy())
+        return self._of(self.fences.copy(), self.generic.copy(), self.written.copy())
 
     def joined(self, other: Proxies) -> Proxies:
         """What holds whichever of the two is the case."""
-        return self._of(self.fences.joined(other.fences), self.generic.joined(other.generic))
+        return self._of(
+            self.fences.joined(other.fences),
+            self.generic.joined(other.generic),
+            self.written.joined(other.written),
+        )
 
-    @staticmethod
-    def _of(fences: Fences, generic: GenericAccesses) -> Proxies:
+    def _of(self, fences: Fences, generic: GenericAccesses, written: GenericAccesses) -> Proxies:
         twin = object.__new__(Proxies)
-        twin.fences, twin.generic = fences, generic
+        twin.fences, twin.generic, twin.written = fences, generic, written
+        twin._layout = self._layout
         return twin
 
-    def unfenced(self, traced: TracedAccess, partner: Buffer) -> int | None:
-        """The event of a generic access of `partner` to bytes that the async proxy writes now,
-        without a fence in between; None if there is none."""
+    def note(self, traced: TracedAccess, order: Order) -> None:
+        """Remembers an access, if it was a generic one; which ones write matters to a kernel of
+        itself alone, where the async proxy reads what they wrote."""
+        self.generic.note(traced, order)
+        if traced.is_write and self._layout.of_itself:
+            self.written.note(traced, order)
+
+    def unfenced(self, traced: TracedAccess, partner: Buffer) -> TracedAccess | None:
+        """A generic access of `partner` to bytes that the async proxy writes now, or a generic
+        write to those that it reads, without a fence in between; None if there is none."""
         reached = self.fences.of(traced.ids)
-        return next((one.event for one in self.generic.before(traced, partner, reached)), None)
+        generic = self.generic if traced.is_write else self.written
+        return next((one.latest for one in generic.before(traced, partner, reached)), None)

@@ -148,13 +148,15 @@ class Relevance:
         shared: Set[Buffer],
         accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
         operations: Operations | None = None,
+        seen: Mapping[Stmt, tuple[MemoryAccess, ...]] | None = None,
     ):
+        """`seen` are the accesses as a later pass finds them, where those are others."""
         self.body = body
         self.accesses: dict[Stmt, tuple[MemoryAccess, ...]] = {}
         self.load_bytes: dict[Stmt, int] = {}
         self._waits: dict[Stmt, bool] = {}
         self._touches: dict[Stmt, bool] = {}
-        self._everything = accesses
+        self._everything = accesses if seen is None else seen
         self._met_before: frozenset[Stmt] | None = None
         self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
@@ -173,7 +175,7 @@ class Relevance:
         self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
-        self.uncompared = self.operations.uncompared(accesses)
+        self.uncompared = self.operations.uncompared(self._everything)
         self._find_counters(body)
 
     def __call__(self, stmt: Stmt) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from smemreuse.checker.descriptors import Holders
+from smemreuse.checker.findings import Findings
 from smemreuse.checker.footprints import Footprints
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
 from smemreuse.checker.work import Work
+from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, Kernel
 from smemreuse.ir.launch import AXES, stride_of, tag_of, thread_axes
@@ -62,8 +64,10 @@ class Setting:
         budget: int,
         work: Work | None = None,
         remembered: Remembered | None = None,
+        findings: Callable[[Layout, Block], Findings] = Findings,
     ):
         self.relevance = relevance
+        self.findings = findings
         self.work = work or Work()
         self.periods = Periods(relevance, self.work)
         self.holders = Holders(relevance.body, relevance.accesses)
@@ -102,6 +106,9 @@ class Setting:
     def _is_independent(self, block: Block) -> bool:
         if self.relevance.synchronizes(block):
             return False
-        buffers = [buffer for buffer, _ in self.relevance.kinds(block)]
+        kinds = self.relevance.kinds(block)
+        if self.layout.of_itself:
+            return all(how == Access.READ.value for _, how in kinds)
+        buffers = [buffer for buffer, _ in kinds]
         related = any(two in self.layout.partners[one] for one in buffers for two in buffers)
         return len(set(buffers)) == len(buffers) and not related

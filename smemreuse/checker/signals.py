@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.findings import Findings
+from smemreuse.checker.findings import Findings, Waiting
 from smemreuse.checker.mbarriers import Announcement, Slot
 from smemreuse.checker.order import Handed, Known
 from smemreuse.checker.relevance import Relevance
@@ -55,11 +55,14 @@ class Signals:
         if slot is None or parity is None:
             raise Uncovered("an mbarrier's slot or parity is not known")
         barriers, order = self._state.barriers, self._state.order
+        self._findings.uses(call, slot, agent, order)
         while barriers[slot].phase % 2 == parity % 2:
+            known = self._known(slot, threads)
+            self._findings.waits(agent, Waiting(call, slot, parity, barriers[slot], known))
             yield BLOCKED
             barriers, order = self._state.barriers, self._state.order
-        incarnation = barriers.incarnation(slot)
-        known = order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
+        self._findings.goes_on(agent)
+        incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
@@ -71,6 +74,11 @@ class Signals:
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)
             order.note_phase(full, incarnation, complete)
+
+    def _known(self, slot: Slot, threads: Threads) -> int:
+        """How many phases of an mbarrier all of these threads know to be complete."""
+        incarnation = self._state.barriers.incarnation(slot)
+        return self._state.order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
 
     def signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
         """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
@@ -89,7 +97,9 @@ class Signals:
             if expected is None:
                 raise Uncovered("an mbarrier's arrival count is not known")
             self._state.barriers.initialize(slot, expected)
+            self._findings.initializes(stmt, slot, agent, self._state.order)
             return
+        self._findings.uses(call, slot, agent, self._state.order)
         self._require_phase(slot, threads)
         barrier = self._state.barriers[slot]
         if signal is Signal.COMPLETE_WITH_BYTES:

@@ -52,6 +52,7 @@ class Synchronization:
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         if effect.meeting is not None:
+            self._findings.meets(stmt, call, effect.meeting, agent)
             self._meetings.meet(call, effect.meeting, agent)
         if effect.commits is not None:
             self._groups.commit(effect.commits, agent)

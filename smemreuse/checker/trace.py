@@ -16,8 +16,7 @@ import numpy as np
 from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.cases import Case
-from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.findings import Findings
+from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.later_pass import LaterPass
 from smemreuse.checker.loop_runs import LoopsOfBlock
 from smemreuse.checker.loops import Loops
@@ -26,7 +25,7 @@ from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
-from smemreuse.checker.work import PAIR, STEP
+from smemreuse.checker.work import STEP
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -42,7 +41,6 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import evaluated_call
@@ -63,7 +61,7 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = Findings(setting.layout, setting.relevance.body)
+        self.findings = setting.findings(setting.layout, setting.relevance.body)
         self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
@@ -93,7 +91,7 @@ class Trace:
                 before = -1
                 continue
             if self.steps == before:
-                raise Uncovered("an mbarrier is waited for that nobody completes")
+                raise Stuck("an mbarrier is waited for that nobody completes")
             before = self.steps
 
     def _tick(self) -> None:
@@ -215,20 +213,10 @@ class Trace:
         if not accesses:
             return
         for access in accesses:
-            self._work.do(self._cost(access, agent.threads))
+            self._work.do(self._accesses.cost(access, agent.threads))
         event = self.findings.event(stmt, agent.loops)
         for access in accesses:
             self._accesses.perform(access, agent, event)
-
-    def _cost(self, access: MemoryAccess, threads: Threads) -> int:
-        """About how much is to be done for an access: for its bytes, and for each partner."""
-        if access.descriptor is not None:
-            return PAIR  # only noted
-        partners = self._setting.layout.partners[access.buffer]
-        pending = self.state.engines.pending
-        flying = sum(len(pending.get(partner, ())) for partner in partners)
-        reach = self._setting.layout.reach(access.buffer, access.footprint, threads)
-        return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""

@@ -8,7 +8,9 @@ import numpy as np
 
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.effects import Proxy
+from smemreuse.semantics.evaluate import Value
 
 ANYONE = -1
 """In place of a thread: several threads access the byte, or it is not known which."""
@@ -23,6 +25,7 @@ class TracedAccess:
     `among` are the warps of the arm that it is made in, if a barrier that is only assumed before or
     behind it may be one of those alone; None for all warps. `element` are the bits of an element
     that is named by its index, 0 for what is named otherwise.
+    `footprint` and `starts` are what each of the threads `ids` touches, where that is known.
     """
 
     buffer: Buffer
@@ -37,6 +40,8 @@ class TracedAccess:
     among: np.ndarray | None = None
     in_warp: bool = False
     element: int = 0
+    footprint: Footprint | None = None
+    starts: Value = None
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

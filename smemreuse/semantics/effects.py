@@ -220,6 +220,8 @@ class Effect:
       it stands between is no certain race.
     - `describes`: the local that it makes a descriptor. `reads_described`: it accesses what the
       descriptors among its operands stand for.
+    - `atomic`: no two of its accesses to one element are a race. `rendezvous`: its threads meet in
+      it before its first access, and between those that depend on each other.
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on behind it.
@@ -244,6 +246,8 @@ class Effect:
     fence: bool = False
     describes: Descriptor | None = None
     reads_described: bool = False
+    atomic: bool = False
+    rendezvous: bool = False
     writes_locals: tuple[int, ...] = ()
     answer: Answer = Answer.SAME
     address: bool = False

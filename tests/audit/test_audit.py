@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.audit import BarrierStage, applied_layout, audit_merged, audit_plan
+from smemreuse.audit import (
+    BarrierStage,
+    applied_layout,
+    audit_merged,
+    audit_plan,
+    barriers_follow,
+)
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.audit import Audit, Source
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+from tests.checker.small import kernel_of as small_kernel
 from tests.compilers.text.texts import dump, kernel_of
-from tests.conftest import DUMPS
+from tests.conftest import DUMPS, ROOT
 
 SCOPE = "shared.dyn"
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
@@ -325,3 +332,25 @@ def test_pointers_tell_the_places(at: str, dtype: str, verdict: str) -> None:
     size = 1024 if dtype == "uint8" else 256
     found = audited(TWO_POINTERS.format(at=at, dtype=dtype, size=size))
     assert (found.source, found.verdict.verdict) == (Source.MERGED, verdict)
+
+
+@pytest.mark.parametrize(
+    ("body", "follow"),
+    [
+        ("As[tx] = 0\nO[tx] = As[tx]\n", True),
+        ('As[tx] = 0\nT.tvm_storage_sync("shared.dyn")\nO[tx] = As[tx]\n', False),
+        ('As[tx] = 0\nT.tvm_storage_sync("shared")\nO[tx] = As[tx]\n', True),
+        ('T.tvm_storage_sync("shared.dyn")\nAs[tx] = 0\n', True),
+    ],
+    ids=["none", "inserted", "the author's own", "behind mbarriers"],
+)
+def test_whether_barriers_are_still_to_come_is_seen(body: str, follow: bool) -> None:
+    kernel = small_kernel(body)
+    assert barriers_follow(kernel, BarrierStage.AUTO) is follow
+    assert barriers_follow(kernel, BarrierStage.LATER)
+    assert not barriers_follow(kernel, BarrierStage.PRESENT)
+
+
+def test_apache_tvm_inserts_its_barriers_first() -> None:
+    (kernel,) = read_dump(next((ROOT / "fixtures" / "tvm_dumps").glob("*.tir"))).kernels
+    assert not barriers_follow(kernel, BarrierStage.AUTO)

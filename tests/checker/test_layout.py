@@ -69,3 +69,13 @@ def test_a_run_is_a_slice(where: np.ndarray) -> None:
     values = np.arange(100, 108)
     assert values[as_index(where)].tolist() == values[where].tolist()
     assert is_run(where) == (len(where) > 0 and where.tolist() == [*range(where[0], where[-1] + 1)])
+
+
+def test_of_a_kernel_itself_each_buffer_is_its_own_partner() -> None:
+    """At a place of its own, and with all of its bytes in common with itself."""
+    layout = Layout.alone({A: 8, B: 8, NONE: 0}, {A: "A", B: "B", NONE: "Z"})
+    assert partners(layout) == {"A": ["A"], "B": ["B"]}
+    assert dict(layout.offsets) == {A: 0, B: 8, NONE: 16}
+    assert (layout.shift(A, A), layout.common(A, A)) == (0, (0, 8))
+    assert layout.of_itself
+    assert not layout_of(A, B).of_itself

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smemreuse.checker.layout import Layout
 from smemreuse.checker.memory import Memory
 from smemreuse.ir.kernel import Buffer
 from tests.checker.small import access, layout_of, shared
@@ -241,3 +242,16 @@ def test_a_write_that_may_not_happen_is_as_a_join_of_both(
         perhaps = run(memory, [(buffer, begin, end, False)])
         assert perhaps.same(memory.joined(surely))
         memory = perhaps
+
+
+def test_of_a_kernel_itself_nothing_is_lost_and_what_is_unwritten_is_known() -> None:
+    memory = Memory(Layout.alone({A: 8}, {A: "A"}))
+    write(memory, A, 0, 4)
+    write(memory, A, 4, 6, certain=False)
+    read = access(A, range(8))
+    assert memory.unwritten(read).tolist() == [4, 5, 6, 7]
+    assert memory.lost(read).tolist() == []
+    other = memory.copy()
+    write(other, A, 4, 8)
+    assert other.unwritten(read).tolist() == []
+    assert memory.joined(other).unwritten(read).tolist() == [4, 5, 6, 7]

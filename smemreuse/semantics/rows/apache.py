@@ -109,7 +109,7 @@ def _ldg(call: Call) -> Effect | None:
     )
 
 
-_ATOMIC = accessing(updates(0, certain=False), answer=Answer.VARIES)
+_ATOMIC = accessing(updates(0, certain=False), answer=Answer.VARIES, atomic=True)
 
 _MEMORY: Rows = {
     "cuda.atomic_add": _ATOMIC,

@@ -16,9 +16,11 @@ from smemreuse.semantics.rows.forms import (
 )
 
 # `(target, value, memory order)`, one element.
-_ATOMIC = accessing(updates(0, Extent.CLAIMED), handed_on=True, answer=Answer.VARIES)
+_ATOMIC = accessing(updates(0, Extent.CLAIMED), handed_on=True, answer=Answer.VARIES, atomic=True)
 # Two or four elements, of which the access pointer claims one.
-_VECTOR_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES)
+_VECTOR_ATOMIC = accessing(
+    updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True
+)
 
 _ATOMICS: Rows = merged(
     each(
@@ -32,8 +34,10 @@ _ATOMICS: Rows = merged(
         _VECTOR_ATOMIC,
     ),
     {
-        "atomic_load_elem_op": accessing(reads(0, Extent.CLAIMED), answer=Answer.VARIES),
-        "atomic_store_elem_op": accessing(writes(0, Extent.CLAIMED), handed_on=True),
+        "atomic_load_elem_op": accessing(
+            reads(0, Extent.CLAIMED), answer=Answer.VARIES, atomic=True
+        ),
+        "atomic_store_elem_op": accessing(writes(0, Extent.CLAIMED), handed_on=True, atomic=True),
         # TIR's own: `atomic_add(pointer, value)`.
         "atomic_add": _VECTOR_ATOMIC,
     },

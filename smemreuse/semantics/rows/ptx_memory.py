@@ -27,7 +27,9 @@ def _certain(found: Instruction) -> bool:
     return found.bytes is not None and not found.sunk
 
 
-def _access(found: Instruction, operand: Operand, written: int = 0) -> Effect | None:
+def _access(
+    found: Instruction, operand: Operand, written: int = 0, *, atomic: bool = False
+) -> Effect | None:
     """An access behind so many destinations."""
     if found.count <= written:
         return None
@@ -37,6 +39,7 @@ def _access(found: Instruction, operand: Operand, written: int = 0) -> Effect | 
         engine=Engine.REMOTE if remote else Engine.THREAD,
         writes_locals=tuple(range(written)),
         remote=remote,
+        atomic=atomic,
     )
 
 
@@ -59,12 +62,13 @@ def _atomic(found: Instruction) -> Effect | None:
     written = found.count - values - 1 - policy
     if written not in (0, found.lanes - found.sunk):
         return None
-    return _access(found, updates(written, _size(found), certain=_certain(found)), written)
+    operand = updates(written, _size(found), certain=_certain(found))
+    return _access(found, operand, written, atomic=True)
 
 
 def _reduction(found: Instruction) -> Effect | None:
     """`red [address], {values...}[, policy]`"""
-    return _access(found, updates(0, _size(found), certain=_certain(found)))
+    return _access(found, updates(0, _size(found), certain=_certain(found)), atomic=True)
 
 
 def _asynchronous(found: Instruction) -> Effect | None:

@@ -52,7 +52,9 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     if parameters < 2:
         return None
     workspace = writes(1, certain=False)
-    return accessing(workspace, *result, writes_locals=in_place, answer=Answer.VARIES)
+    return accessing(
+        workspace, *result, writes_locals=in_place, answer=Answer.VARIES, rendezvous=True
+    )
 
 
 def _named_barrier(name: FunctionName, parameters: int) -> Effect | None:
@@ -115,7 +117,7 @@ _COLLECTIVES: FunctionRows = merged(
 )
 
 # The last operand but one may be a pointer to what is added.
-_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES)
+_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True)
 
 _ATOMICS: FunctionRows = merged(
     each(
@@ -126,8 +128,8 @@ _ATOMICS: FunctionRows = merged(
         _ATOMIC,
     ),
     {
-        "AtomicLoad": accessing(reads(0, certain=False), answer=Answer.VARIES),
-        "AtomicStore": accessing(writes(0, certain=False)),
+        "AtomicLoad": accessing(reads(0, certain=False), answer=Answer.VARIES, atomic=True),
+        "AtomicStore": accessing(writes(0, certain=False), atomic=True),
     },
 )
 

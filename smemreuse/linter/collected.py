@@ -1,0 +1,63 @@
+"""What the traces of a kernel of itself have found: each hazard once, where it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from smemreuse.checker.findings import Event, Findings
+from smemreuse.checker.layout import Layout
+from smemreuse.checker.vectors import Vectors
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Block, Buffer, Stmt
+from smemreuse.ir.labels import label
+from smemreuse.linter.guards import Guards
+from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.semantics.accesses import MemoryAccess
+
+SAME_VALUE = (
+    "threads that store to one byte in one statement store the same value, where values are not "
+    "known (a replicated fragment)"
+)
+WHOLE_OPERANDS = (
+    "an operand that names more of a buffer than has been written reads only what has been written"
+)
+
+Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
+
+
+@dataclass
+class Known:
+    """What the traces of one lint have in common, and what they have found."""
+
+    body: Block
+    accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]
+    guards: Guards
+    vectors: Vectors
+    hazards: dict[Key, Hazard] = field(default_factory=dict)
+    assumed: dict[str, None] = field(default_factory=dict)
+
+
+class Collected(Findings):
+    """The findings of one trace, added to those of the others."""
+
+    def __init__(self, known: Known, layout: Layout, body: Block) -> None:
+        super().__init__(layout, body)
+        self._known = known
+        self.block: Mapping[Var, int] = {}
+
+    def _site(self, number: int) -> Site:
+        event: Event = self._events[number]
+        return Site(label(event.stmt), event.stmt.line, event.loops)
+
+    def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:
+        """The first hazard of a kind at a statement and on a buffer, or the first certain one."""
+        hazard = replace(
+            hazard,
+            certain=hazard.certain and not self.forked,
+            blocks=tuple((var.name, index) for var, index in self.block.items()),
+        )
+        key = (hazard.kind, stmt, frozenset(buffers))
+        known = self._known.hazards.get(key)
+        if known is None or (hazard.certain and not known.certain):
+            self._known.hazards[key] = hazard

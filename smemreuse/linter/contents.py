@@ -1,0 +1,155 @@
+"""Hazards of what is in shared memory: read before it is written, written twice, out of bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smemreuse.checker.agent import Agent
+from smemreuse.checker.findings import Valuing
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.memory import UNWRITTEN, Shadow
+from smemreuse.checker.traced import ANYONE, TracedAccess
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Const, Expr
+from smemreuse.ir.kernel import Store
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import SAME_VALUE, WHOLE_OPERANDS, Collected
+from smemreuse.linter.pairs import touching
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.table import evaluated_effect
+
+
+class ContentHazards(Collected):
+    """What accesses do to bytes, and find there."""
+
+    def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
+        """Rule 2, of a kernel of itself: what is read was never written, or may not have been."""
+        stmt = self._events[traced.event].stmt
+        surely = where[shadow.held[where] == UNWRITTEN]
+        effect = evaluated_effect(stmt)
+        named = effect is not None and effect.reads_described
+        if not traced.certain and len(where) < len(traced.where):
+            self._known.assumed.setdefault(WHOLE_OPERANDS)
+            return
+        whole = named and len(surely) == len(traced.where)
+        certain = (traced.certain and len(surely) > 0) or whole
+        bytes_read = surely if certain else where
+        name = self._layout.names[traced.buffer]
+        who = self._reader(traced, int(bytes_read[0]))
+        site = self._site(traced.event)
+        verb = "which nothing has written" if certain else "which nothing may have written"
+        span = (int(bytes_read[0]), int(bytes_read[-1]))
+        witness = f"{who} reads byte {span[0]} of {name} at {site}, {verb} by then"
+        self._add(
+            Hazard(
+                HazardKind.UNINITIALISED_READ,
+                certain,
+                site,
+                (name,),
+                witness,
+                mends.initialise(name, span, site),
+                bytes=span,
+                agents=(who,),
+            ),
+            stmt,
+            traced.buffer,
+        )
+
+    def _reader(self, traced: TracedAccess, byte: int) -> str:
+        stmt = self._events[traced.event].stmt
+        threads = touching(traced, byte)
+        return words.agent(stmt, int(threads[0]) if threads is not None else None, traced.ids)
+
+    def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
+        """Several threads write to one byte in one statement: a race, if their values differ."""
+        stmt = self._events[traced.event].stmt
+        if not (traced.by_thread == ANYONE).any() or not isinstance(stmt, Store):
+            return
+        value = values(_without_casts(stmt.value), threads)
+        if isinstance(value, int) or not traced.certain:
+            return
+        if not isinstance(value, np.ndarray) or traced.starts is None:
+            self._known.assumed.setdefault(SAME_VALUE)
+            return
+        pair = _disagreeing(traced, value)
+        if pair is None:
+            return
+        byte, one, two = pair
+        name, site = self._layout.names[traced.buffer], self._site(traced.event)
+        agents = (f"thread {one}", f"thread {two}")
+        witness = (
+            f"threads {one} and {two} write different values to byte {byte} of {name} at {site}, "
+            "in no order"
+        )
+        hazard = Hazard(
+            HazardKind.RACE,
+            True,
+            site,
+            (name,),
+            witness,
+            mends.one_writer(name, site),
+            other=site,
+            bytes=(byte, byte),
+            agents=agents,
+        )
+        self._add(hazard, stmt, traced.buffer)
+
+    def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
+        """An index leads out of the buffer, for a thread that no condition around it keeps away."""
+        stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
+        if start is None:
+            return
+        starts = np.broadcast_to(np.asarray(start), (agent.threads.count,))
+        footprint = access.footprint
+        reach = (footprint.count - 1) * footprint.stride
+        first = starts + min(reach, 0)
+        last = starts + max(reach, 0) + footprint.size - 1
+        beyond = (first < 0) | (last >= size)
+        kept = self._known.guards.allowed(stmt, access, agent.threads)
+        if kept is not None:
+            beyond = beyond & kept
+        if not beyond.any():
+            return
+        at = int(np.argmax(beyond))
+        certain = (access.certain or kept is not None) and not agent.partly
+        name, site = self._layout.names[access.buffer], self._site(event)
+        byte = int(first[at]) if first[at] < 0 else int(last[at])
+        who = words.agent(stmt, int(agent.threads.ids[at]), agent.threads.ids)
+        verb = "reads" if access.access is Access.READ else "writes"
+        witness = f"{who} {verb} byte {byte} of {name}, which has {size:,}, at {site}"
+        hazard = Hazard(
+            HazardKind.OUT_OF_BOUNDS,
+            certain,
+            site,
+            (name,),
+            witness,
+            mends.stay_inside(name, size, site),
+            bytes=(int(first[at]), int(last[at])),
+            agents=(who,),
+        )
+        self._add(hazard, stmt, access.buffer)
+
+
+def _disagreeing(traced: TracedAccess, value: np.ndarray) -> tuple[int, int, int] | None:
+    """A byte to which two threads write different values, and those threads."""
+    starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
+    if len(value) != len(starts):
+        return None
+    order = np.lexsort((value, starts))
+    at, told, ids = starts[order], value[order], traced.ids[order]
+    apart = (at[1:] == at[:-1]) & (told[1:] != told[:-1]) & (ids[1:] != ids[:-1])
+    if not apart.any():
+        return None
+    index = int(np.argmax(apart))
+    return int(at[index]), int(ids[index]), int(ids[index + 1])
+
+
+def _without_casts(value: Expr) -> Expr:
+    """What is cast to floats that tell integers apart as far as threads and indices go."""
+    while isinstance(value, Call) and value.op == "cast" and len(value.args) == 2:
+        if value.args[0] not in (Const("float32"), Const("float64")):
+            break
+        value = value.args[1]
+    return value

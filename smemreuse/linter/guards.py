@@ -1,0 +1,82 @@
+"""Accesses inside expressions that a condition is before, as in `if_then_else(c, A[i], 0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from smemreuse.ir.expr import Call, Expr, Load, children
+from smemreuse.ir.kernel import Stmt, Store, expressions_of
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.evaluate import Threads, evaluate
+
+Condition = tuple[Expr, bool]
+"""A condition, and which way it has to come out."""
+
+Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
+
+LAZY = ("if_then_else", "select")
+"""What chooses one of two values. A `select` may evaluate both, and discards one: what it reads
+there decides nothing."""
+
+
+class Guards:
+    """The conditions under which parts of a statement's expressions are evaluated."""
+
+    def __init__(self, accesses: Accesses):
+        self._conditions: dict[int, tuple[Condition, ...]] = {}
+        self._kept: list[object] = []
+        for stmt in accesses:
+            for expr in expressions_of(stmt):
+                self._visit(expr, ())
+        self.accesses: Accesses = {
+            stmt: tuple(self._doubted(access) for access in found if not _is_idle(stmt, access))
+            for stmt, found in accesses.items()
+        }
+
+    def _visit(self, expr: Expr, around: tuple[Condition, ...]) -> None:
+        if around:
+            self._conditions[id(expr)] = around
+            self._kept.append(expr)
+        if isinstance(expr, Call) and expr.op in LAZY and len(expr.args) == 3:
+            condition, one, two = expr.args
+            self._visit(condition, around)
+            self._visit(one, (*around, (condition, True)))
+            self._visit(two, (*around, (condition, False)))
+        elif isinstance(expr, Call) and expr.op in ("and", "or") and len(expr.args) == 2:
+            first, second = expr.args
+            self._visit(first, around)
+            self._visit(second, (*around, (first, expr.op == "and")))
+        else:
+            for child in children(expr):
+                self._visit(child, around)
+
+    def _doubted(self, access: MemoryAccess) -> MemoryAccess:
+        """An access that a condition may keep from happening is not certain."""
+        if access.certain and id(access.node) in self._conditions:
+            return replace(access, certain=False)
+        return access
+
+    def allowed(self, stmt: Stmt, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
+        """For which threads the conditions around an access hold; all where there are none, None
+        where one is not known."""
+        found = np.ones(threads.count, dtype=bool)
+        for condition, way in self._conditions.get(id(access.node), ()):
+            value = evaluate(condition, threads)
+            if value is None:
+                return None
+            found &= np.broadcast_to(np.asarray(value) != 0, found.shape) == way
+        return found
+
+
+def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
+    """Whether a write leaves an element as it is: what is stored there was loaded from there."""
+    value = stmt.value if isinstance(stmt, Store) and access.node is stmt else None
+    return (
+        isinstance(stmt, Store)
+        and isinstance(value, Load)
+        and value.buffer is stmt.buffer
+        and value.indices == stmt.indices
+    )

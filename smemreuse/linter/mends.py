@@ -1,0 +1,91 @@
+"""How hazards are mended: a sentence, and what a rewrite would have to put in where."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smemreuse.linter import words
+from smemreuse.results.hazards import Mend, Remedy, Site
+from smemreuse.semantics.effects import Engine
+
+WAITS = {
+    Engine.CP_ASYNC: "close the group of the copies and wait for it",
+    Engine.TMA_LOAD: "wait for the phase of the mbarrier that the load reports to",
+    Engine.TMA_STORE: "close the group of the stores and wait until they have read",
+    Engine.WGMMA: "wait for the warpgroup's multiplications",
+    Engine.TCGEN05: "wait for the mbarrier that the multiplications arrive at",
+}
+
+
+def _at(site: Site) -> str:
+    return f"line {site.line}" if site.line else f"`{site.statement}`"
+
+
+def _span(ids: np.ndarray) -> tuple[int, int] | None:
+    return (int(ids.min()), int(ids.max()) + 1) if len(ids) else None
+
+
+def barrier(one: Site, two: Site, ids: np.ndarray) -> Mend:
+    """Two accesses that nothing orders."""
+    where = f"between {_at(one)} and {_at(two)}"
+    if one.line == two.line and one.statement == two.statement:
+        where = f"between two rounds of {_at(two)}"
+    elif one.line and two.line and one.line > two.line:
+        where = f"behind {_at(one)}, before the next round comes to {_at(two)}"
+    sentence = f"let {words.threads(ids)} meet at a barrier {where}."
+    return Mend(Remedy.BARRIER, sentence, one, two, _span(ids))
+
+
+def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
+    """An access that is in flight."""
+    how = WAITS.get(engine, "wait for it")
+    sentence = f"{how} before {name} is accessed at {_at(two)}."
+    return Mend(Remedy.WAIT, sentence, one, two, engine=engine.value)
+
+
+def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
+    """An access that is in flight when the kernel is over."""
+    sentence = f"{WAITS.get(engine, 'wait for it')} {name}, behind {_at(site)}."
+    return Mend(Remedy.WAIT, sentence, behind=site, engine=engine.value)
+
+
+def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
+    """Two proxies."""
+    sentence = (
+        f"let {words.threads(ids)} make a proxy fence (fence.proxy.async) behind {_at(one)}, "
+        f"before they arrive where {_at(two)} waits."
+    )
+    return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
+
+
+def initialise(name: str, span: tuple[int, int], site: Site) -> Mend:
+    """Bytes that nothing has written."""
+    which = f"bytes {span[0]:,} to {span[1]:,} of {name}"
+    return Mend(Remedy.WRITE, f"write {which} before {_at(site)} reads them.", before=site)
+
+
+def one_writer(name: str, site: Site) -> Mend:
+    """Threads that write different values to one byte."""
+    sentence = f"let one thread alone write each element of {name} at {_at(site)}."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def stay_inside(name: str, size: int, site: Site) -> Mend:
+    """An index beyond the buffer."""
+    sentence = f"keep the index at {_at(site)} below the {size:,} bytes of {name}, or enlarge it."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def converge(site: Site) -> Mend:
+    """A barrier in a branch."""
+    sentence = f"move the barrier at {_at(site)} out of the branch, to where all threads come by."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
+    """An mbarrier that nobody completes."""
+    sentence = (
+        f"wait for the other parity ({1 - parity % 2}) of {name} at {_at(site)}, or let the "
+        f"{lacking} arrivals that its phase lacks come before."
+    )
+    return Mend(Remedy.CODE, sentence, before=site)

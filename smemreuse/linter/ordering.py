@@ -1,0 +1,207 @@
+"""Hazards of order: races, missing waits, missing fences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smemreuse.checker.engines import Engines
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.memory import Shadow
+from smemreuse.checker.traced import TracedAccess
+from smemreuse.ir.access import Access
+from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
+from smemreuse.ir.labels import label
+from smemreuse.linter import mends, words
+from smemreuse.linter.collected import SAME_VALUE, Collected
+from smemreuse.linter.pairs import Clash, clash
+from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.rules import Rule
+from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
+
+IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no promise"
+"""Code that relies on that may mean to, as reductions written for one warp do."""
+
+
+class OrderHazards(Collected):
+    """Accesses of which one should come before the other."""
+
+    def race(
+        self,
+        rule: Rule,
+        traced: TracedAccess,
+        partner: Buffer,
+        other: int,
+        certain: bool,
+        *,
+        in_warp: bool = False,
+        found: TracedAccess | None = None,
+    ) -> None:
+        """Two accesses of which neither comes before the other, or one that is still in flight."""
+        earlier, later = self._events[other], self._events[traced.event]
+        if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
+            return
+        if other == traced.event and evaluated_effect(later.stmt) is not None:
+            return  # what one operation does to itself is its own affair
+        told = clash(found, traced, in_warp=in_warp)
+        in_flight = rule is Rule.IN_FLIGHT
+        if told is None and not in_flight:
+            return
+        replicated = told is not None and told.replicated and isinstance(earlier.stmt, Store)
+        if replicated and not in_flight:
+            self._known.assumed.setdefault(SAME_VALUE)
+            return
+        in_step = in_warp and not in_flight and (told is None or told.is_in_warp)
+        certain = certain and not in_step
+        if told is None or told.earlier is None:
+            certain = certain and in_flight
+        name = self._layout.names[traced.buffer]
+        agents = _agents(earlier.stmt, later.stmt, found, traced, told)
+        one, two = self._site(other), self._site(traced.event)
+        verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
+        byte = told.byte if told is not None else int(traced.where[0])
+        order = "not waited for when" if in_flight else "in no order with which"
+        what = f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one}"
+        witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
+        witness += IN_STEP if in_step else ""
+        engine = words.engine_of(earlier.stmt)
+        mend = (
+            mends.wait(engine, name, one, two)
+            if in_flight
+            else mends.barrier(one, two, np.union1d(found.ids, traced.ids))
+        )
+        hazard = Hazard(
+            HazardKind.MISSING_WAIT if in_flight else HazardKind.RACE,
+            certain,
+            two,
+            (name,),
+            witness,
+            mend,
+            other=one,
+            bytes=told.bytes if told is not None else None,
+            agents=agents,
+        )
+        self._add(hazard, later.stmt, traced.buffer)
+
+    def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
+        """Rule 11, of a kernel of itself."""
+        earlier, later = self._events[other.event].stmt, self._events[traced.event].stmt
+        name = self._layout.names[traced.buffer]
+        one, two = self._site(other.event), self._site(traced.event)
+        told = clash(other, traced, in_warp=False)
+        byte = told.byte if told is not None else int(traced.where[0])
+        # Fences of single threads are followed for what others do, not for what they do themselves.
+        certain = (
+            (traced.certain or _surely_reads(later))
+            and other.certain
+            and not np.isin(traced.ids // 32, other.ids // 32).all()
+        ) or (other.certain and traced.certain and len(other.ids) > len(traced.ids))
+        agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
+        verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
+        witness = (
+            f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one} through the generic proxy, and "
+            f"{agents[1]} {verbs[1]} it at {two} through the async proxy, with no fence between"
+        )
+        hazard = Hazard(
+            HazardKind.MISSING_FENCE,
+            certain,
+            two,
+            (name,),
+            witness,
+            mends.fence(one, two, other.ids),
+            other=one,
+            bytes=told.bytes if told is not None else None,
+            agents=agents,
+        )
+        self._add(hazard, later, traced.buffer)
+
+    def still_read(self, engines: Engines) -> None:
+        """The kernel is over: what a store still reads may be gone by then.
+
+        How long a block's shared memory lasts behind its last thread is the hardware's choice.
+        """
+        for buffer, flying in engines.pending.items():
+            for pending in flying:
+                if pending.engine is not Engine.TMA_STORE or pending.traced.is_write:
+                    continue
+                traced = pending.traced
+                stmt, site = self._events[traced.event].stmt, self._site(traced.event)
+                name = self._layout.names[buffer]
+                who = words.agent(stmt, None, traced.ids)
+                hazard = Hazard(
+                    HazardKind.MISSING_WAIT,
+                    False,
+                    site,
+                    (name,),
+                    f"{who} may still read {name} at {site} when the kernel is over",
+                    mends.wait_at_the_end(pending.engine, name, site),
+                    bytes=(int(traced.where[0]), int(traced.where[-1])),
+                    agents=(who,),
+                )
+                self._add(hazard, stmt, buffer)
+
+    def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
+        """Nobody else's value takes the place of a buffer's own."""
+
+    def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
+        """Threads may be in both arms, of which one writes what the other accesses."""
+        writes = [self._touching(arm, one, writing=True) for arm in (stmt.then, stmt.orelse)]
+        touches = [self._touching(arm, one, writing=False) for arm in (stmt.then, stmt.orelse)]
+        if writes[0] and touches[1]:
+            earlier, later = writes[0], touches[1]
+        elif touches[0] and writes[1]:
+            earlier, later = touches[0], writes[1]
+        else:
+            return
+        name, site = self._layout.names[one], Site(label(later), later.line)
+        before = Site(label(earlier), earlier.line)
+        witness = (
+            f"threads may be in both arms of `{label(stmt)}`, and in one of them {before} is in no "
+            f"order with {site} in the other, both on {name}"
+        )
+        everyone = self._known.vectors.everyone
+        hazard = Hazard(
+            HazardKind.RACE,
+            False,
+            site,
+            (name,),
+            witness,
+            mends.barrier(before, site, everyone),
+            other=before,
+        )
+        self._add(hazard, later, one)
+
+    def _touching(self, arm: Block, buffer: Buffer, *, writing: bool) -> Stmt | None:
+        for stmt in walk_statements(arm):
+            for access in self._known.accesses.get(stmt, ()):
+                if access.buffer is buffer and (access.access is not Access.READ or not writing):
+                    return stmt
+        return None
+
+    def leaves(self, buffer: Buffer, number: int) -> None:
+        """Told by `outside`."""
+
+
+def _surely_reads(stmt: Stmt) -> bool:
+    """Whether a statement surely reads what descriptors stand for."""
+    effect = evaluated_effect(stmt)
+    return effect is not None and effect.reads_described
+
+
+def _in_order_of_itself(
+    earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess
+) -> bool:
+    """Whether operations need nothing between them: atomics, and one that begins with a barrier of
+    all threads that have made the earlier access."""
+    one, two = ([effect_of(call) for call in calls_of(stmt)] for stmt in (earlier, later))
+    if any(effect.atomic for effect in one) and any(effect.atomic for effect in two):
+        return True
+    meets = any(effect.rendezvous for effect in two)
+    return meets and bool(np.isin(found.ids, traced.ids).all())
+
+
+def _agents(
+    earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess, told: Clash | None
+) -> tuple[str, str]:
+    one, two = (told.earlier, told.later) if told is not None else (None, None)
+    return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)

@@ -1,0 +1,40 @@
+"""Who does something, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smemreuse.ir.kernel import Stmt
+from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.table import calls_of, effect_of
+
+
+def engine_of(stmt: Stmt) -> Engine:
+    """What carries out the accesses of a statement."""
+    for call in calls_of(stmt):
+        engine = effect_of(call).engine
+        if engine is not Engine.THREAD:
+            return engine
+    return Engine.THREAD
+
+
+def agent(stmt: Stmt, thread: int | None, ids: np.ndarray) -> str:
+    """A thread, or the engine that some thread has carry out a statement."""
+    who = threads(ids) if thread is None else f"thread {thread}"
+    engine = engine_of(stmt)
+    return who if engine is Engine.THREAD else f"{engine.value} of {who}"
+
+
+def threads(ids: np.ndarray) -> str:
+    """Threads by their indices in the block: `threads 0-63, 96-127`."""
+    found = np.unique(ids)
+    if len(found) == 1:
+        return f"thread {int(found[0])}"
+    cuts = np.flatnonzero(np.diff(found) > 1)
+    begins, ends = np.r_[0, cuts + 1], np.r_[cuts, len(found) - 1]
+    runs = [
+        str(one) if one == two else f"{one}-{two}"
+        for one, two in zip(found[begins].tolist(), found[ends].tolist(), strict=True)
+    ]
+    told = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
+    return f"threads {told}"

@@ -1,0 +1,144 @@
+"""What is wrong with a kernel of itself, whatever is merged in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+
+
+class HazardKind(str, Enum):
+    """What a hazard is of; the value is the word for it, in JSON, SARIF and baselines too.
+
+    `sentence` says it in one.
+    """
+
+    sentence: str
+
+    UNINITIALISED_READ = "uninitialised-read", "Shared memory is read before it is written"
+    RACE = "race", "Two accesses to the same bytes are not ordered"
+    MISSING_WAIT = "missing-wait", "An asynchronous access is not waited for"
+    MISSING_FENCE = "missing-fence", "No proxy fence between generic and asynchronous accesses"
+    BARRIER_DIVERGENCE = "barrier-divergence", "Only some of the threads come to a barrier"
+    BARRIER_DEADLOCK = "barrier-deadlock", "A phase of an mbarrier is waited for that never ends"
+    OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
+
+    def __new__(cls, word: str, sentence: str = "") -> HazardKind:
+        # The default is for type checkers, to which `HazardKind("race")` is a call of this.
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.sentence = sentence
+        return kind
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class LintStatus(str, Enum):
+    """What is known of a kernel. `CLEAN` is proved, on the assumptions that are told; `HAZARDS` has
+    one that is certain; the others may have some, or what they do is not known."""
+
+    CLEAN = "clean"
+    HAZARDS = "hazards"
+    POSSIBLE = "possible hazards"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement of the dump: its text and line, and in which iteration of the loops around it."""
+
+    statement: str
+    line: int | None = None
+    loops: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        line = f" (line {self.line})" if self.line else ""
+        at = ", ".join(f"{name} = {value}" for name, value in self.loops)
+        return f"`{self.statement}`{line}" + (f" at {at}" if at else "")
+
+
+class Remedy(str, Enum):
+    """What is put in to mend a hazard."""
+
+    BARRIER = "barrier"
+    WAIT = "wait"
+    FENCE = "fence"
+    WRITE = "write"
+    CODE = "code"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """How a hazard is mended, in one sentence, and what by: behind which statement, before which,
+    for which threads of the block (indices, half-open), and of which engine where it is a wait."""
+
+    remedy: Remedy
+    sentence: str
+    behind: Site | None = None
+    before: Site | None = None
+    threads: tuple[int, int] | None = None
+    engine: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """One hazard at one site, however many bytes and iterations it has.
+
+    `certain` tells that every execution with these block indices comes to it, and that no data
+    decide on the way there. `site` is where it shows, `other` the statement that it is with, if
+    any. `bytes` are the first and the last one of `buffers[0]`, `agents` who does what, in the
+    order of `other` and `site`. `blocks` are the indices of the thread block that shows it.
+    """
+
+    kind: HazardKind
+    certain: bool
+    site: Site
+    buffers: tuple[str, ...]
+    witness: str
+    mend: Mend
+    other: Site | None = None
+    bytes: tuple[int, int] | None = None
+    agents: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, int], ...] = ()
+
+    def fingerprint(self, kernel: str) -> str:
+        """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
+        other = self.other.statement if self.other is not None else ""
+        told = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
+        return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What was found in one kernel.
+
+    `barriers_follow` tells that the kernel was taken to be one into which a later pass inserts
+    barriers and fences, so that none of those is missed. `unknown` says what could not be followed,
+    `assumptions` on what the absence of hazards rests.
+    """
+
+    kernel: str
+    barriers_follow: bool
+    hazards: tuple[Hazard, ...] = ()
+    unknown: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> LintStatus:
+        if any(hazard.certain for hazard in self.hazards):
+            return LintStatus.HAZARDS
+        if self.unknown:
+            return LintStatus.UNKNOWN
+        return LintStatus.POSSIBLE if self.hazards else LintStatus.CLEAN
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is proved that there is none, on the assumptions."""
+        return self.status is LintStatus.CLEAN

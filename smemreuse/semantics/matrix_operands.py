@@ -1,0 +1,253 @@
+"""The bytes that a wgmma reads by its descriptors, where the statements around it tell them.
+
+A descriptor names all of a buffer, and is moved on to a stage before it is used. Where all that is
+done to it stands in one sequence of statements, as TileLang writes it, the operand's first byte is
+an expression, and how far it reaches follows from the instruction's shape and the layout. By the
+PTX ISA's "Strides" and "Matrix descriptor" of `wgmma.mma_async`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant, walk
+from smemreuse.ir.kernel import (
+    Block,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    Store,
+    While,
+    expressions_of,
+    nested_blocks,
+    walk_statements,
+)
+from smemreuse.semantics.accesses import Footprint, MemoryAccess
+from smemreuse.semantics.effects import Engine, Proxy
+from smemreuse.semantics.pointers import Pointers, address_of
+from smemreuse.semantics.rows.forms import text_at
+from smemreuse.semantics.table import calls_of, effect_of, evaluated_call
+
+Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
+Local = Buffer | Var
+"""The local in which a descriptor is kept, by its storage."""
+
+LEAST = 16
+"""Bytes at an operand's beginning that are surely read, whatever the swizzle: it leaves those of
+the first row where they are."""
+
+_MAKES, _MOVES = "initialize_wgmma_descriptor", "increase_descriptor_offset"
+_SWIZZLED_ROWS = {1: 128, 2: 64, 3: 32}
+"""Bytes of a row of the swizzled atom, which has eight, by the descriptor's layout."""
+
+_USES = {"ptx_wgmma_ss": ((6, 1, "m"), (8, 2, "n")), "ptx_wgmma_rs": ((7, 1, "n"),)}
+"""Where descriptors stand, behind each its offset in units of 16 bytes; where it is told whether k
+runs fastest; and which of the instruction's sides the other one is."""
+
+_SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
+_BYTES_OF_K = 32
+"""Of every instruction: 16 elements of 2 bytes, 32 of 1, 8 of 4."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """Where a descriptor begins (bytes of its buffer, an expression), and its layout: the bytes of
+    a swizzled row, and the two strides."""
+
+    buffer: Buffer
+    start: Expr
+    row: int
+    leading: int
+    stride: int
+
+
+def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Accesses:
+    """The accesses with those of wgmma operands at the statements that read them.
+
+    Of each operand its first bytes, surely, and the range that it lies in. Descriptors of which it
+    is not known what is done to them stand for all of their buffers, as before.
+    """
+    search = _Search(pointers)
+    search.block(body, {})
+    found: dict[Stmt, tuple[MemoryAccess, ...]] = {}
+    for stmt, known in accesses.items():
+        kept = [one for one in known if one.descriptor is None or one.descriptor in search.unknown]
+        for local, access in search.reads.get(stmt, ()):
+            if local not in search.unknown:
+                kept.append(access)
+        found[stmt] = tuple(kept)
+    return found
+
+
+class _Search:
+    """Goes through the statements, with what is known of each descriptor."""
+
+    def __init__(self, pointers: Pointers):
+        self._pointers = pointers
+        self.unknown: set[Local] = set()
+        self.reads: dict[Stmt, list[tuple[Local, MemoryAccess]]] = {}
+
+    def block(self, block: Block, known: dict[Local, Described]) -> None:
+        for stmt in block:
+            inner = nested_blocks(stmt)
+            if isinstance(stmt, (For, While, If)):
+                _forget_in(known, inner)
+            for part in inner:
+                self.block(part, dict(known))
+            _forget_in(known, inner)
+            self._statement(stmt, known)
+
+    def _statement(self, stmt: Stmt, known: dict[Local, Described]) -> None:
+        call = evaluated_call(stmt)
+        understood: set[Local] = set()
+        if call is not None and call.op == _MAKES:
+            understood = self._made(call, known)
+        elif call is not None and call.op == _MOVES:
+            understood = _moved(call, known)
+        elif call is not None and call.op in _USES:
+            understood = self._used(stmt, call, known)
+        for expr in (*expressions_of(stmt), *_target(stmt)):
+            self.unknown |= {one for one in _locals_in(expr) if one not in understood}
+        _forget(known, _changed(stmt) - understood)
+
+    def _made(self, call: Call, known: dict[Local, Described]) -> set[Local]:
+        local = _element(call.args[0]) if len(call.args) == 5 else None
+        place = address_of(call.args[1], self._pointers) if local is not None else None
+        if local is None or place is None:
+            return set()
+        layout, leading, stride = map(constant, call.args[2:])
+        row = _SWIZZLED_ROWS.get(-1 if layout is None else layout)
+        if row is None or leading is None or stride is None:
+            return set()
+        known[local] = Described(place.buffer, place.offset, row, 16 * leading, 16 * stride)
+        return {local}
+
+    def _used(self, stmt: Stmt, call: Call, known: dict[Local, Described]) -> set[Local]:
+        shape = _SHAPE.fullmatch(text_at(call, 0) or "")
+        understood: set[Local] = set()
+        for at, major, side in _USES[call.op]:
+            if shape is None or at + 1 >= len(call.args) or not isinstance(call.args[at], Pointer):
+                return understood
+            local = _storage(call.args[at])
+            k_runs_fastest = constant(call.args[major])
+            described = known.get(local)
+            if described is None or k_runs_fastest is None or int(shape["k"]) == 0:
+                continue
+            start = _sum(described.start, _in_bytes(call.args[at + 1]))
+            reach = _reach(described, int(shape[side]), int(shape["k"]), bool(k_runs_fastest))
+            understood.add(local)
+            found = self.reads.setdefault(stmt, [])
+            found += [(local, one) for one in _accesses(described, start, reach, call)]
+        return understood
+
+
+def _accesses(
+    described: Described, start: Expr, reach: int, call: Call
+) -> tuple[MemoryAccess, MemoryAccess]:
+    first = Call("sub", (start, Call("floormod", (start, Const(described.row)))))
+    whole = MemoryAccess(
+        described.buffer,
+        Access.READ,
+        Footprint(first, reach),
+        call,
+        certain=False,
+        engine=Engine.WGMMA,
+        proxy=Proxy.ASYNC,
+    )
+    return whole, replace(whole, footprint=Footprint(start, LEAST), certain=True)
+
+
+def _reach(described: Described, side: int, k: int, k_runs_fastest: bool) -> int:
+    """How many bytes an operand lies in: atoms of eight rows, and the strides between them."""
+    atom = 8 * described.row
+    if k_runs_fastest:
+        return (side // 8 - 1) * described.stride + atom
+    in_row = described.row * k // _BYTES_OF_K
+    across = -(-side // in_row) - 1
+    return across * described.leading + (k // 8 - 1) * described.stride + atom
+
+
+# Parts of statements ----------------------------------------------------------------------------
+
+
+def _moved(call: Call, known: dict[Local, Described]) -> set[Local]:
+    local = _element(call.args[0]) if len(call.args) == 2 else None
+    if local is None or local not in known:
+        return set()
+    before = known[local]
+    known[local] = replace(before, start=_sum(before.start, call.args[1]))
+    return {local}
+
+
+def _element(expr: Expr) -> Local | None:
+    """The local whose only descriptor an operand is."""
+    is_first = isinstance(expr, Load) and expr.indices == (Const(0),) and _is_kept(expr.buffer)
+    return expr.buffer.storage if isinstance(expr, Load) and is_first else None
+
+
+def _storage(pointer: Expr) -> Local:
+    assert isinstance(pointer, Pointer)
+    return pointer.buffer.storage
+
+
+def _is_kept(buffer: Buffer) -> bool:
+    return buffer.scope.startswith("local.descriptor")
+
+
+def _locals_in(expr: Expr) -> set[Local]:
+    return {
+        node.buffer.storage
+        for node in walk(expr)
+        if isinstance(node, (Load, Pointer)) and _is_kept(node.buffer)
+    }
+
+
+def _target(stmt: Stmt) -> tuple[Expr, ...]:
+    return (Pointer(stmt.buffer),) if isinstance(stmt, Store) else ()
+
+
+def _changed(stmt: Stmt) -> set[Local]:
+    """The locals that a statement itself may set."""
+    if isinstance(stmt, Store):
+        return {stmt.buffer.storage}
+    found: set[Local] = set()
+    for call in calls_of(stmt):
+        effect = effect_of(call)
+        for at in effect.writes_locals:
+            if -len(call.args) <= at < len(call.args):
+                nodes = walk(call.args[at])
+                found |= {one.buffer.storage for one in nodes if isinstance(one, (Load, Pointer))}
+    return found
+
+
+def _forget_in(known: dict[Local, Described], blocks: tuple[Block, ...]) -> None:
+    """What a scope changes is not known in it, round a loop, nor behind it."""
+    if blocks:
+        _forget(
+            known, set().union(*(_changed(one) for part in blocks for one in walk_statements(part)))
+        )
+
+
+def _forget(known: dict[Local, Described], changed: set[Local]) -> None:
+    for local, described in list(known.items()):
+        loaded = {one.buffer.storage for one in walk(described.start) if isinstance(one, Load)}
+        if local in changed or loaded & changed:
+            del known[local]
+
+
+def _sum(one: Expr, other: Expr) -> Expr:
+    if constant(one) == 0:
+        return other
+    return one if constant(other) == 0 else Call("add", (one, other))
+
+
+def _in_bytes(units: Expr) -> Expr:
+    """An offset in units of 16 bytes, as bytes."""
+    if isinstance(units, Call) and units.op == "shift_right" and constant(units.args[1]) == 4:
+        inner = units.args[0]
+        return Call("sub", (inner, Call("floormod", (inner, Const(16)))))
+    return Call("mul", (units, Const(16)))

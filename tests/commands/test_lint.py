@@ -1,0 +1,135 @@
+"""`lint`: statuses, exit codes, formats and baselines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from smemreuse.results.hazards import HazardKind
+from tests.commands.running import assert_one_line_error, run, run_json
+from tests.conftest import DUMPS, ROOT
+
+FIXTURES = ROOT / "fixtures" / "lint"
+RACE = FIXTURES / "race_between_threads.tir"
+MENDED = FIXTURES / "race_between_threads.mended.tir"
+POSSIBLE = FIXTURES / "parity_that_never_comes.tir"
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "code"),
+    [
+        (RACE, [], 1),
+        (MENDED, [], 0),
+        (POSSIBLE, [], 0),
+        (POSSIBLE, ["--strict"], 1),
+        (MENDED, ["--strict"], 0),
+        (RACE, ["--barriers", "later"], 0),
+    ],
+)
+def test_only_what_is_certain_fails_unless_strict(
+    file: Path, options: list[str], code: int
+) -> None:
+    assert run("lint", file, *options).exit_code == code
+
+
+def test_what_is_not_followed_is_told_and_fails_nothing(tmp_path: Path) -> None:
+    text = MENDED.read_text().replace(
+        "Y_1[tx] = As_1", "T.evaluate(T.unheard_of(As.data))\n        Y_1[tx] = As_1"
+    )
+    path = tmp_path / "dump.tir"
+    path.write_text(text)
+    result = run("lint", path, "--format", "json")
+    (kernel,) = json.loads(result.stdout)["kernels"]
+    assert result.exit_code == 0
+    assert (kernel["status"], kernel["clean"]) == ("unknown", False)
+    assert "unheard_of" in kernel["unknown"][0]
+
+
+def test_the_table_tells_where_what_and_the_mend() -> None:
+    text = " ".join(run("lint", RACE).stdout.split())
+    assert text.startswith("hazards: ")
+    assert "with all its barriers" in text
+    assert "line 23: race (certain): thread 0 writes byte 0 of As" in text
+    assert "mend: let threads 0-127 meet at a barrier between line 22 and line 23." in text
+
+
+def test_it_is_told_when_barriers_are_to_follow() -> None:
+    assert "before barriers are inserted" in " ".join(
+        run("lint", DUMPS / "gemm.sm_80.tir").stdout.split()
+    )
+    assert "clean: " in run("lint", DUMPS / "gemm.sm_80.tir").stdout
+
+
+def test_json_has_all_of_a_hazard() -> None:
+    result = run("lint", RACE, "--format", "json")
+    data = json.loads(result.stdout)
+    assert data["schema"] == "smemreuse.lint/1"
+    (kernel,) = data["kernels"]
+    assert (kernel["status"], kernel["barriers"], kernel["silenced"]) == ("hazards", "present", 0)
+    (hazard,) = kernel["hazards"]
+    assert (hazard["kind"], hazard["certain"], hazard["buffers"]) == ("race", True, ["As"])
+    assert hazard["site"] == {"statement": "Y_1[tx] = As_1[127 - tx]", "line": 23, "loops": {}}
+    assert hazard["other"]["line"] == 22
+    assert hazard["agents"] == ["thread 0", "thread 127"]
+    assert hazard["blocks"] == {"bx": 0}
+    mend = hazard["mend"]
+    assert (mend["remedy"], mend["threads"]) == ("barrier", [0, 128])
+    assert (mend["behind"]["line"], mend["before"]["line"]) == (22, 23)
+
+
+def test_sarif_has_a_rule_for_each_kind_and_a_result_at_the_line() -> None:
+    log = json.loads(run("lint", RACE, POSSIBLE, "--format", "sarif").stdout)
+    assert log["version"] == "2.1.0"
+    (run_,) = log["runs"]
+    rules = [rule["id"] for rule in run_["tool"]["driver"]["rules"]]
+    assert rules == [kind.value for kind in HazardKind]
+    race, deadlock = run_["results"]
+    assert (race["ruleId"], race["level"]) == ("race", "error")
+    assert (deadlock["ruleId"], deadlock["level"]) == ("barrier-deadlock", "note")
+    place = race["locations"][0]["physicalLocation"]
+    assert place["region"] == {"startLine": 23}
+    assert place["artifactLocation"]["uri"].endswith("race_between_threads.tir")
+
+
+def test_github_gets_one_line_for_each_hazard() -> None:
+    lines = run("lint", RACE, POSSIBLE, MENDED, "--format", "github").stdout.splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::warning"]
+    assert ",line=23,title=race in kernel::thread 0 writes" in lines[0]
+
+
+def test_a_baseline_silences_what_is_known(tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    known.write_text(run("lint", RACE, "--format", "json").stdout)
+    moved = tmp_path / "moved.tir"
+    moved.write_text(RACE.read_text().replace("@I.ir_module", "\n\n@I.ir_module"))
+    result = run("lint", moved, POSSIBLE, "--baseline", known, "--format", "json")
+    assert result.exit_code == 0
+    first, second = json.loads(result.stdout)["kernels"]
+    assert (first["status"], first["hazards"], first["silenced"]) == ("clean", [], 1)
+    assert len(second["hazards"]) == 1
+    assert "1 known to the baseline" in run("lint", moved, "--baseline", known).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("", "not JSON"),
+        ("[]", "the schema must be"),
+        ('{"schema": "smemreuse.lint/1"}', "no list of kernels"),
+        ('{"schema": "smemreuse.lint/1", "kernels": [{"hazards": [{}]}]}', "no list of kernels"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_bad_baseline_is_one_line(tmp_path: Path, text: str, mend: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    result = run("lint", RACE, "--baseline", path)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert mend in result.stderr
+
+
+def test_several_files_are_one_document() -> None:
+    data = run_json("lint", MENDED, DUMPS / "two_kernels.sm_80.tir", "--format", "json")
+    assert [kernel["status"] for kernel in data["kernels"]] == ["clean"] * 3

@@ -1,0 +1,89 @@
+"""Each kind of hazard is found where it is, and the mended kernel is clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from smemreuse.audit import BarrierStage
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.linter import lint
+from smemreuse.results.hazards import LintReport, LintStatus, Remedy
+from tests.conftest import ROOT
+
+FIXTURES = ROOT / "fixtures" / "lint"
+
+FOUND = {
+    "uninitialised_state": ("uninitialised-read", 22, "As", Remedy.WRITE),
+    "uninitialised_part": ("uninitialised-read", 24, "As", Remedy.WRITE),
+    "race_between_threads": ("race", 23, "As", Remedy.BARRIER),
+    "race_round_the_loop": ("race", 21, "As", Remedy.BARRIER),
+    "race_of_one_statement": ("race", 20, "As", Remedy.CODE),
+    "race_of_two_types": ("race", 24, "As", Remedy.BARRIER),
+    "race_of_a_partial_barrier": ("race", 23, "As", Remedy.BARRIER),
+    "released_too_early": ("race", 29, "Bs", Remedy.BARRIER),
+    "cp_async_not_waited_for": ("missing-wait", 24, "As", Remedy.WAIT),
+    "tma_load_not_waited_for": ("missing-wait", 28, "As", Remedy.WAIT),
+    "tma_store_not_waited_for": ("missing-wait", 21, "As", Remedy.WAIT),
+    "refilled_without_fence": ("missing-fence", 30, "As", Remedy.FENCE),
+    "stored_without_fence": ("missing-fence", 23, "As", Remedy.FENCE),
+    "barrier_in_a_branch": ("barrier-divergence", 24, None, Remedy.CODE),
+    "phase_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
+    "parity_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
+    "arrivals_that_are_missing": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
+    "index_out_of_bounds": ("out-of-bounds", 24, "As", Remedy.CODE),
+}
+BY_SCHEDULE = {"parity_that_never_comes"}
+
+
+def report_on(path: Path, barriers: BarrierStage = BarrierStage.PRESENT) -> LintReport:
+    (kernel,) = read_dump(path).kernels
+    return lint(kernel, barriers)
+
+
+def test_every_fixture_is_tested() -> None:
+    assert {path.stem for path in FIXTURES.glob("*.tir") if "mended" not in path.name} == set(FOUND)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_hazard_is_found_at_its_line(name: str) -> None:
+    kind, line, buffer, remedy = FOUND[name]
+    report = report_on(FIXTURES / f"{name}.tir")
+    (hazard,) = report.hazards
+    assert (hazard.kind.value, hazard.site.line) == (kind, line)
+    assert hazard.buffers == (() if buffer is None else (buffer,))
+    assert hazard.certain is (name not in BY_SCHEDULE)
+    assert hazard.mend.remedy is remedy
+    assert hazard.mend.sentence.endswith(".")
+    assert f"line {line}" in f"{hazard.witness} {hazard.mend.sentence}"
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_mended_kernel_is_clean(name: str) -> None:
+    report = report_on(FIXTURES / f"{name}.mended.tir")
+    assert (report.hazards, report.unknown) == ((), ())
+    assert report.clean
+
+
+LATER = ("race_between_threads", "race_round_the_loop", "stored_without_fence")
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_a_later_pass_inserts_is_not_missed(name: str) -> None:
+    """Barriers and the fences behind generic writes; not those behind reads."""
+    report = report_on(FIXTURES / f"{name}.tir", BarrierStage.LATER)
+    assert report.barriers_follow
+    assert report.clean
+
+
+MAY_MEET = ("race_of_two_types", "race_of_a_partial_barrier")
+"""Where a later pass may put a barrier."""
+
+
+@pytest.mark.parametrize("name", [name for name in FOUND if name not in (*LATER, *MAY_MEET)])
+def test_what_no_later_pass_mends_is_found_before_it_too(name: str) -> None:
+    report = report_on(FIXTURES / f"{name}.tir", BarrierStage.LATER)
+    kind, line, _, _ = FOUND[name]
+    assert report.status in (LintStatus.HAZARDS, LintStatus.POSSIBLE)
+    assert (kind, line) in {(one.kind.value, one.site.line) for one in report.hazards}

@@ -1,0 +1,192 @@
+"""What is a hazard of a kernel itself, what is none, and what is certain."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.audit import BarrierStage
+from smemreuse.ir.kernel import Kernel
+from smemreuse.linter import lint
+from smemreuse.linter.collected import SAME_VALUE
+from smemreuse.results.hazards import LintReport, LintStatus
+from tests.checker.small import (
+    ARRIVE,
+    DESCRIPTORS,
+    SYNC,
+    WAIT,
+    WGMMA_A,
+    arms,
+    init_barrier,
+    kernel_of,
+    tma_load,
+    under,
+)
+
+READ = "O[tx] = As[tx]\n"
+ATOMIC = (
+    'T.atomic_add_elem_op(T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 1, 3), 1, 0)\n'
+)
+
+
+def report_on(kernel: Kernel, *, later: bool = False) -> LintReport:
+    return lint(kernel, BarrierStage.LATER if later else BarrierStage.PRESENT)
+
+
+def found(body: str, *, later: bool = False, **kernel: int | str) -> list[tuple[str, bool]]:
+    """The hazards of a small kernel, each with whether it is certain."""
+    report = report_on(kernel_of(body, **kernel), later=later)  # type: ignore[arg-type]
+    assert report.unknown == ()
+    return [(hazard.kind.value, hazard.certain) for hazard in report.hazards]
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        ("As[tx] = tx\n" + READ, []),
+        ("As[tx] = tx\nO[tx] = As[63 - tx]\n", [("race", True)]),
+        (f"As[tx] = tx\n{SYNC}O[tx] = As[63 - tx]\n", []),
+        (READ, [("uninitialised-read", True)]),
+        (under("if D[0] == 0", "As[tx] = tx\n") + READ, [("uninitialised-read", False)]),
+        (under("if D[0] == 0", READ) + READ, [("uninitialised-read", False)] * 2),
+        ("As[tx] = As[63 - tx]\n", [("uninitialised-read", True), ("race", True)]),
+        (f"As[0] = D[0]\n{SYNC}O[tx] = As[0]\n", []),
+        (f"As[0] = tx\n{SYNC}O[tx] = As[0]\n", [("race", True)]),
+        (f"As[0] = 7\n{SYNC}O[tx] = As[0]\n", []),
+        (f"As[0] = 7\nO[tx] = As[0]\n{SYNC}", []),
+        (f"As[tx // 4] = D[tx // 4]\nO[tx] = As[tx // 4]\n{SYNC}", []),
+        (f"As[tx // 4] = D[tx]\nO[tx] = As[tx // 4 * 0]\n{SYNC}", [("race", True)]),
+    ],
+)
+def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
+    assert sorted(found(body)) == sorted(hazards)
+
+
+def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
+    """A replicated fragment: what registers hold is not followed."""
+    report = report_on(kernel_of(f"As[tx // 2] = D[tx]\n{SYNC}O[tx] = As[tx // 2]\n"))
+    assert report.clean
+    assert report.assumptions == (SAME_VALUE,)
+
+
+def test_what_data_decide_is_not_certain() -> None:
+    body = under("if D[0] == 0", "As[tx] = tx\nO[tx] = As[63 - tx]\n")
+    assert found(body) == [("race", False)]
+
+
+@pytest.mark.parametrize(
+    ("guard", "hazards"),
+    [
+        ("T.if_then_else(tx < 63, As[tx + 1], 0)", []),
+        ("T.if_then_else(tx < 64, As[tx + 1], 0)", [("out-of-bounds", True)]),
+        ("T.if_then_else(D[0] == 0, As[tx + 1], 0)", [("out-of-bounds", False)]),
+        ("As[tx + 1]", [("out-of-bounds", True)]),
+        ("As[tx - 1]", [("out-of-bounds", True)]),
+    ],
+)
+def test_an_index_is_judged_where_it_is_evaluated(
+    guard: str, hazards: list[tuple[str, bool]]
+) -> None:
+    body = f"As[tx] = tx\n{SYNC}O[tx] = {guard}\n"
+    assert [one for one in found(body) if one[0] == "out-of-bounds"] == hazards
+
+
+def test_atomics_are_no_races_with_each_other() -> None:
+    clear = under("if tx == 0", "As[0] = 0\n")
+    assert found(clear + SYNC + ATOMIC + ATOMIC + SYNC + "O[tx] = As[0]\n") == []
+    assert [kind for kind, _ in found(clear + SYNC + ATOMIC + "O[tx] = As[0]\n")] == ["race"]
+
+
+def test_a_reduction_begins_with_a_barrier_of_its_own() -> None:
+    call = (
+        'T.call_extern("int32", "tl::AllReduce<tl::SumOp, 64, 1, 0>::run", c[0], '
+        'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 64, 2))\n'
+    )
+    twice = f"c[0] = {call}c[0] = {call}"
+    assert found(twice) == []
+
+
+def test_lanes_of_a_warp_go_in_step_as_a_rule() -> None:
+    """What relies on that may mean to; a barrier of the warp makes it sure."""
+    body = "As[tx] = tx\n{}O[tx] = As[tx // 32 * 64 + 31 - tx % 32 - tx // 32 * 32]\n"
+    assert found(body.format("")) == [("race", False)]
+    assert found(body.format("T.sync_warp()\n")) == []
+
+
+def test_a_store_of_what_is_there_changes_nothing() -> None:
+    assert found(f"As[tx] = tx\n{SYNC}As[0] = As[0]\nO[tx] = As[0]\n") == []
+
+
+def test_one_site_is_told_once() -> None:
+    body = under("for k in range(8)", "As[tx] = tx\nO[tx] = As[63 - tx]\n")
+    kernel = kernel_of(body)
+    sites = [(hazard.kind, hazard.site.line) for hazard in report_on(kernel).hazards]
+    assert len(sites) == len(set(sites)) == 2  # the read behind the write, and round the loop
+
+
+def test_a_race_names_two_threads_of_different_warps_where_there_are() -> None:
+    (hazard,) = report_on(kernel_of("As[tx] = tx\nO[tx] = As[63 - tx]\n")).hazards
+    assert hazard.agents == ("thread 0", "thread 63")
+    assert hazard.bytes == (0, 255)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_arms_are_ordered_by_their_mbarrier(later: bool) -> None:
+    producer = "As[tx] = tx\n"
+    consumer = "O[tx] = As[tx - 32]\n"
+    init = init_barrier(32)
+    assert found(init + arms(producer + ARRIVE, WAIT + consumer), later=later) == []
+    kinds = found(init + arms(producer, consumer), later=later)
+    assert kinds == ([] if later else [("race", True)])
+
+
+def test_an_mbarrier_is_used_behind_its_initialization() -> None:
+    init = under("if tx == 0", "T.ptx_init_barrier_thread_count(full[0], 64)\n")
+    rest = "As[tx] = tx\n" + ARRIVE + WAIT + "O[tx] = As[63 - tx]\n"
+    assert found(init + SYNC + rest) == []
+    assert set(found(init + rest)) == {("race", True)}
+
+
+def test_a_load_is_waited_for_before_its_buffer_is_written() -> None:
+    init = init_barrier(1)
+    load = under("if tx == 0", "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("As"))
+    assert found(init + load + WAIT + READ) == []
+    assert found(init + load + READ + WAIT) == [("missing-wait", True)]
+    assert ("missing-wait", True) in found(init + load + "As[tx] = tx\n" + WAIT)
+
+
+def test_a_multiplication_reads_what_was_written_behind_a_fence() -> None:
+    make = "T.initialize_wgmma_descriptor(da[0], As.data, 1, 1, 64)\n"
+    fill = under("for j in range(32)", "As[j * 128 + tx] = j\n")
+    fence = "T.fence_proxy_async()\n"
+    end = "T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+
+    def kinds(body: str) -> set[str]:
+        return {kind for kind, _ in found(body, threads=128, elements=4096, declared=DESCRIPTORS)}
+
+    assert kinds(fill + fence + SYNC + make + WGMMA_A + end) == set()
+    assert kinds(fill + SYNC + make + WGMMA_A + end) == {"missing-fence"}
+    assert kinds(fill + fence + make + WGMMA_A + end) == {"race", "missing-fence"}
+    assert kinds(make + WGMMA_A + end) == {"uninitialised-read"}
+    behind = fill + fence + SYNC + make + WGMMA_A
+    assert kinds(behind + SYNC + "As[tx] = 0\n" + end) == {"missing-wait"}
+
+
+def test_arms_on_data_may_run_at_once() -> None:
+    body = (
+        f"As[tx] = tx\n{SYNC}"
+        + under("if D[tx] == 0", "As[0] = 1\n")
+        + "else:\n    O[tx] = As[0]\n"
+    )
+    assert ("race", False) in found(body)
+    reads = f"As[tx] = tx\n{SYNC}" + under("if D[tx] == 0", READ) + "else:\n    O[tx] = As[0]\n"
+    assert found(reads) == []
+
+
+def test_a_kernel_that_is_not_followed_is_unknown() -> None:
+    report = report_on(kernel_of("As[tx] = tx\nT.call_extern('handle', 'f', full.data)\n" + READ))
+    assert report.status in (LintStatus.UNKNOWN, LintStatus.POSSIBLE)
+    assert not report.clean
+
+
+def test_a_kernel_without_shared_memory_is_clean() -> None:
+    assert report_on(kernel_of("O[tx] = tx\n")).clean
