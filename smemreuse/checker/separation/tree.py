@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 
 from smemreuse.ir.kernel import Assert, Attr, Block, For, Stmt, While, nested_blocks
 
@@ -61,13 +62,7 @@ class Tree:
 
     def region(self, statements: Iterable[Stmt]) -> Scope:
         """The innermost scope that holds all of these."""
-        scopes = {self.places[stmt][0] for stmt in statements}
-        while len(scopes) > 1:
-            deepest = max(scopes, key=lambda scope: scope.depth)
-            scopes.remove(deepest)
-            assert deepest.parent is not None
-            scopes.add(deepest.parent)
-        return scopes.pop()
+        return reduce(_around_both, dict.fromkeys(self.places[stmt][0] for stmt in statements))
 
     def index_in(self, region: Scope, stmt: Stmt) -> int:
         """Which statement of a scope is this one, or holds it."""
@@ -76,3 +71,13 @@ class Tree:
             assert scope.parent is not None
             scope, at = scope.parent, scope.place
         return at
+
+
+def _around_both(one: Scope, other: Scope) -> Scope:
+    """The innermost scope that is, or holds, both."""
+    while one is not other:
+        if one.depth < other.depth:
+            one, other = other, one
+        assert one.parent is not None
+        one = one.parent
+    return one
