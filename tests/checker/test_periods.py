@@ -19,6 +19,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Load, Var
 from smemreuse.ir.kernel import For, Kernel, Stmt, nodes_of, walk_statements
 from smemreuse.ir.launch import launches
+from smemreuse.results.verdict import SOUND, UNSOUND
 from smemreuse.semantics.evaluate import Threads
 from tests.checker.small import (
     SYNC,
@@ -160,6 +161,23 @@ def test_the_longest_period() -> None:
 
 def test_counters_must_be_known_in_front_of_the_loop() -> None:
     assert window(f"{STEP}As[tx + c[0] % 3] = 1\n", start=None) is None
+
+
+def test_what_is_remembered_of_a_loop_counts_for_views_of_the_same_shape() -> None:
+    """In the second round of `i`, round 20 of `j` writes an element of Bs that is one of As."""
+    view = (
+        'V = T.decl_buffer((64, {}), "int32", data=Bs.data, elem_offset=64, scope="shared.dyn")\n'
+    )
+    store = under("if tx == 0", "V[T.if_then_else(j == 20, 0 - 1, 0), 0] = 1\n")
+    inner = under("for j in range(40)", store + SYNC)
+    inside = f"As[63 - tx] = tx\n{SYNC}{inner}O[tx] = As[tx]\n{SYNC}"
+
+    def judged(width: str) -> str:
+        return judge(under("for i in range(2)", view.format(width) + inside), elements=128).verdict
+
+    assert judged("0") is SOUND
+    assert judged("i * 0") is SOUND
+    assert judged("i") is UNSOUND
 
 
 @pytest.mark.parametrize("endless", [False, True])
