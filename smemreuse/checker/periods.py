@@ -14,6 +14,7 @@ import numpy as np
 
 from smemreuse.checker.counters import Counters
 from smemreuse.checker.endless import Endless
+from smemreuse.checker.forms import is_whole
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.vectors import identity
@@ -174,11 +175,11 @@ class Periods:
 
 
 def _elements(stores: list[Store]) -> list[Local] | None:
-    """The elements that stores set; None where one is not fixed."""
+    """The elements that stores set; None where one is not fixed, or set by a view of others."""
     found: dict[Local, None] = {}
     for store in stores:
         index = constant(store.indices[0]) if len(store.indices) == 1 else None
-        if index is None:
+        if index is None or not is_whole(store.buffer):
             return None
         found[store.buffer.storage, index] = None
     return list(found)

@@ -201,6 +201,23 @@ def test_what_is_remembered_of_a_loop_keeps_what_it_is_known_by(endless: bool) -
     assert held() is not None
 
 
+@pytest.mark.parametrize(
+    ("dtype", "offset", "condition"),
+    [("int32", 1, "c[0] == 0"), ("uint8", 1, "c[0] == 1792"), ("uint8", 0, "c[0] == 7")],
+)
+def test_a_loop_that_sets_a_view_of_a_counter_is_executed_whole(
+    dtype: str, offset: int, condition: str
+) -> None:
+    """What is set is not the element of that number."""
+    view = f'v = T.decl_buffer((1,), "{dtype}", data=c.data, elem_offset={offset}, '
+    view += 'scope="local.var")\n'
+    wrong = f"As[63 - tx] = tx\n{SYNC}{{}}O[tx] = As[tx]\n{SYNC}"
+    asked = [wrong.format(under(f"if {one}", "Bs[tx] = 1\n")) for one in ("k < 0", condition)]
+    loop = under("for k in range(40)", "{}[0] = 7\n" + asked[0])
+    assert judge("c[0] = 0\n" + view + loop.format("v") + asked[1]).verdict is not SOUND
+    assert judge("c[0] = 0\n" + loop.format("c") + asked[1].replace(condition, "c[0] == 8")).sound
+
+
 @pytest.mark.parametrize("count", [29, 30, 31])
 def test_what_is_left_out_is_whole_periods(count: int) -> None:
     body = 'As[tx + k % 3] = 1\nT.tvm_storage_sync("shared")\nO[tx] = Bs[tx]\n'
