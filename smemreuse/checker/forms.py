@@ -147,10 +147,7 @@ class Forms:
     def whole(self, buffer: Buffer) -> Buffer | Var | None:
         """Whose elements a local names, as they were allocated; None for a view of others."""
         if buffer not in self._whole:
-            storage = buffer.storage
-            same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
-            is_whole = same_type and buffer.elem_offset == Const(0)
-            self._whole[buffer] = storage if is_whole else None
+            self._whole[buffer] = buffer.storage if is_whole(buffer) else None
         return self._whole[buffer]
 
     # What expressions ask for -------------------------------------------------------------------
@@ -180,6 +177,13 @@ class Forms:
         types = expr.args[: len(expr.args) - len(operands)]
         found = [self._with(operand, leaves) for operand in operands]
         return self.call(expr, (*map(self, types), *found))
+
+
+def is_whole(buffer: Buffer) -> bool:
+    """Whether a local is named by its elements as they were allocated, not by a view of others."""
+    storage = buffer.storage
+    same_type = not isinstance(storage, Buffer) or storage.dtype == buffer.dtype
+    return same_type and buffer.elem_offset == Const(0)
 
 
 def replaced(form: Form, values: Mapping[Form, Expr]) -> Expr:

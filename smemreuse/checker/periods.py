@@ -7,19 +7,20 @@ counted where they are executed (`pauses`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from smemreuse.checker.counters import Counters
 from smemreuse.checker.endless import Endless
+from smemreuse.checker.forms import is_whole
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.vectors import identity
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import Load, Var, constant, walk
-from smemreuse.ir.kernel import For, Store, expressions_of, walk_statements
+from smemreuse.ir.expr import Expr, Load, Var, constant, walk
+from smemreuse.ir.kernel import For, Store, nodes_of, walk_statements
 from smemreuse.semantics.evaluate import Threads
 
 SEEN = 3
@@ -111,13 +112,7 @@ class Periods:
     def _variables(self, loop: For) -> tuple[Var, ...]:
         if loop not in self._names:
             self._names[loop] = tuple(
-                dict.fromkeys(
-                    node
-                    for stmt in walk_statements(loop.body)
-                    for expr in expressions_of(stmt)
-                    for node in walk(expr)
-                    if isinstance(node, Var)
-                )
+                dict.fromkeys(node for node in self._nodes_in(loop) if isinstance(node, Var))
             )
         return self._names[loop]
 
@@ -125,15 +120,21 @@ class Periods:
         """The locals that a loop reads at fixed places."""
         if loop not in self._locals:
             found: dict[Local, None] = {}
-            for stmt in walk_statements(loop.body):
-                for expr in expressions_of(stmt):
-                    for node in walk(expr):
-                        if isinstance(node, Load) and len(node.indices) == 1:
-                            index = constant(node.indices[0])
-                            if index is not None and node.buffer.scope.startswith("local"):
-                                found[node.buffer.storage, index] = None
+            for node in self._nodes_in(loop):
+                if isinstance(node, Load) and len(node.indices) == 1:
+                    index = constant(node.indices[0])
+                    if index is not None and node.buffer.scope.startswith("local"):
+                        found[node.buffer.storage, index] = None
             self._locals[loop] = list(found)
         return self._locals[loop]
+
+    def _nodes_in(self, loop: For) -> Iterator[Expr]:
+        """All that is asked for in a loop: what is written in its statements, and what places
+        follow from beside that, as the shape of a view."""
+        for stmt in walk_statements(loop.body):
+            yield from nodes_of(stmt)
+            for expr in self._relevance.acting(stmt):
+                yield from walk(expr)
 
     def _found(
         self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
@@ -174,11 +175,11 @@ class Periods:
 
 
 def _elements(stores: list[Store]) -> list[Local] | None:
-    """The elements that stores set; None where one is not fixed."""
+    """The elements that stores set; None where one is not fixed, or set by a view of others."""
     found: dict[Local, None] = {}
     for store in stores:
         index = constant(store.indices[0]) if len(store.indices) == 1 else None
-        if index is None:
+        if index is None or not is_whole(store.buffer):
             return None
         found[store.buffer.storage, index] = None
     return list(found)

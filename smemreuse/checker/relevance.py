@@ -36,6 +36,7 @@ from smemreuse.semantics.table import (
     effect_of,
     evaluated_call,
     may_signal,
+    mbarrier_operand,
 )
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
@@ -322,5 +323,15 @@ class Relevance:
                 yield access.footprint.start
             if access.barrier is not None:
                 yield from access.barrier.indices
+                yield from self._beside_indices(access.barrier)
         for call, effect in self.synchronizing(stmt):
             yield from deciding_operands(call, effect)
+            barrier = mbarrier_operand(call, effect)
+            if isinstance(barrier, Load):
+                yield from self._beside_indices(barrier)
+
+    def _beside_indices(self, load: Load) -> Iterator[Expr]:
+        """What else says which element it is: of a view, its shape and where it begins."""
+        flat = self.operations.flat_index(load)
+        if flat not in load.indices:
+            yield flat

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from smemreuse.checker.forms import is_whole
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
@@ -90,8 +91,9 @@ class Repetition:
 
     def _element(self, load: Load | Store) -> Local:
         index = constant(load.indices[0]) if len(load.indices) == 1 else None
-        if index is None or (load.buffer.storage, index) not in self.behind:
+        if not is_whole(load.buffer) or (load.buffer.storage, index) not in self.behind:
             raise Unclear
+        assert index is not None
         return load.buffer.storage, index
 
     def _varies(self, expr: Expr) -> bool:

@@ -202,3 +202,37 @@ def test_loops_of_other_blocks_that_are_far_too_long_are_not_evaluated() -> None
     kernel = kernel_of(under("for k in range(bx * 1000000000000 + 60)", IN_TURN), blocks=BLOCKS)
     with pytest.raises(Uncovered, match="budget"):
         Traces(setting_of(kernel, budget=20_000)).run(kernel.body)
+
+
+@pytest.mark.parametrize(
+    ("offset", "sound"),
+    [
+        ("k % 2", True),
+        ("T.if_then_else(k == 200, 0, k % 2)", True),
+        ("T.if_then_else(k == 41, 0, k % 2)", False),  # a phase that is over already
+        ("T.if_then_else(k == 41 and bx == 7, 0, k % 2)", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "header", ["for k in range(120)", "for k in range(bx // 7 * 28, bx // 7 * 28 + 16)"]
+)
+@pytest.mark.parametrize("index", ["0", "k - k"])
+def test_where_a_view_of_mbarriers_begins_is_compared(
+    offset: str, sound: bool, header: str, index: str
+) -> None:
+    """The second warp waits for what the first has put into As and Bs in turn."""
+    view = (
+        'M = T.decl_buffer((1,), "uint64", data=full.data, '
+        f'elem_offset={offset}, scope="shared.barrier")\n'
+    )
+    fill, empty = (
+        under("if k % 4 < 2", text.format("As")) + under("else", text.format("Bs"))
+        for text in ("{}[tx + k % 2 * 32] = k\n", "O[tx] = {}[tx - 32 + k % 2 * 32]\n")
+    )
+    freed = "T.mbarrier_wait_parity(full[2 + k % 2], T.bitwise_xor(k % 4 // 2, 1))\n"
+    filled = f"{view}T.mbarrier_wait_parity(M[{index}], k % 4 // 2)\n"
+    body = TWO_WARPS + arms(
+        under(header, f"{freed}{fill}T.ptx_arrive_barrier(full[k % 2])\n"),
+        under(header, f"{filled}{empty}T.ptx_arrive_barrier(full[2 + k % 2])\n"),
+    )
+    assert (judged(body) == SOUND) is sound

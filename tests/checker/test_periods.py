@@ -19,6 +19,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Load, Var
 from smemreuse.ir.kernel import For, Kernel, Stmt, nodes_of, walk_statements
 from smemreuse.ir.launch import launches
+from smemreuse.results.verdict import SOUND, UNSOUND
 from smemreuse.semantics.evaluate import Threads
 from tests.checker.small import (
     SYNC,
@@ -162,6 +163,23 @@ def test_counters_must_be_known_in_front_of_the_loop() -> None:
     assert window(f"{STEP}As[tx + c[0] % 3] = 1\n", start=None) is None
 
 
+def test_what_is_remembered_of_a_loop_counts_for_views_of_the_same_shape() -> None:
+    """In the second round of `i`, round 20 of `j` writes an element of Bs that is one of As."""
+    view = (
+        'V = T.decl_buffer((64, {}), "int32", data=Bs.data, elem_offset=64, scope="shared.dyn")\n'
+    )
+    store = under("if tx == 0", "V[T.if_then_else(j == 20, 0 - 1, 0), 0] = 1\n")
+    inner = under("for j in range(40)", store + SYNC)
+    inside = f"As[63 - tx] = tx\n{SYNC}{inner}O[tx] = As[tx]\n{SYNC}"
+
+    def judged(width: str) -> str:
+        return judge(under("for i in range(2)", view.format(width) + inside), elements=128).verdict
+
+    assert judged("0") is SOUND
+    assert judged("i * 0") is SOUND
+    assert judged("i") is UNSOUND
+
+
 @pytest.mark.parametrize("endless", [False, True])
 def test_what_is_remembered_of_a_loop_keeps_what_it_is_known_by(endless: bool) -> None:
     """Another array at the same address would be taken for it."""
@@ -181,6 +199,23 @@ def test_what_is_remembered_of_a_loop_keeps_what_it_is_known_by(endless: bool) -
         periods.window(loop, range(COUNT), threads, counters)
     del found, counters
     assert held() is not None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "offset", "condition"),
+    [("int32", 1, "c[0] == 0"), ("uint8", 1, "c[0] == 1792"), ("uint8", 0, "c[0] == 7")],
+)
+def test_a_loop_that_sets_a_view_of_a_counter_is_executed_whole(
+    dtype: str, offset: int, condition: str
+) -> None:
+    """What is set is not the element of that number."""
+    view = f'v = T.decl_buffer((1,), "{dtype}", data=c.data, elem_offset={offset}, '
+    view += 'scope="local.var")\n'
+    wrong = f"As[63 - tx] = tx\n{SYNC}{{}}O[tx] = As[tx]\n{SYNC}"
+    asked = [wrong.format(under(f"if {one}", "Bs[tx] = 1\n")) for one in ("k < 0", condition)]
+    loop = under("for k in range(40)", "{}[0] = 7\n" + asked[0])
+    assert judge("c[0] = 0\n" + view + loop.format("v") + asked[1]).verdict is not SOUND
+    assert judge("c[0] = 0\n" + loop.format("c") + asked[1].replace(condition, "c[0] == 8")).sound
 
 
 @pytest.mark.parametrize("count", [29, 30, 31])
