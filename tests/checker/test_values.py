@@ -126,6 +126,15 @@ def test_what_has_been_decided_is_decided_again_when_a_local_has_changed() -> No
     assert asked.decided() == 0
 
 
+def test_what_has_been_decided_is_decided_again_behind_rounds_that_were_left_out() -> None:
+    """There locals are given the values that they would have: nothing is stored."""
+    asked = Asked("c[0] = 1\n", "c[0] < 2")
+    assert asked.decided() == 1
+    (store, *_) = _stores(asked.kernel)
+    asked.values._state.counters.set(store.buffer.storage, 0, asked.threads.ids, 9)
+    assert asked.decided() == 0
+
+
 def test_what_has_been_decided_is_decided_again_when_a_branch_has_been_left() -> None:
     asked = Asked("c[0] = 1\n", "c[0] < 2")
     before = asked.values._state.copy()
