@@ -63,12 +63,12 @@ class Accesses:
         threads = agent.threads
         if access.uncovered:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
-        located = self._located(access, threads)
+        start = self._start(access, threads)
+        located = self._located(access, start, threads)
         certain = access.certain and located is not None and not agent.partly
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
         if leaves:
-            start = self._start(access, threads)
             self._findings.outside(access, start, agent, event)
         if leaves and certain and access.access is not Access.READ:
             self._findings.leaves(access.buffer, event)
@@ -91,7 +91,7 @@ class Accesses:
                 agent.among,
                 element=element_of(access),
                 footprint=access.footprint,
-                starts=self._start(access, threads),
+                starts=start,
             )
             self._check(traced)
             if is_write and self._layout.of_itself:
@@ -130,9 +130,8 @@ class Accesses:
             if not self._state.engines.issuing(engine, buffer, where, ids):
                 self._remember(traced, engine)
 
-    def _located(self, access: MemoryAccess, threads: Threads) -> Located | None:
+    def _located(self, access: MemoryAccess, start: Value, threads: Threads) -> Located | None:
         """The bytes accessed, and by which thread each; None if not known."""
-        start = self._start(access, threads)
         if start is None:
             return None
         return self._footprints(access, start, threads.ids, self._layout.sizes[access.buffer])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -52,65 +53,109 @@ class Outcome:
         return not self.findings and not self.left
 
 
-class Traces:
-    """Traces a kernel under a plan; `glancing`, only so far as most of what is wrong is seen."""
+class BlockTraces(ABC):
+    """Traces a kernel for every kind of thread block, in every case of what data decide."""
 
-    def __init__(self, setting: Setting, *, glancing: bool = False):
-        self.outcome = Outcome()
+    def __init__(self, setting: Setting):
         self._setting = setting
-        self._left = GLANCE if glancing else None
 
     def run(self, body: Block) -> None:
         """For every thread block. Raises `Uncovered`, with what has been found until then.
 
         Where there are many kinds of blocks, one of which the index is not known may do for them
         all: what its index decides goes both ways then, or is a case. If something is wrong with
-        the first few, the plan is not sound whatever the others do.
+        the first few, it is so whatever the others do.
         """
         has_tried = False
         for number, block in enumerate(kinds_of_blocks(body)):
-            if self._left is not None and not self.outcome.is_clear:
+            if self._is_enough:
                 return
             seems_many = number >= FEW_KINDS and block.kinds_if_alike(number) > MANY_KINDS
             if seems_many and not has_tried:
                 has_tried = True
-                if not self.outcome.is_clear or self._any_block(body):
+                if not self._is_clear or self._any_block(body):
                     return
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
-            decisions, runs = self._cases(body, block.index, self.outcome)
+            decisions, runs = self._cases(body, block.index)
             block.settle(decisions, self._setting.work, runs)
 
-    def _any_block(self, body: Block) -> bool:
-        """Whether nothing is wrong with a thread block of which the index is not known."""
-        outcome = Outcome()
-        try:
-            self._cases(body, {}, outcome)
-        except Uncovered:
-            return False
-        return outcome.is_clear
-
-    def _cases(
-        self, body: Block, index: Mapping[Var, int], outcome: Outcome
-    ) -> tuple[list[Decision], list[LoopRun]]:
+    def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
         """What the block index has decided in all cases of one thread block."""
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
         for case in Cases():
-            if self._left == 0:
-                raise Uncovered(ONLY_GLANCED)
-            self._left = None if self._left is None else self._left - 1
             trace = Trace(self._setting, index, case)
-            try:
-                trace.run(body)
-            finally:
-                outcome.add(trace)
+            goes_on = self._trace(trace, body, index)
             if case.given and trace.loops_of_block.runs:
-                self._setting.compares_loops = False
-                self._left = None if self._left is None else GLANCE
-                return self._cases(body, index, outcome)
+                self._begin_anew()
+                return self._cases(body, index)
             decisions += trace.values.decisions
             runs += trace.loops_of_block.runs
-            if trace.findings.found:
-                break  # it is not sound, whatever the other cases show
+            if not goes_on:
+                break
         return decisions, runs
+
+    @property
+    @abstractmethod
+    def _is_clear(self) -> bool:
+        """Whether nothing wrong has been found."""
+
+    @property
+    def _is_enough(self) -> bool:
+        """Whether no further kind of blocks is asked about."""
+        return False
+
+    def _begin_anew(self) -> None:
+        """The cases of a block are traced once more, from the first one on, and loops not compared
+        with those of other blocks: data decide in them."""
+        self._setting.compares_loops = False
+
+    @abstractmethod
+    def _any_block(self, body: Block) -> bool:
+        """Whether nothing is wrong with a thread block of which the index is not known."""
+
+    @abstractmethod
+    def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
+        """Runs a trace and takes in what it finds; whether further cases are asked about."""
+
+
+class Traces(BlockTraces):
+    """Traces a kernel under a plan; `glancing`, only so far as most of what is wrong is seen."""
+
+    def __init__(self, setting: Setting, *, glancing: bool = False):
+        super().__init__(setting)
+        self.outcome = Outcome()
+        self._left = GLANCE if glancing else None
+
+    @property
+    def _is_clear(self) -> bool:
+        return self.outcome.is_clear
+
+    @property
+    def _is_enough(self) -> bool:
+        return self._left is not None and not self._is_clear
+
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._left = None if self._left is None else GLANCE
+
+    def _any_block(self, body: Block) -> bool:
+        before, self.outcome = self.outcome, Outcome()
+        try:
+            self._cases(body, {})
+            return self._is_clear
+        except Uncovered:
+            return False
+        finally:
+            self.outcome = before
+
+    def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
+        if self._left == 0:
+            raise Uncovered(ONLY_GLANCED)
+        self._left = None if self._left is None else self._left - 1
+        try:
+            trace.run(body)
+        finally:
+            self.outcome.add(trace)
+        return not trace.findings.found  # it is not sound, whatever the other cases show

@@ -73,10 +73,10 @@ class Guards:
 
 def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
     """Whether a write leaves an element as it is: what is stored there was loaded from there."""
-    value = stmt.value if isinstance(stmt, Store) and access.node is stmt else None
     return (
         isinstance(stmt, Store)
-        and isinstance(value, Load)
-        and value.buffer is stmt.buffer
-        and value.indices == stmt.indices
+        and access.node is stmt
+        and isinstance(stmt.value, Load)
+        and stmt.value.buffer is stmt.buffer
+        and stmt.value.indices == stmt.indices
     )

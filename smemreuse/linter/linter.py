@@ -23,7 +23,7 @@ from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.linter.collected import Known
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.hazards import Hazards
-from smemreuse.linter.traces import trace_all
+from smemreuse.linter.traces import HazardTraces
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
@@ -109,7 +109,7 @@ def _traced(
             remembered=remembered,
             findings=partial(Hazards, known),
         )
-        trace_all(setting, known, kernel.body)
+        HazardTraces(setting, known).run(kernel.body)
     except Stuck as stuck:
         reasons = (str(stuck),) if known is None or not known.hazards else ()
     except (Uncovered, UnknownThreads) as reason:

@@ -213,7 +213,8 @@ class Search:
         return candidate.glanced_at() if self.trusting and not self._applied else candidate
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
-        """A proved plan of one start, smaller than `best`; None where none is found."""
+        """A plan of one start that is proved, or hopeful, and smaller than `best`; None where none
+        is found."""
         apart = self._apart
         is_hasty = self.trusting and self.options.objective == "speed"
         for _ in range(FEW_ROUNDS if is_hasty else ROUNDS):

@@ -190,3 +190,11 @@ def test_a_kernel_that_is_not_followed_is_unknown() -> None:
 
 def test_a_kernel_without_shared_memory_is_clean() -> None:
     assert report_on(kernel_of("O[tx] = tx\n")).clean
+
+
+@pytest.mark.parametrize("condition", ["bx == 5", "k == 49 and bx == 5", "k == bx * 9 and bx == 5"])
+def test_what_goes_wrong_in_a_loop_of_one_block_alone_is_found(condition: str) -> None:
+    wrong = under(f"if {condition}", "As[tx + 1] = tx\n")
+    body = under("for k in range(60)", "As[tx] = 1\n" + wrong)
+    assert ("race", True) in found(body, blocks=8, elements=128)
+    assert found(under("for k in range(60)", "As[tx] = 1\n"), blocks=8, elements=128) == []
