@@ -13,6 +13,7 @@ from scripts.render_results import (
     PAGES,
     RESULTS,
     TVM_RESULTS,
+    WITNESSES,
     benchmark_table,
     filled,
 )
@@ -95,3 +96,12 @@ def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
             )
             asked += 1
     assert asked > 500
+
+
+def test_lint_finds_what_goes_wrong_and_nothing_where_it_is_mended() -> None:
+    for kernel in json.loads(WITNESSES.read_text())["kernels"]:
+        wrong, mended = kernel["variants"]
+        assert wrong["lint"]["certain"] == [kernel["kind"]]
+        assert wrong.get("hangs") or wrong["wrong_launches"] > 0.9 * wrong["launches"]
+        assert mended["lint"]["status"] == "clean"
+        assert mended["wrong_launches"] == 0
