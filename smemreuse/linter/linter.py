@@ -33,11 +33,13 @@ OF_LINT = 500_000_000
 """Units of work for one kernel."""
 
 
-def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
+def lint(
+    kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO, work: Work | None = None
+) -> LintReport:
     """The hazards of a kernel: of each shared buffer with itself, whatever is merged.
 
     A kernel in which buffers have been merged is taken apart first; whether they may share their
-    bytes is another question, `check`'s.
+    bytes is another question, `check`'s. `work` is what may be done for several together.
     """
     follow = barriers_follow(kernel, barriers)
     whole, doubts = taken_apart(kernel)
@@ -56,7 +58,8 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    found, reasons, assumed = _traced(whole, Layout.alone(sizes, names), accesses, follow)
+    layout, limit = Layout.alone(sizes, names), Work(OF_LINT, work)
+    found, reasons, assumed = _traced(whole, layout, accesses, follow, limit)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
     return LintReport(kernel.name, follow, found, unknown, assumed)
 
@@ -83,7 +86,7 @@ def taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
 
 
 def _traced(
-    kernel: Kernel, layout: Layout, accesses: KernelAccesses, follow: bool
+    kernel: Kernel, layout: Layout, accesses: KernelAccesses, follow: bool, work: Work
 ) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
     operations = operations_of(kernel)
@@ -105,7 +108,7 @@ def _traced(
             thread_axes(kernel.body),
             assume_barriers=follow,
             budget=DEFAULT_BUDGET,
-            work=Work(OF_LINT),
+            work=work,
             remembered=remembered,
             findings=partial(Hazards, known),
         )
