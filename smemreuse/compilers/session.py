@@ -124,14 +124,15 @@ class MergeSession:
         choice: Choice,
         stock: Baseline,
         judge_stock: Callable[[int, str], Verdict],
-    ) -> None:
-        """Notes what was chosen for a function.
+    ) -> list[LoweredKernel]:
+        """Notes what was chosen for a function: its kernels, as they were lowered.
 
         `judge_stock` gives the verdict on the compiler's own plan for a launch and scope.
         """
         merged = any(choice.proposal.launches)
         outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
         self.functions.append(FunctionOutcome(function.name, outcome))
+        lowered = []
         for number, kernel in enumerate(function.kernels):
             renew_work(kernel)
             launch = choice.proposal.launches[number]
@@ -144,7 +145,9 @@ class MergeSession:
             for one in applied:
                 _warn_of_refuted(one, stock)
             audit = _Asked(judge_stock, number)
-            self.kernels.append(LoweredKernel(kernel, stock, applied, audit))
+            lowered.append(LoweredKernel(kernel, stock, applied, audit))
+        self.kernels += lowered
+        return lowered
 
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
         """A live module in which each function is what `rewrite(name, var, func)` gives for it."""

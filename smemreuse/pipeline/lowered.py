@@ -40,13 +40,14 @@ class LoweredKernel:
 
     A scope with a single buffer needs no arena and has no plan. `stock` is the compiler's own
     merge. `judge_stock` gives the verdict on its plan for a scope, on the IR as the compiler would
-    have synchronized it.
+    have synchronized it. `registers` of each thread are known once it has been compiled.
     """
 
     kernel: Kernel
     stock: Baseline
     plans: tuple[AppliedPlan, ...] = ()
     judge_stock: Callable[[str], Verdict] | None = field(default=None, repr=False, compare=False)
+    registers: int | None = None
 
     def stock_plan(self, scope: str) -> Plan:
         """The plan that the compiler's own merge would have made."""
@@ -72,11 +73,12 @@ class LoweredKernel:
             name=self.kernel.name,
             arch=arch.name if arch else None,
             threads=threads,
+            registers=self.registers,
             bytes_before=before.total,
             bytes_after=after.total,
             static_bytes=after.static,
-            blocks_before=before.blocks(arch, threads) if arch else None,
-            blocks_after=after.blocks(arch, threads) if arch else None,
+            blocks_before=before.blocks(arch, threads, self.registers) if arch else None,
+            blocks_after=after.blocks(arch, threads, self.registers) if arch else None,
             limit=arch.per_block if arch else None,
             fits=after.fits(arch) if arch else None,
         )

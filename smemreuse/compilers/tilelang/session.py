@@ -34,11 +34,13 @@ MERGE_STATIC = "tirx.merge_static_smem"
 
 
 class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized."""
+    """What one thread's lowering has merged and not yet seen synchronized, and what it has lowered
+    that is not yet compiled."""
 
     def __init__(self) -> None:
         self.merged: dict[str, PendingMerge] = {}
         self.unmerged: list[LoweredKernel] = []
+        self.lowered: list[LoweredKernel] = []
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Session(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.merged, self._lowering.unmerged = {}, []
+            self._lowering.lowered = []
             options = self.options
             if disable_reuse:
                 options = replace(options, objective="none")
@@ -145,6 +148,7 @@ class Session(MergeSession):
         apart that are to blame, and synchronized again.
         """
         self.kernels += self._lowering.unmerged
+        self._lowering.lowered += self._lowering.unmerged
         self._lowering.unmerged = []
 
         def rewrite(name: str, var: Any, func: Any) -> Any:
@@ -165,8 +169,17 @@ class Session(MergeSession):
         config = dict(tvm.transform.PassContext.current().config)
         stock = pending.stock.baseline
         audit = StockAudit(pending.function, stock, choice.proposal, config)
-        self.keep(pending.function, choice, stock, audit.verdict)
+        self._lowering.lowered += self.keep(pending.function, choice, stock, audit.verdict)
         return confirmed
+
+    def note_registers(self, registers: Mapping[str, int]) -> None:
+        """What each thread of a kernel has, by the kernel's name, in what was lowered here last."""
+        for known in self._lowering.lowered:
+            if known.kernel.name in registers:
+                found = replace(known, registers=registers[known.kernel.name])
+                place = next(at for at, each in enumerate(self.kernels) if each is known)
+                self.kernels[place] = found
+        self._lowering.lowered = []
 
 
 @dataclass(frozen=True)
