@@ -7,6 +7,7 @@ import sys
 import click
 
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
+from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.commands.printing import emit_tables
@@ -20,13 +21,7 @@ from smemreuse.results.verdict import UNSOUND
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
-@click.option(
-    "--barriers",
-    type=click.Choice([each.value for each in BarrierStage]),
-    default=BarrierStage.AUTO.value,
-    show_default=True,
-    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
-)
+@barriers_option
 @format_option
 def check(file: str, plan_file: str | None, barriers: str, output_format: str) -> None:
     """Say whether a plan is sound, or name the rule, the buffers and a witness."""

@@ -1,5 +1,5 @@
 """Hazards of the kernel itself: whatever is merged, and whether anything is."""
 
-from smemreuse.linter.linter import lint
+from smemreuse.linter.linter import lint, taken_apart
 
-__all__ = ["lint"]
+__all__ = ["lint", "taken_apart"]

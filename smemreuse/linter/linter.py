@@ -40,7 +40,7 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
     bytes is another question, `check`'s.
     """
     follow = barriers_follow(kernel, barriers)
-    whole, doubts = _taken_apart(kernel)
+    whole, doubts = taken_apart(kernel)
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
     sizes, unsized = {}, []
@@ -69,7 +69,7 @@ def _unsized(kernel: Kernel) -> Iterator[Buffer]:
     return (one for one in _shared(kernel) if one.size is None or one.size > MAX_BUFFER)
 
 
-def _taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
+def taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
     """The kernel with merged buffers apart again, and what could not be taken apart."""
     doubts: list[str] = []
     for scope in kernel.shared_scopes():

@@ -153,8 +153,8 @@ class OrderHazards(Collected):
             earlier, later = touches[0], writes[1]
         else:
             return
-        name, site = self._layout.names[one], Site(label(later), later.line)
-        before = Site(label(earlier), earlier.line)
+        name, site = self._layout.names[one], Site.of(later)
+        before = Site.of(earlier)
         witness = (
             f"threads may be in both arms of `{label(stmt)}`, and in one of them {before} is in no "
             f"order with {site} in the other, both on {name}"

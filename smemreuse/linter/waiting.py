@@ -11,7 +11,6 @@ from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
-from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import Collected, Known
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -58,7 +57,7 @@ class WaitingHazards(Collected):
                 self._diverge(stmt, missing, certain=False)
 
     def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
-        site = Site(label(stmt), stmt.line)
+        site = Site.of(stmt)
         who = words.threads(missing) if len(missing) else "some threads, as data decide,"
         verb = "do" if len(missing) > 1 else "does"
         witness = f"{who} {verb} not come to the barrier {site}, where the others wait for them"
@@ -91,8 +90,8 @@ class WaitingHazards(Collected):
             return
         stmt = self._statement_of(call)
         name = f"{slot[0].name}[{slot[1]}]"
-        one = Site(label(begun), begun.line, by.loops)
-        two = Site(label(stmt), stmt.line, agent.loops)
+        one = Site.of(begun, by.loops)
+        two = Site.of(stmt, agent.loops)
         agents = words.threads(by.threads.ids), words.threads(ids)
         verb = "initializes" if by.threads.count == 1 else "initialize"
         hazard = Hazard(
@@ -123,7 +122,7 @@ class WaitingHazards(Collected):
         for agent, waiting in self._waiting.values():
             stmt = self._statement_of(waiting.call)
             barrier, (storage, index) = waiting.barrier, waiting.slot
-            name, site = f"{storage.name}[{index}]", Site(label(stmt), stmt.line, agent.loops)
+            name, site = f"{storage.name}[{index}]", Site.of(stmt, agent.loops)
             who = words.threads(agent.threads.ids)
             lacking = (barrier.expected or 0) - barrier.arrived
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""

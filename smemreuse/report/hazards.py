@@ -76,21 +76,22 @@ def lint_entry(linted: Linted) -> Data:
         "status": report.status.value,
         "clean": report.clean,
         "barriers": "later" if report.barriers_follow else "present",
-        "hazards": [_hazard(hazard, report.kernel) for hazard in report.hazards],
+        "hazards": [hazard_data(hazard, report.kernel) for hazard in report.hazards],
         "silenced": linted.silenced,
         "unknown": list(report.unknown),
         "assumptions": list(report.assumptions),
     }
 
 
-def _hazard(hazard: Hazard, kernel: str) -> Data:
+def hazard_data(hazard: Hazard, kernel: str) -> Data:
+    """One hazard of a kernel."""
     mend = hazard.mend
     return {
         "kind": hazard.kind.value,
         "certain": hazard.certain,
         "fingerprint": hazard.fingerprint(kernel),
-        "site": _site(hazard.site),
-        "other": _site(hazard.other),
+        "site": site_data(hazard.site),
+        "other": site_data(hazard.other),
         "buffers": list(hazard.buffers),
         "bytes": list(hazard.bytes) if hazard.bytes is not None else None,
         "agents": list(hazard.agents),
@@ -99,15 +100,16 @@ def _hazard(hazard: Hazard, kernel: str) -> Data:
         "mend": {
             "remedy": mend.remedy.value,
             "sentence": mend.sentence,
-            "behind": _site(mend.behind),
-            "before": _site(mend.before),
+            "behind": site_data(mend.behind),
+            "before": site_data(mend.before),
             "threads": list(mend.threads) if mend.threads is not None else None,
             "engine": mend.engine or None,
         },
     }
 
 
-def _site(site: Site | None) -> Data | None:
+def site_data(site: Site | None) -> Data | None:
+    """A statement, by its text and line."""
     if site is None:
         return None
     return {"statement": site.statement, "line": site.line, "loops": dict(site.loops)}
