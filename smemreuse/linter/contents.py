@@ -26,6 +26,8 @@ class ContentHazards(Collected):
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
         """Rule 2, of a kernel of itself: what is read was never written, or may not have been."""
+        if traced.buffer in self._known.registers:
+            return
         stmt = self._events[traced.event].stmt
         surely = where[shadow.held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)
@@ -65,6 +67,8 @@ class ContentHazards(Collected):
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""
         stmt = self._events[traced.event].stmt
+        if traced.buffer in self._known.registers:
+            return
         if not (traced.by_thread == ANYONE).any() or not isinstance(stmt, Store):
             return
         value = values(_without_casts(stmt.value), threads)

@@ -7,7 +7,7 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
@@ -20,6 +20,7 @@ from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Known
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.hazards import Hazards
@@ -29,7 +30,7 @@ from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import views_beyond
 
-OF_LINT = 500_000_000
+OF_LINT = 1_200_000_000
 """Units of work for one kernel."""
 
 
@@ -56,7 +57,7 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    found, reasons, assumed = _traced(whole, Layout.alone(sizes, names), accesses, follow)
+    found, reasons, assumed = _traced(whole, sizes, names, accesses, follow)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
     return LintReport(kernel.name, follow, found, unknown, assumed)
 
@@ -83,12 +84,18 @@ def taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
 
 
 def _traced(
-    kernel: Kernel, layout: Layout, accesses: KernelAccesses, follow: bool
+    kernel: Kernel,
+    sizes: Mapping[Buffer, int],
+    names: Mapping[Buffer, str],
+    accesses: KernelAccesses,
+    follow: bool,
 ) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
-    guards = Guards(precise)
+    registers = Accumulators.of(kernel.body)
+    guards = Guards(registers.added_to(precise))
+    layout = Layout.alone({**sizes, **registers.sizes}, names)
     relevance = Relevance(
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
@@ -98,7 +105,9 @@ def _traced(
     known: Known | None = None
     try:
         remembered = remembered_of(kernel)
-        known = Known(kernel.body, guards.accesses, guards, remembered.vectors)
+        known = Known(
+            kernel.body, guards.accesses, guards, remembered.vectors, frozenset(registers.sizes)
+        )
         setting = Setting(
             relevance,
             layout,
