@@ -28,6 +28,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
+from smemreuse.checker import remember_from
 from smemreuse.checker.work import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
@@ -64,6 +65,7 @@ class DeviceFunction:
         kernels = self.visitor.again().kernels(self.name, merged)
         for now, before in zip(kernels, self.kernels, strict=True):
             facts_of(now).learn_from(facts_of(before))
+            remember_from(before, now)
         return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
 
 
