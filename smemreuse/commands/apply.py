@@ -14,13 +14,11 @@ from smemreuse.commands.options import (
     strict_option,
 )
 from smemreuse.commands.output import force_option, write_output
-from smemreuse.compilers.text.mend import mend_text
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import checked_options, choose_for
-from smemreuse.report.mending import mending_lines
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -84,6 +82,9 @@ def apply(
 
 def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
     """The dump with its mends in, which are told."""
+    from smemreuse.compilers.text.mend import mend_text  # and the linter, which only this needs
+    from smemreuse.report.mending import mending_lines
+
     found = mend_text(dump, barriers)
     for mending in found.mendings:
         for line in mending_lines(mending):

@@ -8,6 +8,7 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
@@ -34,14 +35,29 @@ OF_LINT = 1_200_000_000
 """Units of work for one kernel."""
 
 
+@dataclass(frozen=True)
+class Apart:
+    """A kernel with merged buffers apart again, what could not be taken apart, and the bytes that
+    merged buffers are declared to have."""
+
+    kernel: Kernel
+    doubts: tuple[str, ...] = ()
+    declared: Mapping[Buffer, int] = field(default_factory=dict)
+
+
 def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
     """The hazards of a kernel: of each shared buffer with itself, whatever is merged.
 
     A kernel in which buffers have been merged is taken apart first; whether they may share their
     bytes is another question, `check`'s.
     """
-    follow = barriers_follow(kernel, barriers)
-    whole, doubts = taken_apart(kernel)
+    return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers))
+
+
+def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintReport:
+    """Those of a kernel whose buffers are apart. `follow` tells whether barriers are to come, and
+    `work` is what may be done for several kernels together."""
+    whole, doubts = apart.kernel, [*apart.doubts]
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
     sizes, unsized = {}, []
@@ -49,7 +65,7 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         if buffer.size is None or buffer.size > MAX_BUFFER:
             unsized.append(f"the size of {names[buffer]} is not followed")
         else:
-            sizes[buffer] = buffer.size
+            sizes[buffer] = apart.declared.get(buffer, buffer.size)
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
     doubts += [why for why, buffer in zip(unsized, _unsized(whole), strict=True) if buffer in used]
     doubts += [
@@ -57,9 +73,10 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    found, reasons, assumed = _traced(whole, sizes, names, accesses, follow)
+    subject = _Subject(whole, sizes, names, accesses, follow, Work(OF_LINT, work))
+    found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
-    return LintReport(kernel.name, follow, found, unknown, assumed)
+    return LintReport(whole.name, follow, found, unknown, assumed)
 
 
 def _shared(kernel: Kernel) -> Iterator[Buffer]:
@@ -70,32 +87,40 @@ def _unsized(kernel: Kernel) -> Iterator[Buffer]:
     return (one for one in _shared(kernel) if one.size is None or one.size > MAX_BUFFER)
 
 
-def taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
-    """The kernel with merged buffers apart again, and what could not be taken apart."""
-    doubts: list[str] = []
+def taken_apart(kernel: Kernel) -> Apart:
+    """The kernel itself where nothing is merged."""
+    found = Apart(kernel)
     for scope in kernel.shared_scopes():
-        applied = applied_layout(kernel, scope)
+        applied = applied_layout(found.kernel, scope)
         if applied is not None:
-            kernel = applied.kernel
-            doubts += applied.beyond
-        elif inseparable_arena(kernel, scope) is not None:
-            doubts.append(f"the buffers merged in {scope} cannot be told apart")
-    return kernel, doubts
+            doubts = (*found.doubts, *applied.beyond)
+            found = Apart(applied.kernel, doubts, {**found.declared, **applied.declared})
+        elif inseparable_arena(found.kernel, scope) is not None:
+            doubt = f"the buffers merged in {scope} cannot be told apart"
+            found = replace(found, doubts=(*found.doubts, doubt))
+    return found
 
 
-def _traced(
-    kernel: Kernel,
-    sizes: Mapping[Buffer, int],
-    names: Mapping[Buffer, str],
-    accesses: KernelAccesses,
-    follow: bool,
-) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True)
+class _Subject:
+    """A kernel to be traced: its shared buffers' bytes and names, and its accesses to them."""
+
+    kernel: Kernel
+    sizes: Mapping[Buffer, int]
+    names: Mapping[Buffer, str]
+    accesses: KernelAccesses
+    barriers_follow: bool
+    work: Work
+
+
+def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
+    kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
     registers = Accumulators.of(kernel.body)
     guards = Guards(registers.added_to(precise))
-    layout = Layout.alone({**sizes, **registers.sizes}, names)
+    layout = Layout.alone({**subject.sizes, **registers.sizes}, subject.names)
     relevance = Relevance(
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
@@ -112,9 +137,9 @@ def _traced(
             relevance,
             layout,
             thread_axes(kernel.body),
-            assume_barriers=follow,
+            assume_barriers=subject.barriers_follow,
             budget=DEFAULT_BUDGET,
-            work=Work(OF_LINT),
+            work=subject.work,
             remembered=remembered,
             findings=partial(Hazards, known),
         )

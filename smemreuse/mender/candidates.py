@@ -10,10 +10,12 @@ from functools import cached_property
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
 from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.linter.words import engine_of
+from smemreuse.mender.candidate import Candidate
 from smemreuse.mender.tree import Spot, Tree, last_of
 from smemreuse.mender.waits import wait_candidates
 from smemreuse.results.hazards import Hazard, HazardKind, Remedy
-from smemreuse.results.mending import Inserted, Insertion
+from smemreuse.results.mending import Inserted
 from smemreuse.semantics.effects import Group, Signal
 from smemreuse.semantics.synchronizing import (
     NAMED_BARRIERS,
@@ -23,8 +25,6 @@ from smemreuse.semantics.synchronizing import (
     warp_barrier,
 )
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
-
-Candidate = tuple[Insertion, ...]
 
 RELEASES = (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT)
 WARP = 32
@@ -45,13 +45,28 @@ class Candidates:
         if earlier is None:
             return
         if hazard.kind is HazardKind.MISSING_WAIT:
-            yield from wait_candidates(self.tree, self.scope, hazard, earlier, later)
+            yield from wait_candidates(self.tree, self.scope, hazard.mend.engine, earlier, later)
         elif later is None:
             return
         elif hazard.kind is HazardKind.MISSING_FENCE:
             yield from self._fences(earlier, later)
         elif hazard.mend.remedy is Remedy.BARRIER:
             yield from self._barriers(hazard, earlier, later)
+            # What one arm has an engine do may be over too late for another that is told of it.
+            engine = engine_of(earlier).value
+            yield from wait_candidates(self.tree, self.scope, engine, earlier, later)
+
+    def are_written(self, candidate: Candidate) -> bool:
+        """Whether it is known how the kernel's compiler writes what is put in: barriers, and what
+        the kernel has already."""
+        if self.kernel.dialect.has_tilelang_operations:
+            return True
+        return candidate.operations <= {block_barrier(self.scope).op} | self._operations
+
+    @cached_property
+    def _operations(self) -> set[str]:
+        calls = map(evaluated_call, walk_statements(self.kernel.body))
+        return {call.op for call in calls if call is not None}
 
     # Fences -------------------------------------------------------------------------------------
 
@@ -59,8 +74,8 @@ class Candidates:
         """Before whoever made the generic access tells others that it is over; else before the
         access of the async proxy, which is right where its thread waits for them first."""
         for anchor in dict.fromkeys((*self._releases(earlier), later)):
-            yield (Insertion(anchor, False, (Inserted(proxy_fence()),)),)
-        yield (Insertion(earlier, True, (Inserted(proxy_fence()),)),)
+            yield Candidate.of(anchor, False, Inserted(proxy_fence()))
+        yield Candidate.of(earlier, True, Inserted(proxy_fence()))
 
     def _releases(self, stmt: Stmt) -> Iterator[Stmt]:
         """Before which statements a thread has done one, and not told anybody yet."""
@@ -78,14 +93,14 @@ class Candidates:
         """Of the warp where lanes of one may be meant, of the block, or of those who come by."""
         if self.tree.in_two_arms(earlier, later):
             return
-        spots = list(self._between(hazard, earlier, later))
+        spots = list(dict.fromkeys(self._between(hazard, earlier, later)))
         barriers = [block_barrier(self.scope)]
         if not hazard.certain:
             barriers.insert(0, warp_barrier())
         barriers += self._partial(hazard)
         for barrier in barriers:
             for anchor, behind in spots:
-                yield (Insertion(anchor, behind, (Inserted(barrier),)),)
+                yield Candidate.of(anchor, behind, Inserted(barrier))
 
     def _between(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[tuple[Stmt, bool]]:
         """Places between two statements, or between their rounds of a loop."""
@@ -94,16 +109,19 @@ class Candidates:
             return
         one, two = spots
         around = self._round_of(hazard, earlier, later)
+        path = self.tree.path(later)
+        inner = [spot.stmt for spot in path[path.index(two) + 1 :]]
         if around is None and one.index < two.index:
             yield two.stmt, False
+            yield from ((stmt, False) for stmt in inner)
             return
         common = [loop for loop in self.tree.loops(earlier) if loop in self.tree.loops(later)]
         wanted = [around] if around is not None else []
         for loop in [*wanted, *(other for other in reversed(common) if other is not around)]:
             mine, theirs = (self._in_loop(loop, stmt) for stmt in (earlier, later))
-            if theirs.index > mine.index:
-                yield theirs.stmt, False
-            yield last_of(loop.body), True
+            places = [(last_of(loop.body), True), (theirs.stmt, False)]
+            yield from reversed(places) if theirs.index > mine.index else places
+        yield from ((stmt, False) for stmt in inner)
 
     def _round_of(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> For | None:
         """The outermost loop around both of which they are in different rounds."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from smemreuse.audit import BarrierStage
+from smemreuse.audit import BarrierStage, barriers_follow
+from smemreuse.checker.work import Work
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Allocate,
@@ -19,14 +20,17 @@ from smemreuse.ir.kernel import (
     Stmt,
     walk_statements,
 )
-from smemreuse.linter import lint, taken_apart
+from smemreuse.linter import Apart, lint_apart, taken_apart
+from smemreuse.linter.linter import OF_LINT
+from smemreuse.mender.candidate import Candidate, Insertions
 from smemreuse.mender.candidates import Candidates
 from smemreuse.mender.tree import Tree, with_insertions
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Site
 from smemreuse.results.mending import Insertion, Mended, Mending, Unmended
 
 MOST_LINTS = 60
-"""How often a kernel is linted, with one thing or another put in."""
+OF_MENDING = 12 * OF_LINT
+"""How often a kernel is linted, with one thing or another put in, and units of work for it all."""
 
 PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER)
 MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
@@ -36,7 +40,7 @@ NOT_PUT_IN = "its mend is a change of what the kernel does, not something to put
 NOT_WRITTEN = "how its compiler writes waits and proxy fences is not known here"
 NO_PLACE = "nothing that could be put in orders the two"
 NONE_CLEAN = "none of {} that might be put in makes it clean"
-GIVEN_UP = f"given up: the kernel was linted {MOST_LINTS} times"
+GIVEN_UP = "budget: it takes too long to try what might mend it"
 
 Key = tuple[HazardKind, object, object, tuple[str, ...]]
 Found = tuple[object, tuple[str, ...]]
@@ -49,12 +53,10 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
     inserts is not put in. Where nothing can be put in the kernel stays as it is, and the reason is
     told of each hazard that is left.
     """
-    before = lint(kernel, barriers)
-    if not before.hazards:
-        return Mending(before, before)
-    apart, _ = taken_apart(kernel)
-    found = _Search(apart, before).result()
-    return found if apart is kernel else _in_the_arena(kernel, apart, found)
+    later = barriers_follow(kernel, barriers)
+    apart = taken_apart(kernel)
+    found = _Search(apart, later).result()
+    return found if apart.kernel is kernel else _in_the_arena(kernel, apart.kernel, found)
 
 
 def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
@@ -79,24 +81,24 @@ def _acting(kernel: Kernel) -> Iterator[Stmt]:
 
 @dataclass
 class _Search:
-    """One kernel, `before` the report on it, and what has been put in so far."""
+    """One kernel, and what has been put in so far. `later` tells that barriers are to come."""
 
-    kernel: Kernel
-    before: LintReport
+    apart: Apart
+    later: bool
     chosen: list[Mended] = field(default_factory=list)
     refused: dict[Key, str] = field(default_factory=dict)
     lints: int = 0
 
     def __post_init__(self) -> None:
-        self.tree = Tree(self.kernel.body)
-        later = self.before.barriers_follow
-        self.stage = BarrierStage.LATER if later else BarrierStage.PRESENT
-        scopes = self.kernel.shared_scopes() or SHARED_SCOPES
+        kernel = self.apart.kernel
+        scopes = kernel.shared_scopes() or SHARED_SCOPES
         # One that an author writes is for the first scope, and tells of no pass that has been here.
-        scope = SHARED_SCOPES[0] if later else scopes[-1]
-        self.candidates = Candidates(self.kernel, self.tree, scope)
+        scope = SHARED_SCOPES[0] if self.later else scopes[-1]
+        self.candidates = Candidates(kernel, Tree(kernel.body), scope)
         self.origins: dict[Stmt, Stmt] = {}
-        self._writes_all = self.kernel.dialect.has_tilelang_operations
+        self.work = Work(OF_MENDING)
+        self.before = self._lint(())
+        self.once = self.work.done
 
     def result(self) -> Mending:
         report = self.before
@@ -119,9 +121,7 @@ class _Search:
                 continue
             if hazard.mend.remedy not in PUT_IN:
                 self.refused[key] = NOT_PUT_IN
-            elif hazard.mend.remedy is not Remedy.BARRIER and not self._writes_all:
-                self.refused[key] = NOT_WRITTEN
-            elif self.lints >= MOST_LINTS:
+            elif self._is_spent:
                 self.refused[key] = GIVEN_UP
             else:
                 return hazard
@@ -135,18 +135,36 @@ class _Search:
         there is none."""
         earlier = self._stmt(hazard.other or hazard.mend.behind)
         later = self._stmt(hazard.site) if hazard.other is not None else None
-        tried = 0
+        tried, why = 0, NO_PLACE
         for candidate in self.candidates.of(hazard, earlier, later):
-            if self.lints >= MOST_LINTS:
+            if not self.candidates.are_written(candidate):
+                why = NOT_WRITTEN
+                continue
+            if self._is_spent:
                 self.refused[self._key(hazard)] = GIVEN_UP
                 return report
             tried += 1
-            found = self._lint((*self._insertions, *candidate))
+            found = self._lint((*self._insertions, *candidate.insertions))
             if self._is_better(hazard, report, found):
-                self.chosen += [Mended(one, hazard) for one in candidate]
+                kept, found = self._weakest(candidate, hazard, report, found)
+                self.chosen += [Mended(one, hazard) for one in kept]
                 return found
-        self.refused[self._key(hazard)] = NONE_CLEAN.format(tried) if tried else NO_PLACE
+        self.refused[self._key(hazard)] = NONE_CLEAN.format(tried) if tried else why
         return report
+
+    def _weakest(
+        self, candidate: Candidate, hazard: Hazard, before: LintReport, found: LintReport
+    ) -> tuple[Insertions, LintReport]:
+        """Of a candidate that mends, what asks for the least and mends as well."""
+        kept = candidate.insertions
+        for weaker in candidate.weaker:
+            if self._is_spent:
+                break
+            after = self._lint((*self._insertions, *weaker))
+            if not self._is_better(hazard, before, after) or _badness(after) > _badness(found):
+                break
+            kept, found = weaker, after
+        return kept, found
 
     def _without_needless(self, report: LintReport) -> LintReport:
         """Takes out what a later insertion has made superfluous, and what mended nothing in all."""
@@ -165,9 +183,16 @@ class _Search:
 
     def _lint(self, insertions: Sequence[Insertion]) -> LintReport:
         self.lints += 1
-        body, origins = with_insertions(self.kernel.body, insertions)
+        kernel = self.apart.kernel
+        body, origins = with_insertions(kernel.body, insertions)
         self.origins.update(origins)
-        return lint(replace(self.kernel, body=body), self.stage)
+        found = replace(self.apart, kernel=replace(kernel, body=body))
+        return lint_apart(found, self.later, self.work)
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether one more time would be more than is allowed for."""
+        return self.lints >= MOST_LINTS or self.work.done + self.once > self.work.limit
 
     def _is_better(self, hazard: Hazard, before: LintReport, after: LintReport) -> bool:
         """Whether a hazard is gone, and nothing else has come but what it may have hidden."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 from smemreuse.ir.expr import Call, Expr, Var, constant, same, variables_in
 from smemreuse.ir.kernel import Bind, Block, For, Stmt, walk_statements
+from smemreuse.mender.candidate import Candidate, Insertions
 from smemreuse.mender.tree import Tree, last_of
-from smemreuse.results.hazards import Hazard
 from smemreuse.results.mending import Inserted, Insertion
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.synchronizing import GROUPED, block_barrier, commit, phase_wait, wait
@@ -25,12 +24,12 @@ MOST_KEPT = 3
 
 
 def wait_candidates(
-    tree: Tree, scope: str, hazard: Hazard, earlier: Stmt, later: Stmt | None
-) -> Iterator[tuple[Insertion, ...]]:
-    """For what `earlier` has left in flight, and `later` or the kernel's end does not wait for."""
-    engine = next((one for one in GROUPED if one.value == hazard.mend.engine), None)
-    if engine is not None:
-        yield from _of_groups(tree, scope, engine, earlier, later)
+    tree: Tree, scope: str, engine: str, earlier: Stmt, later: Stmt | None
+) -> Iterator[Candidate]:
+    """For what `earlier` has an engine do, and `later` or the kernel's end does not wait for."""
+    grouped = next((one for one in GROUPED if one.value == engine), None)
+    if grouped is not None:
+        yield from _of_groups(tree, scope, grouped, earlier, later)
     elif later is not None:
         yield from _of_phases(tree, earlier, later)
 
@@ -40,7 +39,7 @@ def wait_candidates(
 
 def _of_groups(
     tree: Tree, scope: str, engine: Engine, earlier: Stmt, later: Stmt | None
-) -> Iterator[tuple[Insertion, ...]]:
+) -> Iterator[Candidate]:
     """Behind a wait that waits for too few groups; where threads next meet; behind the access; and
     before what comes too early, with a barrier where others have made the access."""
     behind = list(_behind(tree, earlier))
@@ -58,19 +57,20 @@ def _of_groups(
     # One thread issues stores as a rule, and all that come to a barrier issue the others.
     places += [issued, *met] if engine is Engine.TMA_STORE else [*met, issued]
     for anchor, is_behind, most in places:
-        for keep in range(_most(tree, anchor, earlier, most), -1, -1):
-            yield _waiting(engine, anchor, is_behind, keep, closes=not commits)
-    if later is not None:
-        spots = tree.common(earlier, later)
-        if spots is None or spots[0].index == spots[1].index:
-            return
-        anchor, is_behind = spots[1].stmt, False
-        if spots[1].index < spots[0].index:
-            anchor, is_behind = last_of(spots[0].block), True
-        barrier = Insertion(anchor, is_behind, (Inserted(block_barrier(scope)),))
-        for keep, meets in product(range(_most(tree, anchor, earlier, MOST_KEPT), -1, -1), "ny"):
-            waited = _waiting(engine, anchor, is_behind, keep, closes=not commits)
-            yield (*waited, barrier) if meets == "y" else waited
+        kept = _most(tree, anchor, earlier, most)
+        yield _waiting(engine, anchor, is_behind, kept, (), closes=not commits)
+    if later is None:
+        return
+    spots = tree.common(earlier, later)
+    if spots is None or spots[0].index == spots[1].index:
+        return
+    anchor, is_behind = spots[1].stmt, False
+    if spots[1].index < spots[0].index:
+        anchor, is_behind = last_of(spots[0].block), True
+    kept = _most(tree, anchor, earlier, MOST_KEPT)
+    barrier = Insertion(anchor, is_behind, (Inserted(block_barrier(scope)),))
+    for barriers in ((), (barrier,)):
+        yield _waiting(engine, anchor, is_behind, kept, barriers, closes=not commits)
 
 
 def _most(tree: Tree, anchor: Stmt, earlier: Stmt, most: int) -> int:
@@ -80,12 +80,15 @@ def _most(tree: Tree, anchor: Stmt, earlier: Stmt, most: int) -> int:
 
 
 def _waiting(
-    engine: Engine, anchor: Stmt, behind: bool, keep: int, *, closes: bool
-) -> tuple[Insertion, ...]:
-    made = [Inserted(wait(engine, keep))]
-    if closes:
-        made.insert(0, Inserted(commit(engine)))
-    return (Insertion(anchor, behind, tuple(made)),)
+    engine: Engine, anchor: Stmt, behind: bool, most: int, met: Insertions, *, closes: bool
+) -> Candidate:
+    """Waits for all groups, or for all but up to `most` of them, and then meets."""
+    closing = (Inserted(commit(engine)),) if closes else ()
+    first, *weaker = (
+        (Insertion(anchor, behind, (*closing, Inserted(wait(engine, keep)))), *met)
+        for keep in range(most + 1)
+    )
+    return Candidate(first, tuple(weaker))
 
 
 def _behind(tree: Tree, stmt: Stmt) -> Iterator[Stmt]:
@@ -118,7 +121,7 @@ def _meets(stmt: Stmt) -> bool:
 # Phases -----------------------------------------------------------------------------------------
 
 
-def _of_phases(tree: Tree, earlier: Stmt, later: Stmt) -> Iterator[tuple[Insertion, ...]]:
+def _of_phases(tree: Tree, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
     """A wait that comes too late, once more before the access; else one for the first phase."""
     reported = _mbarrier_of(earlier)
     if reported is None:
@@ -134,10 +137,10 @@ def _of_phases(tree: Tree, earlier: Stmt, later: Stmt) -> Iterator[tuple[Inserti
         if element is not None and _alike(element, reported):
             anchor = _first_to_see(tree, later, call)
             if anchor is not None:
-                yield (Insertion(anchor, False, (Inserted(Call(call.op, call.args), stmt),)),)
+                yield Candidate.of(anchor, False, Inserted(Call(call.op, call.args), stmt))
     if not tree.loops(earlier) and not variables_in(reported):
         anchor = _outermost(tree, later, set())
-        yield (Insertion(anchor, False, (Inserted(phase_wait(reported, 0)),)),)
+        yield Candidate.of(anchor, False, Inserted(phase_wait(reported, 0)))
 
 
 def _mbarrier_of(stmt: Stmt) -> Expr | None:
