@@ -168,6 +168,9 @@ class Findings:
     def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
         """Threads do something else to an mbarrier, or wait for it."""
 
+    def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
+        """Threads use a barrier, which may not count as it is meant to."""
+
     def waits(self, agent: Agent, waiting: Waiting) -> None:
         """Threads wait for a phase of an mbarrier that is not complete."""
 

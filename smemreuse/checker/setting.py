@@ -17,7 +17,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, Kernel
-from smemreuse.ir.launch import AXES, stride_of, tag_of, thread_axes
+from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
 
@@ -45,6 +45,16 @@ def remembered_of(kernel: Kernel) -> Remembered:
     if not isinstance(found, Remembered):
         found = kernel.derived[Remembered] = Remembered.of(thread_axes(kernel.body))
     return found
+
+
+def remember_from(before: Kernel, now: Kernel) -> None:
+    """A kernel that passes have made of another one has most of its expressions, and is asked the
+    same of them: what is remembered of one is so for both."""
+    try:
+        if thread_axes(before.body) == thread_axes(now.body):
+            now.derived[Remembered] = remembered_of(before)
+    except UnknownThreads:
+        return  # nothing is remembered of either
 
 
 class Setting:

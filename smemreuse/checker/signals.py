@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.findings import Findings, Waiting
 from smemreuse.checker.mbarriers import Announcement, Slot
 from smemreuse.checker.order import Handed, Known
@@ -125,7 +125,7 @@ class Signals:
         barriers = self._state.barriers
         known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
         if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
-            raise Uncovered("a signal to an mbarrier may come in an earlier phase")
+            raise Misused("a signal to an mbarrier may come in an earlier phase")
 
     def _slot(self, call: Call, effect: Effect, threads: Threads) -> Slot | None:
         return self._values.slot(mbarrier_operand(call, effect), threads)

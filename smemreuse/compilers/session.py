@@ -28,6 +28,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
+from smemreuse.checker import remember_from
 from smemreuse.checker.work import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
@@ -64,6 +65,7 @@ class DeviceFunction:
         kernels = self.visitor.again().kernels(self.name, merged)
         for now, before in zip(kernels, self.kernels, strict=True):
             facts_of(now).learn_from(facts_of(before))
+            remember_from(before, now)
         return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
 
 
@@ -128,8 +130,8 @@ class MergeSession:
         judge_stock: Callable[[int, str], Verdict],
         lint: Callable[[int], LintReport] | None = None,
         mendings: Sequence[Mending] = (),
-    ) -> None:
-        """Notes what was chosen for a function.
+    ) -> list[LoweredKernel]:
+        """Notes what was chosen for a function: its kernels, as they were lowered.
 
         `judge_stock` gives the verdict on the compiler's own plan for a launch and scope, `lint`
         the hazards of a launch itself; `mendings` are what came of mending each, if that was asked.
@@ -137,6 +139,7 @@ class MergeSession:
         merged = any(choice.proposal.launches)
         outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
         self.functions.append(FunctionOutcome(function.name, outcome))
+        lowered = []
         for number, kernel in enumerate(function.kernels):
             renew_work(kernel)
             launch = choice.proposal.launches[number]
@@ -151,7 +154,9 @@ class MergeSession:
             audit = _Asked(judge_stock, number)
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
-            self.kernels.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
+            lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
+        self.kernels += lowered
+        return lowered
 
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
         """A live module in which each function is what `rewrite(name, var, func)` gives for it."""

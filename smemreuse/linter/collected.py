@@ -27,12 +27,16 @@ Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 @dataclass
 class Known:
-    """What the traces of one lint have in common, and what they have found."""
+    """What the traces of one lint have in common, and what they have found.
+
+    `registers` are accumulators, which are followed only for what is in flight into them.
+    """
 
     body: Block
     accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]
     guards: Guards
     vectors: Vectors
+    registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
 

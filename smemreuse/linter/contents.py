@@ -26,6 +26,8 @@ class ContentHazards(Collected):
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
         """Rule 2, of a kernel of itself: what is read was never written, or may not have been."""
+        if traced.buffer in self._known.registers:
+            return
         stmt = self._events[traced.event].stmt
         surely = where[shadow.held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)
@@ -60,11 +62,15 @@ class ContentHazards(Collected):
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         stmt = self._events[traced.event].stmt
         threads = touching(traced, byte)
-        return words.agent(stmt, int(threads[0]) if threads is not None else None, traced.ids)
+        # Of an access that leaves its buffer any byte is taken to be read, by nobody in particular.
+        some = None if threads is None or not len(threads) else int(threads[0])
+        return words.agent(stmt, some, traced.ids)
 
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""
         stmt = self._events[traced.event].stmt
+        if traced.buffer in self._known.registers:
+            return
         if not (traced.by_thread == ANYONE).any() or not isinstance(stmt, Store):
             return
         value = values(_without_casts(stmt.value), threads)

@@ -89,3 +89,9 @@ def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
         f"{lacking} arrivals that its phase lacks come before."
     )
     return Mend(Remedy.CODE, sentence, before=site)
+
+
+def count_for_one_phase(site: Site) -> Mend:
+    """A barrier that may count for another phase than it is meant to."""
+    sentence = f"wait for the phase before it, and for that alone, before {_at(site)}."
+    return Mend(Remedy.CODE, sentence, before=site)

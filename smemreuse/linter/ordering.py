@@ -12,6 +12,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
+from smemreuse.linter.accumulators import targets_of
 from smemreuse.linter.collected import SAME_VALUE, Collected
 from smemreuse.linter.pairs import Clash, clash
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -41,6 +42,8 @@ class OrderHazards(Collected):
         earlier, later = self._events[other], self._events[traced.event]
         if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
             return
+        if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
+            return
         if other == traced.event and evaluated_effect(later.stmt) is not None:
             return  # what one operation does to itself is its own affair
         told = clash(found, traced, in_warp=in_warp)
@@ -61,7 +64,8 @@ class OrderHazards(Collected):
         verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
         byte = told.byte if told is not None else int(traced.where[0])
         order = "not waited for when" if in_flight else "in no order with which"
-        what = f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one}"
+        bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
+        what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
         witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
         witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
@@ -153,6 +157,8 @@ class OrderHazards(Collected):
             earlier, later = touches[0], writes[1]
         else:
             return
+        if one in self._known.registers:
+            return
         name, site = self._layout.names[one], Site.of(later)
         before = Site.of(earlier)
         witness = (
@@ -198,6 +204,14 @@ def _in_order_of_itself(
         return True
     meets = any(effect.rendezvous for effect in two)
     return meets and bool(np.isin(found.ids, traced.ids).all())
+
+
+def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
+    """Whether a multiplication is still under way when threads use what it sets in registers.
+
+    The next one of its kind may add to that all the same.
+    """
+    return rule is Rule.IN_FLIGHT and found.is_write and not any(targets_of(later))
 
 
 def _agents(

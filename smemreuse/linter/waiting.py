@@ -107,6 +107,20 @@ class WaitingHazards(Collected):
         )
         self._add(hazard, stmt)
 
+    def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
+        """What a barrier orders depends on the schedule: it may be nothing of what is meant."""
+        site, who = Site.of(stmt, agent.loops), words.threads(agent.threads.ids)
+        hazard = Hazard(
+            HazardKind.RACE,
+            False,
+            site,
+            (),
+            f"{who} come to {site}: {reason}",
+            mends.count_for_one_phase(site),
+            agents=(who,),
+        )
+        self._add(hazard, stmt)
+
     def waits(self, agent: Agent, waiting: Waiting) -> None:
         self._waiting[id(agent)] = (agent, waiting)
 

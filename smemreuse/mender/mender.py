@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import (
     Stmt,
     walk_statements,
 )
-from smemreuse.linter import lint, taken_apart
+from smemreuse.linter import Apart, lint_apart, taken_apart
 from smemreuse.linter.linter import OF_LINT
 from smemreuse.mender.candidate import Candidate, Insertions
 from smemreuse.mender.candidates import Candidates
@@ -54,10 +54,9 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
     told of each hazard that is left.
     """
     later = barriers_follow(kernel, barriers)
-    apart, doubts = taken_apart(kernel)
-    search = _Search(apart, BarrierStage.LATER if later else BarrierStage.PRESENT, tuple(doubts))
-    found = search.result()
-    return found if apart is kernel else _in_the_arena(kernel, apart, found)
+    apart = taken_apart(kernel)
+    found = _Search(apart, later).result()
+    return found if apart.kernel is kernel else _in_the_arena(kernel, apart.kernel, found)
 
 
 def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
@@ -82,20 +81,20 @@ def _acting(kernel: Kernel) -> Iterator[Stmt]:
 
 @dataclass
 class _Search:
-    """One kernel, and what has been put in so far. `doubts` are of how it was taken apart."""
+    """One kernel, and what has been put in so far. `later` tells that barriers are to come."""
 
-    kernel: Kernel
-    stage: BarrierStage
-    doubts: tuple[str, ...]
+    apart: Apart
+    later: bool
     chosen: list[Mended] = field(default_factory=list)
     refused: dict[Key, str] = field(default_factory=dict)
     lints: int = 0
 
     def __post_init__(self) -> None:
-        scopes = self.kernel.shared_scopes() or SHARED_SCOPES
+        kernel = self.apart.kernel
+        scopes = kernel.shared_scopes() or SHARED_SCOPES
         # One that an author writes is for the first scope, and tells of no pass that has been here.
-        scope = SHARED_SCOPES[0] if self.stage is BarrierStage.LATER else scopes[-1]
-        self.candidates = Candidates(self.kernel, Tree(self.kernel.body), scope)
+        scope = SHARED_SCOPES[0] if self.later else scopes[-1]
+        self.candidates = Candidates(kernel, Tree(kernel.body), scope)
         self.origins: dict[Stmt, Stmt] = {}
         self.work = Work(OF_MENDING)
         self.before = self._lint(())
@@ -184,10 +183,11 @@ class _Search:
 
     def _lint(self, insertions: Sequence[Insertion]) -> LintReport:
         self.lints += 1
-        body, origins = with_insertions(self.kernel.body, insertions)
+        kernel = self.apart.kernel
+        body, origins = with_insertions(kernel.body, insertions)
         self.origins.update(origins)
-        found = lint(replace(self.kernel, body=body), self.stage, self.work)
-        return replace(found, unknown=tuple(dict.fromkeys((*self.doubts, *found.unknown))))
+        found = replace(self.apart, kernel=replace(kernel, body=body))
+        return lint_apart(found, self.later, self.work)
 
     @property
     def _is_spent(self) -> bool:

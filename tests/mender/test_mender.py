@@ -10,7 +10,7 @@ import pytest
 from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel, Stmt, While, walk_statements
-from smemreuse.linter import lint
+from smemreuse.linter import Apart, lint
 from smemreuse.mender import mend, mender
 from smemreuse.mender.tree import with_insertions
 from smemreuse.results.hazards import LintStatus
@@ -131,7 +131,7 @@ def test_one_barrier_for_many_races() -> None:
 
 def test_what_a_later_mend_makes_superfluous_is_taken_out() -> None:
     (kernel,) = read_dump(FIXTURES / "refilled_without_fence.tir").kernels
-    search = mender._Search(kernel, BarrierStage.PRESENT, ())
+    search = mender._Search(Apart(kernel), later=False)
     (hazard,) = search.before.hazards
     assert hazard.other is not None
     read = hazard.other.stmt

@@ -37,6 +37,7 @@ FOOTPRINT = KernelFootprint(
     name="gemm_kernel",
     arch="sm_80",
     threads=128,
+    registers=64,
     bytes_before=64 * KB,
     bytes_after=32 * KB,
     static_bytes=0,
@@ -45,7 +46,7 @@ FOOTPRINT = KernelFootprint(
     limit=163 * KB,
     fits=True,
 )
-UNKNOWN = KernelFootprint("one", None, None, None, None, None, None, None, None, None)
+UNKNOWN = KernelFootprint("one", *[None] * 10)
 REFUSED, MAY, MAY_TOO = PAIRS
 SHARING = ArenaSharing((((("As", "Cs")), 16 * KB), (("Bs", "Cs"), 16 * KB)), (REFUSED,), ())
 APPLIED = RunPlan(SHARED, Verdict(SOUND), (), SHARING, APART, Verdict(SOUND))

@@ -37,11 +37,13 @@ PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
 
 
 class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized."""
+    """What one thread's lowering has merged and not yet seen synchronized, and what it has lowered
+    that is not yet compiled."""
 
     def __init__(self) -> None:
         self.merged: dict[str, PendingMerge] = {}
         self.unmerged: dict[str, tuple[DeviceFunction, Baseline]] = {}
+        self.lowered: list[LoweredKernel] = []
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Session(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.merged, self._lowering.unmerged = {}, {}
+            self._lowering.lowered = []
             options = self.options
             if disable_reuse:
                 options = replace(options, objective="none")
@@ -178,7 +181,9 @@ class Session(MergeSession):
             for number, kernel in enumerate(function.kernels):
                 mending = mendings[number] if mendings else None
                 lint = partial(synchronized.report, number)
-                self.kernels.append(LoweredKernel(kernel, stock, (), None, lint, mending))
+                lowered = LoweredKernel(kernel, stock, (), None, lint, mending)
+                self.kernels.append(lowered)
+                self._lowering.lowered.append(lowered)
         return synchronized.func
 
     def _mended(self, function: Synchronized) -> tuple[Synchronized, tuple[Mending, ...]]:
@@ -202,8 +207,19 @@ class Session(MergeSession):
                 mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
         self.mendings += mendings
         audit = StockAudit(function, stock, choice.proposal, config)
-        self.keep(function, choice, stock, audit.verdict, synchronized.report, mendings)
+        self._lowering.lowered += self.keep(
+            function, choice, stock, audit.verdict, synchronized.report, mendings
+        )
         return synchronized.func
+
+    def note_registers(self, registers: Mapping[str, int]) -> None:
+        """What each thread of a kernel has, by the kernel's name, in what was lowered here last."""
+        for known in self._lowering.lowered:
+            if known.kernel.name in registers:
+                found = replace(known, registers=registers[known.kernel.name])
+                place = next(at for at, each in enumerate(self.kernels) if each is known)
+                self.kernels[place] = found
+        self._lowering.lowered = []
 
 
 @dataclass(frozen=True)
