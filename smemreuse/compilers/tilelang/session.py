@@ -162,7 +162,9 @@ class Session(MergeSession):
             return self.or_stock(
                 name,
                 lambda: self._confirmed(pending, func),
-                lambda: with_barriers(name, pending.stock.merged(pending.function)),
+                lambda: self._unmerged(
+                    name, with_barriers(name, pending.stock.merged(pending.function))
+                ),
             )
 
         return self.rewrite_functions(mod, rewrite)

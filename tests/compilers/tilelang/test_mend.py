@@ -18,10 +18,21 @@ from fixtures.benchmarks import BENCHMARKS
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.tilelang import mending, session
 from smemreuse.compilers.tilelang.session import Session
+from smemreuse.ir.kernel import Kernel, Store, walk_statements
 from smemreuse.linter import lint
 from smemreuse.pipeline.candidate import Proposal
-from smemreuse.results.hazards import LintStatus
+from smemreuse.results.hazards import (
+    Hazard,
+    HazardKind,
+    LintReport,
+    LintStatus,
+    Mend,
+    Remedy,
+    Site,
+)
+from smemreuse.results.mending import Inserted, Insertion, Mended, Mending
 from smemreuse.results.verdict import UNPROVED, Verdict
+from smemreuse.semantics import synchronizing as made
 from tests.compilers.tilelang.lowering import lower
 
 pytestmark = pytest.mark.tilelang
@@ -229,15 +240,77 @@ def test_caches_are_kept_apart() -> None:
     assert len(set(tokens)) == 2
 
 
-def test_every_mend_can_be_written() -> None:
-    """The operations that are put in are all TileLang's."""
-    from smemreuse.semantics import synchronizing as made
+WRITTEN = {
+    "fence_proxy_async": FENCE,
+    "tvm_storage_sync": "__syncthreads();",
+    "tvm_storage_sync of some": "tl::__sync_thread_partial(15, 128);",
+    "sync_warp": "__syncwarp();",
+    "ptx_commit_group": "tl::cp_async_commit();",
+    "ptx_wait_group": "tl::cp_async_wait<1>();",
+    "tma_store_arrive": "tl::tma_store_arrive();",
+    "tma_store_wait": "tl::tma_store_wait<1, true>();",
+    "warpgroup_commit_batch": "tl::warpgroup_commit_batch();",
+    "warpgroup_wait": "tl::warpgroup_wait<1>();",
+}
+"""What each operation becomes in CUDA."""
 
-    calls = [made.proxy_fence(), made.block_barrier("shared.dyn"), made.warp_barrier()]
-    calls += [made.named_barrier("shared.dyn", 4, 64)]
-    calls += [make for one in made.GROUPED for make in (made.commit(one), made.wait(one, 0))]
-    for call in calls:
-        assert mending._operator(call.op) is not None
+
+def test_every_mend_is_written_down_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [
+        made.proxy_fence(),
+        made.block_barrier("shared.dyn"),
+        made.named_barrier("shared.dyn", 15, 128),
+        made.warp_barrier(),
+        *(call for one in made.GROUPED for call in (made.commit(one), made.wait(one, 1))),
+    ]
+    assert {call.op for call in calls} == {name.split()[0] for name in WRITTEN}
+
+    def everything(kernel: Kernel, _: object) -> Mending:
+        """Put in before the first store."""
+        store = next(one for one in walk_statements(kernel.body) if isinstance(one, Store))
+        site = Site.of(store)
+        why = Hazard(HazardKind.RACE, True, site, (), "", Mend(Remedy.BARRIER, "", site, site))
+        insertion = Insertion(store, False, tuple(map(Inserted, calls)))
+        clean = LintReport(kernel.name, barriers_follow=False)
+        return Mending(clean, clean, (Mended(insertion, why),))
+
+    plain, _ = source_of(racing(), {})
+    monkeypatch.setattr(mending, "mend", everything)
+    mended, _ = source_of(racing(), {}, mend=True)
+    lines = [line for line, _ in added(plain, mended) if not line.startswith("#include")]
+    assert sorted(lines) == sorted(WRITTEN.values())
+
+
+def loading(*, waits: bool) -> Any:
+    """A tile that TMA loads is read before anybody waits for it, and once more behind that."""
+
+    @T.prim_func
+    def load(X: T.Tensor((128, 32), "int32"), Y: T.Tensor((2, 128), "int32")):
+        with T.Kernel(1, threads=128):
+            stage = T.alloc_shared((128, 32), "int32")
+            T.annotate_layout({stage: T.Layout((128, 32), lambda i, j: (i, j))})
+            full = T.alloc_barrier(128)
+            tx = T.get_thread_binding(0)
+            T.tma_copy(X[0, 0], stage, barrier=full)
+            T.mbarrier_arrive(full)
+            Y[0, tx] = stage[tx, 0]
+            if waits:
+                T.mbarrier_wait_parity(full, 0)
+            Y[1, tx] = stage[tx, 1]
+
+    return load
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_phase_is_waited_for_before_what_it_completes_is_read(waits: bool) -> None:
+    """By the wait that comes too late, once more; else by one that is made."""
+    func, configs = loading(waits=waits), {**UNSYNCHRONIZED, "tl.disable_warp_specialized": True}
+    plain, _ = source_of(func, configs)
+    mended, active = source_of(func, configs, mend=True)
+    assert [line for line, _ in added(plain, mended)] == ["full[0].wait(0);"]
+    assert mended.index("full[0].wait(0);") < mended.index("Y[")
+    (found,) = active.mendings
+    assert found.after.clean
 
 
 DELETED = ("tma_store_wait", "warpgroup_wait", "fence_proxy_async", "tvm_storage_sync")
