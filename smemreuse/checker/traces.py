@@ -78,6 +78,10 @@ class BlockTraces(ABC):
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
             decisions, runs = self._cases(body, block.index)
+            if self._is_enough:
+                return
+            if decisions or runs:
+                self._require_more()
             block.settle(decisions, self._setting.work, runs)
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
@@ -105,6 +109,9 @@ class BlockTraces(ABC):
     def _is_enough(self) -> bool:
         """Whether no further kind of blocks is asked about."""
         return False
+
+    def _require_more(self) -> None:
+        """Raises `Uncovered` where no more is to be traced, though other blocks may be others."""
 
     def _begin_anew(self) -> None:
         """The cases of a block are traced once more, from the first one on, and loops not compared
@@ -136,6 +143,10 @@ class Traces(BlockTraces):
     def _is_enough(self) -> bool:
         return self._left is not None and not self._is_clear
 
+    def _require_more(self) -> None:
+        if self._left == 0:
+            raise Uncovered(ONLY_GLANCED)
+
     def _begin_anew(self) -> None:
         super()._begin_anew()
         self._left = None if self._left is None else GLANCE
@@ -151,8 +162,7 @@ class Traces(BlockTraces):
             self.outcome = before
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
-        if self._left == 0:
-            raise Uncovered(ONLY_GLANCED)
+        self._require_more()
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
