@@ -80,8 +80,8 @@ class BlockTraces(ABC):
             decisions, runs = self._cases(body, block.index)
             if self._is_enough:
                 return
-            if decisions or runs:
-                self._require_more()
+            if self._may_trace_no_more and (decisions or runs):
+                raise Uncovered(ONLY_GLANCED)
             block.settle(decisions, self._setting.work, runs)
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
@@ -110,8 +110,10 @@ class BlockTraces(ABC):
         """Whether no further kind of blocks is asked about."""
         return False
 
-    def _require_more(self) -> None:
-        """Raises `Uncovered` where no more is to be traced, though other blocks may be others."""
+    @property
+    def _may_trace_no_more(self) -> bool:
+        """Whether a further trace is not asked for, even if other blocks are others."""
+        return False
 
     def _begin_anew(self) -> None:
         """The cases of a block are traced once more, from the first one on, and loops not compared
@@ -143,9 +145,9 @@ class Traces(BlockTraces):
     def _is_enough(self) -> bool:
         return self._left is not None and not self._is_clear
 
-    def _require_more(self) -> None:
-        if self._left == 0:
-            raise Uncovered(ONLY_GLANCED)
+    @property
+    def _may_trace_no_more(self) -> bool:
+        return self._left == 0
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
@@ -162,7 +164,8 @@ class Traces(BlockTraces):
             self.outcome = before
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
-        self._require_more()
+        if self._may_trace_no_more:
+            raise Uncovered(ONLY_GLANCED)
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
