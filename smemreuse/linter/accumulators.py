@@ -181,9 +181,7 @@ def _touched_at_all(body: Block) -> set[Buffer]:
     return {one for stmt in walk_statements(body) for one in _touched(stmt)}
 
 
-def _accesses(
-    stmt: Stmt, buffers: frozenset[Buffer], where: Footprint
-) -> Iterator[MemoryAccess]:
+def _accesses(stmt: Stmt, buffers: frozenset[Buffer], where: Footprint) -> Iterator[MemoryAccess]:
     for buffer in dict.fromkeys(targets_of(stmt)):
         if buffer in buffers:
             yield MemoryAccess(buffer, Access.WRITE, where, stmt, engine=Engine.WGMMA)
