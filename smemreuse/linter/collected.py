@@ -22,6 +22,11 @@ WHOLE_OPERANDS = (
     "an operand that names more of a buffer than has been written reads only what has been written"
 )
 
+KEEP_PACE = (
+    "warps that wait for one phase together do not fall behind each other by a phase, where one of "
+    "them alone is what the next phase waits for"
+)
+
 Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 

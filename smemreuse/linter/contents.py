@@ -119,7 +119,7 @@ class ContentHazards(Collected):
         if not beyond.any():
             return
         at = int(np.argmax(beyond))
-        certain = (access.certain or kept is not None) and not agent.partly
+        certain = self._known.guards.is_certain(access) and kept is not None and not agent.partly
         name, site = self._layout.names[access.buffer], self._site(event)
         byte = int(first[at]) if first[at] < 0 else int(last[at])
         who = words.agent(stmt, int(agent.threads.ids[at]), agent.threads.ids)
