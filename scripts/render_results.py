@@ -30,6 +30,8 @@ APPLIED = RESULTS.with_name("applied.json")
 TVM_AUDITS = RESULTS.with_name("tvm-audits.json")
 MISTAKES = RESULTS.with_name("mistakes-h200.json")
 
+MENDS = RESULTS.with_name("mends-h200.json")
+
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
 
@@ -182,6 +184,33 @@ def witness_table(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def mended_table(data: Mapping[str, Any]) -> str:
+    """Kernels that go wrong, as they are and as they were mended."""
+    lines = ["| kernel |  | lint | put in | wrong launches |", "|---|---|---|---|---|"]
+    for kernel in data["witnesses"]:
+        for one in kernel["variants"]:
+            put_in = "; ".join(one["put_in"]).replace("|", "\\|")
+            row = (f"`{kernel['name']}`", one["variant"], one["lint"], put_in, _launches(one))
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def mended_scan_table(data: Mapping[str, Any]) -> str:
+    """The chunk scan as it is, mended, and fenced by hand: right or not, steady, how fast."""
+    heads = ("tile", "", "lint", "fences", "wrong launches", "differ from the first", "time")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for tile in data["chunk_scan"]:
+        for one in tile["variants"]:
+            differing = {**one, "wrong_launches": one["differing_launches"]}
+            row = (
+                *(tile["tile"], one["variant"], one["lint"], str(one["fences"])),
+                *(_launches(one), _launches(differing)),
+                f"{one['median_ms']:.3f} ms, {one['of_as_it_is']['median']:.3f}",
+            )
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
 def _launches(one: Run) -> str:
     if one.get("hangs"):
         return "**hangs**"
@@ -264,6 +293,12 @@ def filled(text: str) -> str:
         benchmarks = json.loads(BENCHMARKS.read_text())
         parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")
         parts["benchmarks"] = benchmark_table(benchmarks["tiles"])
+    mends = _if_there(MENDS)
+    if mends is not None:
+        when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"
+        parts["mends-machine"] = f"{when}; code for {mends['arch']}.\n"
+        parts["mends"] = mended_table(mends)
+        parts["mends-scan"] = mended_scan_table(mends)
     for name, made in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
         if begin in text:

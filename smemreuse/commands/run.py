@@ -129,7 +129,7 @@ def _saying(what: str) -> Iterator[None]:
         _say(f"{what}: {error}")
 
 
-def _explained(lowered: Sequence[LoweredKernel], *, linted: bool) -> list[RunKernel]:
+def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:
     """Each kernel, explained; one for which that fails, with its bytes alone."""
     titles = numbered([kernel.kernel.name for kernel in lowered])
     told: list[RunKernel] = []

@@ -73,7 +73,8 @@ class Candidates:
     def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
         """Before whoever made the generic access tells others that it is over; else before the
         access of the async proxy, which is right where its thread waits for them first."""
-        for anchor in dict.fromkeys((*self._releases(earlier), later)):
+        around = reversed(self.tree.unconditional(later))
+        for anchor in dict.fromkeys((*self._releases(earlier), *around, later)):
             yield Candidate.of(anchor, False, Inserted(proxy_fence()))
         yield Candidate.of(earlier, True, Inserted(proxy_fence()))
 

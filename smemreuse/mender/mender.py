@@ -29,7 +29,7 @@ from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Si
 from smemreuse.results.mending import Insertion, Mended, Mending, Unmended
 
 MOST_LINTS = 60
-OF_MENDING = 12 * OF_LINT
+OF_MENDING = 5 * OF_LINT
 """How often a kernel is linted, with one thing or another put in, and units of work for it all."""
 
 PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER)

@@ -77,6 +77,16 @@ class Tree:
         around = [spot.stmt for spot in self.path(stmt)[:-1]]
         return [scope for scope in around if isinstance(scope, (For, While))]
 
+    def unconditional(self, stmt: Stmt) -> list[For]:
+        """The loops around a statement, the innermost first, as far as nothing else is around it
+        that it may depend on."""
+        found = []
+        for spot in reversed(self.path(stmt)[:-1]):
+            if not isinstance(spot.stmt, For):
+                break
+            found.append(spot.stmt)
+        return found
+
     def behind(self, stmt: Stmt) -> Iterator[Stmt]:
         """The statements of the blocks around, nearest block first: behind a statement, and in a
         loop those before it, which come in the next round."""

@@ -173,11 +173,10 @@ def _outermost(tree: Tree, later: Stmt, needed: set[Var]) -> Stmt:
     """The outermost loop around a statement in which it stands under no condition, and in which all
     variables that are needed are set; else the statement itself."""
     anchor = later
-    for spot in reversed(tree.path(later)[:-1]):
-        scope = spot.stmt
-        if not isinstance(scope, For) or scope.var in needed:
+    for loop in tree.unconditional(later):
+        if loop.var in needed:
             break
-        anchor = scope
+        anchor = loop
     return anchor
 
 

@@ -320,3 +320,17 @@ def test_the_same_goes_in_where_the_kernel_writes_it_itself() -> None:
     (kernel,) = read_dump(FIXTURES / "cp_async_not_waited_for.tir").kernels
     dialect = replace(kernel.dialect, has_tilelang_operations=False)
     assert put_in(mended(replace(kernel, dialect=dialect))) == MENDED["cp_async_not_waited_for"]
+
+
+def test_a_fence_stands_before_the_loops_of_what_needs_it() -> None:
+    """What was in flight at the barrier behind it is not fenced there."""
+    many = under("for i in T.unroll(4)", under("for j in T.unroll(4)", WGMMA_A))
+    copied = f"{COPY_A}T.ptx_commit_group()\n{SYNC}T.ptx_wait_group(0)\n{SYNC}"
+    text = f"{copied}{DESCRIBE_A}T.warpgroup_arrive()\n{many}"
+    text += "T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+    found = of_text(text, threads=128, elements=128, declared=DESCRIPTORS)
+    (one,) = found.insertions
+    assert [str(each) for each in one.inserted] == ["fence_proxy_async()"]
+    assert isinstance(one.anchor, For)
+    assert (one.anchor.var.name, one.behind) == ("i", False)
+    assert found.after.clean

@@ -66,7 +66,7 @@ def test_the_commands_of_the_readme(tmp_path: Path) -> None:
         (row,) = (line for line in done.stdout.splitlines() if line.startswith("| main_kernel"))
         cells = [cell.strip() for cell in row.strip("| ").split("|")]
         assert cells[1:4] == ["sm_90", "263,168", "197,632"]
-        assert cells[5:] == ["0 -> 1", "sound", "Bs+Cs"]
+        assert cells[5:] == ["0 -> 1", "sound", "clean", "Bs+Cs"]
         assert "As and Bs do not share: live together" in done.stdout
         assert "As+Cs could share; sharing them adds no resident block" in done.stdout
 
