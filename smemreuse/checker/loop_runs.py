@@ -157,7 +157,8 @@ class LoopRun:
         is a fitting one."""
         out, count = self.left_out, others.shape[1]
         if len(own) == count:
-            return (others == own).all(axis=1)
+            same: np.ndarray = (others == own).all(axis=1)
+            return same
         assert out is not None
         behind, period = len(own) - out.at - out.skip, out.window.period
         end = count - behind

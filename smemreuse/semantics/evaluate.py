@@ -188,7 +188,7 @@ def _binary(op: str, left: Typed, right: Typed) -> Typed:
     return _wrapped(_plain(_BINARY[op](a, b)), bits), bits, None if bits else most
 
 
-def _has_zero(value: Value) -> bool:
+def _has_zero(value: int | np.ndarray) -> bool:
     return value == 0 if isinstance(value, int) else bool(np.any(np.equal(value, 0)))
 
 
