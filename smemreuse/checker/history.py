@@ -184,10 +184,6 @@ class Seen:
         self.writes = np.zeros(warps, np.int64)
         self._recent: dict[Key, Recent] = {}
 
-    @property
-    def recent(self) -> list[Recent]:
-        return list(self._recent.values())
-
     def copy(self) -> Seen:
         twin = Seen(0)
         twin.reads, twin.writes = self.reads.copy(), self.writes.copy()

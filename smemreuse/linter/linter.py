@@ -18,8 +18,9 @@ from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
 from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
+from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
-from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Known
 from smemreuse.linter.guards import Guards
@@ -106,7 +107,13 @@ def _traced(
     try:
         remembered = remembered_of(kernel)
         known = Known(
-            kernel.body, guards.accesses, guards, remembered.vectors, frozenset(registers.sizes)
+            kernel.body,
+            guards.accesses,
+            guards,
+            remembered.vectors,
+            relevance.written | relevance.escaped,
+            frozenset(_of_the_block(kernel)),
+            frozenset(registers.sizes),
         )
         setting = Setting(
             relevance,
@@ -127,6 +134,13 @@ def _traced(
         return (), reasons, ()
     hazards = sorted(known.hazards.values(), key=lambda one: (not one.certain, one.site.line or 0))
     return tuple(hazards), reasons, tuple(known.assumed)
+
+
+def _of_the_block(kernel: Kernel) -> Iterator[Var]:
+    """The indices of the block."""
+    return (
+        one.var for one in launches(kernel.body) if one.var is not None and tag_of(one) not in AXES
+    )
 
 
 def _orders(relevance: Relevance) -> bool:
