@@ -14,7 +14,7 @@ from smemreuse.ir.kernel import Store
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.pairs import touching
-from smemreuse.linter.together import SAME, UNKNOWN, meeting_in_one, stored_by
+from smemreuse.linter.together import SAME, UNKNOWN, meeting_in_one, stored_by, stores
 from smemreuse.linter.value_forms import Forms
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
@@ -68,13 +68,12 @@ class ContentHazards(Collected):
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""
         stmt = self._events[traced.event].stmt
-        stored = stored_by(stmt)
-        if stored is None or traced.buffer in self._known.registers:
+        if not stores(stmt) or traced.buffer in self._known.registers:
             return
         if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return
         forms = Forms(threads, values, self._known.changing, self._known.uniform)
-        meeting = meeting_in_one(traced, forms(stored))
+        meeting = meeting_in_one(traced, stored_by(stmt, forms))
         if meeting is SAME:
             return
         if meeting is UNKNOWN:

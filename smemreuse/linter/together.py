@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.traced import TracedAccess
-from smemreuse.ir.expr import Call, Expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Stmt, Store
-from smemreuse.linter.value_forms import Form
+from smemreuse.linter.value_forms import Form, Forms
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.table import effect_of, evaluated_call
+from smemreuse.semantics.table import evaluated_call, evaluated_effect
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,20 @@ SAME, UNKNOWN = Together(), Together()
 the same place as the others."""
 
 
-def stored_by(stmt: Stmt) -> Expr | None:
-    """What a statement stores: of a copy the place that it is from stands for that."""
+def stores(stmt: Stmt) -> bool:
+    """Whether a statement stores, by itself, what can be told: threads, or copies of theirs."""
     if isinstance(stmt, Store):
-        return stmt.value if stmt.buffer.scope in SHARED_SCOPES else None
+        return stmt.buffer.scope in SHARED_SCOPES
+    effect = evaluated_effect(stmt)
+    return effect is not None and effect.engine is Engine.CP_ASYNC
+
+
+def stored_by(stmt: Stmt, forms: Forms) -> Form | None:
+    """What it stores; of copies to one place, where they are from stands for that."""
+    if isinstance(stmt, Store):
+        return forms(stmt.value)
     call = evaluated_call(stmt)
-    if call is None or effect_of(call).engine is not Engine.CP_ASYNC or len(call.args) < 2:
-        return None
-    source = call.args[1]
-    if isinstance(source, Call) and source.op == "tvm_access_ptr" and len(source.args) > 2:
-        return source.args[2]
-    return source if effect_of(call).operands else None
+    return None if call is None else forms.of_operands(call)
 
 
 def meeting_in_one(traced: TracedAccess, form: Form | None) -> Together:

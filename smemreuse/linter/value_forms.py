@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import Answer
 from smemreuse.semantics.evaluate import Threads, Value
@@ -82,13 +82,19 @@ class Forms:
             return self._computed(expr)
         if isinstance(expr, Const) or expr in self._uniform:
             return self._made("value", (), repr(expr))
+        if isinstance(expr, Pointer):
+            return self._made("address", (), str(id(expr.buffer.storage)))
         return None
+
+    def of_operands(self, call: Call) -> Form | None:
+        """What an operation does, if it does the same wherever its operands are the same."""
+        return self._made(call.op, call.args, "")
 
     def _loaded(self, load: Load) -> Form | None:
         storage = load.buffer.storage
         if load.buffer.scope != "global" or storage in self._changing:
             return None
-        return self._made("load", load.indices, f"{storage.name} {id(storage)}")
+        return self._made("element", load.indices, f"{storage.name} {id(storage)}")
 
     def _computed(self, call: Call) -> Form | None:
         if call.op == "broadcast":
@@ -100,7 +106,7 @@ class Forms:
             sign = 1 if call.op == "add" else -1
             return None if one is None or two is None else one.plus(two, sign)
         effect = effect_of(call)
-        if effect.hands_on or effect.answer is not Answer.SAME:
+        if effect.hands_on or (effect.answer is not Answer.SAME and not _is_address(call)):
             return None
         return self._made(call.op, call.args, "")
 
@@ -114,3 +120,10 @@ class Forms:
                 return None
             rest = _mix(rest + form.mixed())
         return Form(rest | np.uint64(1), np.zeros(self._threads.count, np.int64))
+
+
+def _is_address(call: Call) -> bool:
+    """Whether it is the address of memory that threads have in common."""
+    own = (one for one in call.args if isinstance(one, Pointer))
+    in_common = not any(one.buffer.scope.startswith("local") for one in own)
+    return effect_of(call).address and in_common
