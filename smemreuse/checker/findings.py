@@ -159,7 +159,7 @@ class Findings:
         """Threads write, several perhaps to one byte."""
 
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
-        """An access leaves its buffer, `start` being where each thread's begins."""
+        """An access leaves its buffer, or may: `start` is where each thread's begins, if known."""
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
         """Threads come to a barrier."""
