@@ -102,6 +102,7 @@ class Meetings:
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)
+            self._findings.fences(agent, full)
             self._state.proxies.fences.fence(ids, full, order, assumed=assumed)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:

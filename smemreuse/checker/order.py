@@ -151,10 +151,8 @@ class Order:
         remembered = self._distinct_now.get(id(warps))
         if remembered is not None:
             return remembered[1]
-        found: list[Known] = []
-        for known in map(self.known.__getitem__, warps.tolist()):
-            if not any(known is one for one in found):
-                found.append(known)
+        each = map(self.known.__getitem__, warps.tolist())
+        found = list({id(known): known for known in each}.values())
         self._distinct_now[id(warps)] = (warps, found)
         return found
 

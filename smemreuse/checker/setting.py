@@ -10,6 +10,7 @@ from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.footprints import Footprints
 from smemreuse.checker.layout import Layout
+from smemreuse.checker.leaves import Leaves
 from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
@@ -80,6 +81,7 @@ class Setting:
         self.findings = findings
         self.work = work or Work()
         self.periods = Periods(relevance, self.work)
+        self.leaves = Leaves(relevance)
         self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes

@@ -64,6 +64,7 @@ class Signals:
         self._findings.goes_on(agent)
         incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
+        self._findings.passes(Waiting(call, slot, parity, barriers[slot], known), agent, order)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
@@ -117,7 +118,10 @@ class Signals:
             barrier.come_behind(threads.ids, order.sure[warps])
             times = self._times(call, effect, threads)
             barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
+        phase = barrier.phase
         barrier.settle(self._warps)
+        if barrier.phase > phase:
+            self._findings.completes(slot, barrier)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:
         """Whoever signals knows that the phases before the open one are complete: in no schedule

@@ -18,6 +18,7 @@ from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.cases import Case
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.later_pass import LaterPass
+from smemreuse.checker.leaves import Leaf
 from smemreuse.checker.loop_runs import LoopsOfBlock
 from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
@@ -41,9 +42,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
-from smemreuse.semantics.table import evaluated_call
 
 MAX_ROUNDS = 8
 
@@ -69,7 +68,7 @@ class Trace:
         self._relevance, self._vectors = setting.relevance, setting.vectors
         shared = (self.state, self.values)
         self._accesses = Accesses(setting, *shared, self.findings)
-        self._work = setting.work
+        self._work, self._leaves = setting.work, setting.leaves
         self.loops_of_block = LoopsOfBlock(setting, self.values, block)
         self._decide = self.loops_of_block.decide
         self._loops = Loops(setting, *shared, self.loops_of_block)
@@ -117,7 +116,11 @@ class Trace:
                     yield from self._branch_apart(group, agent)
                     continue
             if self._relevance(stmt):
-                yield from self._statement(stmt, agent)
+                leaf = self._leaves(stmt)
+                if leaf is None:
+                    yield from self._statement(stmt, agent)
+                elif self._leaf(stmt, leaf, agent):
+                    yield from self._wait(leaf, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
             elif self._setting.assume_barriers and self._relevance.touches_shared(stmt):
@@ -165,8 +168,7 @@ class Trace:
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
         if stmt in self._setting.fenced:
-            self._later_pass.before(agent)
-            self._synchronization.fence(agent, assumed=True)
+            self._come_behind_fence(agent)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):
@@ -178,34 +180,44 @@ class Trace:
         elif isinstance(stmt, Assert):
             self._header(stmt, agent)
             yield from self._run(stmt.body, agent)
-        else:
-            yield from self._leaf(stmt, agent)
 
-    def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
+    def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
+        """Does what a statement does that has no others in it; whether it waits for a phase."""
+        if stmt in self._setting.fenced:
+            self._come_behind_fence(agent)
         self._tick()
         threads = agent.threads
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
-            return
-        if self._setting.assume_barriers and self._relevance.touches_shared(stmt):
+            return False
+        if leaf.touches and self._setting.assume_barriers:
             self._later_pass.before(agent)
-        if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
+        if leaf.sets:
+            assert isinstance(stmt, Store)
             self.values.store(stmt, threads)
         self._access(stmt, agent)
-        call = evaluated_call(stmt)
-        if call is None:
-            return
-        effect = self._relevance.operations.effect(call)
+        if not leaf.orders or leaf.call is None or leaf.effect is None:
+            return False
         if agent.tallies:
-            self._loops.note(call, effect, stmt, agent)
-        if effect.signals is Signal.WAIT:
-            yield from self._synchronization.wait_for_phase(call, effect, agent)
-        else:
-            self._synchronization.perform(call, stmt, agent)
-            if effect.fence:
-                self._synchronization.fence(agent)
-            if effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC:
-                self._later_pass.behind_wait(agent)
+            self._loops.note(leaf.call, leaf.effect, stmt, agent)
+        if leaf.waits:
+            return True
+        self._synchronization.perform(leaf.call, stmt, agent)
+        if leaf.effect.fence:
+            self._synchronization.fence(agent)
+        if leaf.waits_for_copies:
+            self._later_pass.behind_wait(agent)
+        return False
+
+    def _wait(self, leaf: Leaf, agent: Agent) -> Steps:
+        assert leaf.call is not None
+        assert leaf.effect is not None
+        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
+
+    def _come_behind_fence(self, agent: Agent) -> None:
+        """A proxy fence that a later pass puts before a statement."""
+        self._later_pass.before(agent)
+        self._synchronization.fence(agent, assumed=True)
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.checker.findings import Event, Findings
@@ -22,6 +22,12 @@ WHOLE_OPERANDS = (
     "an operand that names more of a buffer than has been written reads only what has been written"
 )
 
+INSIDE = "an index that is not known, as data or the block decide it, stays inside its buffer"
+KEEP_PACE = (
+    "warps that wait for one phase together do not fall behind each other by a phase, where one of "
+    "them alone is what the next phase waits for"
+)
+
 Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 
@@ -29,13 +35,17 @@ Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 class Known:
     """What the traces of one lint have in common, and what they have found.
 
-    `registers` are accumulators, which are followed only for what is in flight into them.
+    `changing` is the memory that the kernel may write, `uniform` are variables that are the same
+    for all threads of a block. `registers` are accumulators, which are followed only for what is in
+    flight into them.
     """
 
     body: Block
     accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]
     guards: Guards
     vectors: Vectors
+    changing: Set[Buffer | Var] = frozenset()
+    uniform: Set[Var] = frozenset()
     registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)

@@ -7,7 +7,7 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,8 +19,16 @@ from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
 from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
-from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
-from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.ir.expr import Call, Var
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Buffer,
+    Kernel,
+    nodes_of,
+    unique_names,
+    walk_statements,
+)
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Known
 from smemreuse.linter.guards import Guards
@@ -29,7 +37,7 @@ from smemreuse.linter.traces import HazardTraces
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
-from smemreuse.semantics.pointers import views_beyond
+from smemreuse.semantics.pointers import let_parts, views_beyond
 
 OF_LINT = 1_200_000_000
 """Units of work for one kernel."""
@@ -131,7 +139,13 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
     try:
         remembered = remembered_of(kernel)
         known = Known(
-            kernel.body, guards.accesses, guards, remembered.vectors, frozenset(registers.sizes)
+            kernel.body,
+            guards.accesses,
+            guards,
+            remembered.vectors,
+            relevance.written | relevance.escaped,
+            _of_the_block(kernel, operations.turning),
+            frozenset(registers.sizes),
         )
         setting = Setting(
             relevance,
@@ -152,6 +166,20 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
         return (), reasons, ()
     hazards = sorted(known.hazards.values(), key=lambda one: (not one.certain, one.site.line or 0))
     return tuple(hazards), reasons, tuple(known.assumed)
+
+
+def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
+    """The variables that are the same for all threads of a block: its indices, and parameters."""
+    threads = {one.var for one in launches(kernel.body) if tag_of(one) in AXES}
+    named, inside = set(), set()
+    for stmt in walk_statements(kernel.body):
+        for node in nodes_of(stmt):
+            if isinstance(node, Var):
+                named.add(node)
+            elif isinstance(node, Call):
+                parts = let_parts(node)
+                inside |= set() if parts is None else {parts[0]}
+    return frozenset(named - inside - turning - threads)
 
 
 def _orders(relevance: Relevance) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.agent import Agent
 from smemreuse.checker.engines import Engines
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import Shadow
@@ -26,6 +27,12 @@ IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no prom
 
 class OrderHazards(Collected):
     """Accesses of which one should come before the other."""
+
+    _fenced_in_part = False
+
+    def fences(self, agent: Agent, full: np.ndarray) -> None:
+        warps = np.unique(agent.threads.ids // 32)
+        self._fenced_in_part = self._fenced_in_part or len(full) < len(warps)
 
     def race(
         self,
@@ -95,11 +102,8 @@ class OrderHazards(Collected):
         told = clash(other, traced, in_warp=False)
         byte = told.byte if told is not None else int(traced.where[0])
         # Fences of single threads are followed for what others do, not for what they do themselves.
-        certain = (
-            (traced.certain or _surely_reads(later))
-            and other.certain
-            and not np.isin(traced.ids // 32, other.ids // 32).all()
-        ) or (other.certain and traced.certain and len(other.ids) > len(traced.ids))
+        own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
+        certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
         verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
         witness = (

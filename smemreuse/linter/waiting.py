@@ -10,15 +10,16 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Block, Stmt, walk_statements
+from smemreuse.ir.kernel import Block, Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import Collected, Known
+from smemreuse.linter.collected import Known
+from smemreuse.linter.overtaking import OvertakenWaits
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.table import calls_of, counted
+from smemreuse.semantics.table import counted
 
 
-class WaitingHazards(Collected):
+class WaitingHazards(OvertakenWaits):
     """Who waits for whom."""
 
     def __init__(self, known: Known, layout: Layout, body: Block) -> None:
@@ -154,10 +155,3 @@ class WaitingHazards(Collected):
                 agents=(who,),
             )
             self._add(hazard, stmt)
-
-    def _statement_of(self, call: Call) -> Stmt:
-        return next(
-            stmt
-            for stmt in walk_statements(self._known.body)
-            if any(one is call for one in calls_of(stmt))
-        )

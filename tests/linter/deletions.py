@@ -26,6 +26,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.linter import lint
+from smemreuse.linter.collected import KEEP_PACE
 from smemreuse.results.hazards import LintReport
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_effect
@@ -44,7 +45,10 @@ class Deletion:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the model and `lint` say of it: `differs` is empty if no execution went wrong."""
+    """What the model and `lint` say of it: `differs` is empty if no execution went wrong.
+
+    That warps keep pace is an assumption, which `lint` tells. Without it some hang.
+    """
 
     deletion: Deletion
     differs: str
@@ -53,7 +57,7 @@ class Judged:
     @property
     def is_missed(self) -> bool:
         """Called clean, and goes wrong."""
-        return bool(self.differs) and self.report.clean
+        return bool(self.differs) and self.report.clean and not hangs_out_of_pace(self)
 
     @property
     def is_undecided(self) -> bool:
@@ -64,6 +68,11 @@ class Judged:
     def is_false_alarm(self) -> bool:
         """Called certain, and goes right."""
         return not self.differs and any(one.certain for one in self.report.hazards)
+
+
+def hangs_out_of_pace(judged: Judged) -> bool:
+    """Whether it is only told that warps have to keep pace, and where they do not it hangs."""
+    return judged.differs == "it hangs" and KEEP_PACE in judged.report.assumptions
 
 
 def deletions(kernel: Kernel) -> Iterator[Deletion]:

@@ -43,6 +43,15 @@ MENDED = {
     "tma_store_not_waited_for": [("tma_store_wait(0, True)", "behind", 26)],
     "refilled_without_fence": [("fence_proxy_async()", "before", 36)],
     "stored_without_fence": [("fence_proxy_async()", "before", 21)],
+    "accumulator_not_waited_for": [("warpgroup_wait(0)", "behind", 31)],
+    "copied_without_fence": [("fence_proxy_async()", "before", 27)],
+    "last_round_not_waited_for": [("ptx_wait_group(0)", "behind", 26)],
+    "overwritten_across_stages": [("tvm_storage_sync('shared.dyn')", "before", 25)],
+    "race_of_two_groups_round_the_loop": [("tvm_storage_sync('shared.dyn')", "behind", 33)],
+    "race_with_a_bulk_store": [("tvm_storage_sync('shared.dyn')", "before", 22)],
+    "reused_by_a_view_without_barrier": [("tvm_storage_sync('shared.dyn')", "before", 28)],
+    "sparse_wgmma_without_fence": [("fence_proxy_async()", "before", 26)],
+    "waited_for_in_the_loop_alone": [("mbarrier_wait_parity(mbarrier_1[0], 0)", "before", 27)],
 }
 """What is put in, on which side of which line."""
 
