@@ -37,6 +37,7 @@ MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
 """What may show behind a hazard that is mended: of an access the first hazard alone is told."""
 
 NOT_PUT_IN = "its mend is a change of what the kernel does, not something to put in"
+NOT_FOLLOWED = "lint does not follow all of the kernel, and could not tell whether a mend does"
 NOT_WRITTEN = "how its compiler writes waits and proxy fences is not known here"
 NO_PLACE = "nothing that could be put in orders the two"
 NONE_CLEAN = "none of {} that might be put in makes it clean"
@@ -119,7 +120,9 @@ class _Search:
             key = self._key(hazard)
             if key in self.refused:
                 continue
-            if hazard.mend.remedy not in PUT_IN:
+            if self.before.unknown:
+                self.refused[key] = NOT_FOLLOWED
+            elif hazard.mend.remedy not in PUT_IN:
                 self.refused[key] = NOT_PUT_IN
             elif self._is_spent:
                 self.refused[key] = GIVEN_UP

@@ -334,3 +334,14 @@ def test_a_fence_stands_before_the_loops_of_what_needs_it() -> None:
     assert isinstance(one.anchor, For)
     assert (one.anchor.var.name, one.behind) == ("i", False)
     assert found.after.clean
+
+
+def test_nothing_is_put_into_a_kernel_that_is_not_followed() -> None:
+    """A hazard might be gone only because the trace ends before it."""
+    view = 'View = T.decl_buffer((128,), "int32", data=As.data, scope="shared.dyn")\n'
+    race = "As[tx] = tx\nO[tx] = As[63 - tx]\n"
+    assert of_text(race).after.clean
+    found = of_text(f"{view}{race}O[tx] = View[tx]\n")
+    assert found.before.unknown
+    assert found.mends == ()
+    assert {one.why for one in found.unmended} == {mender.NOT_FOLLOWED}
