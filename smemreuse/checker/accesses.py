@@ -68,7 +68,7 @@ class Accesses:
         certain = access.certain and located is not None and not agent.partly
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
-        if leaves:
+        if leaves or start is None:
             self._findings.outside(access, start, agent, event)
         if leaves and certain and access.access is not Access.READ:
             self._findings.leaves(access.buffer, event)

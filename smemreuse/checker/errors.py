@@ -7,3 +7,8 @@ class Uncovered(Exception):
 
 class Stuck(Uncovered):
     """All threads that are followed wait for each other."""
+
+
+class Misused(Uncovered):
+    """A barrier that may not count as it is meant to: no execution is sure to follow, and the
+    kernel itself may be wrong."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.convergence import Convergence
 from smemreuse.checker.layout import ByteIndices, Layout
@@ -157,7 +159,7 @@ class Findings:
         """Threads write, several perhaps to one byte."""
 
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
-        """An access leaves its buffer, `start` being where each thread's begins."""
+        """An access leaves its buffer, or may: `start` is where each thread's begins, if known."""
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
         """Threads come to a barrier."""
@@ -167,6 +169,18 @@ class Findings:
 
     def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
         """Threads do something else to an mbarrier, or wait for it."""
+
+    def fences(self, agent: Agent, full: np.ndarray) -> None:
+        """Threads make a proxy fence, `full` being the warps of which all do."""
+
+    def passes(self, waited: Waiting, agent: Agent, order: Order) -> None:
+        """Threads have waited for a phase, and go on."""
+
+    def completes(self, slot: Slot, barrier: Barrier) -> None:
+        """A phase of an mbarrier is complete."""
+
+    def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
+        """Threads use a barrier, which may not count as it is meant to."""
 
     def waits(self, agent: Agent, waiting: Waiting) -> None:
         """Threads wait for a phase of an mbarrier that is not complete."""

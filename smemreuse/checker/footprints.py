@@ -42,7 +42,7 @@ class Footprints:
 
     def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Located:
         """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
-        key = (id(access), identity(start), id(ids))
+        key = (id(access), identity(start), id(ids), size)
         entry = self._known.get(key)
         if entry is None:
             self._work.do(_places(access.footprint, start, len(ids)))

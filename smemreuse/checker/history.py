@@ -21,6 +21,9 @@ from smemreuse.ir.kernel import Buffer
 RECENT = 48
 """Accesses of a pair of buffers that are kept apart; of more, the older half is made one."""
 
+RECENT_OF_ITSELF = 16 * RECENT
+"""Of one buffer with itself, of which all accesses come together."""
+
 BufferPair = tuple[Buffer, Buffer]
 
 
@@ -179,17 +182,14 @@ class Seen:
     `reads` and `writes` are the latest epochs in which there were any, to have a quick answer.
     """
 
-    def __init__(self, warps: int):
+    def __init__(self, warps: int, most: int = RECENT):
         self.reads = np.zeros(warps, np.int64)
         self.writes = np.zeros(warps, np.int64)
         self._recent: dict[Key, Recent] = {}
-
-    @property
-    def recent(self) -> list[Recent]:
-        return list(self._recent.values())
+        self._most = most
 
     def copy(self) -> Seen:
-        twin = Seen(0)
+        twin = Seen(0, self._most)
         twin.reads, twin.writes = self.reads.copy(), self.writes.copy()
         twin._recent = dict(self._recent)
         return twin
@@ -214,9 +214,9 @@ class Seen:
         np.maximum(latest, entry.epochs, out=latest)
         before = self._recent.pop(key, None)
         self._recent[key] = entry if before is None else before.again(entry)
-        if len(self._recent) > RECENT:
+        if len(self._recent) > self._most:
             self._drop_past(order)
-        if len(self._recent) > RECENT:
+        if len(self._recent) > self._most:
             self._summarize()
 
     def goes_round(self, order: Order, since: np.ndarray) -> None:
@@ -256,7 +256,8 @@ class Seen:
     def _summarize(self) -> None:
         """Makes the older accesses one read and one write."""
         entries = list(self._recent.items())
-        older, self._recent = dict(entries[: -RECENT // 2]), dict(entries[-RECENT // 2 :])
+        kept = self._most // 2
+        older, self._recent = dict(entries[:-kept]), dict(entries[-kept:])
         for is_write in (False, True):
             key = Older(is_write)
             alike = [entry for entry in older.values() if entry.traced.is_write is is_write]
@@ -305,8 +306,11 @@ class History:
     def __init__(self, layout: Layout, warps: int):
         self.layout = layout
         self.warps = warps
+        most = RECENT_OF_ITSELF if layout.of_itself else RECENT
         self.seen = {
-            (one, two): Seen(warps) for one, others in layout.partners.items() for two in others
+            (one, two): Seen(warps, most)
+            for one, others in layout.partners.items()
+            for two in others
         }
 
     def copy(self) -> History:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.order import Handed, Known
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
@@ -76,7 +76,7 @@ class Barrier:
         count for one phase."""
         self.arrived += threads
         if self.expected is not None and self.arrived > self.expected:
-            raise Uncovered("more threads arrive at an mbarrier than its phase expects")
+            raise Misused("more threads arrive at an mbarrier than its phase expects")
         self.handed = handed if self.handed is None else self.handed | handed
 
     def come_behind(self, ids: np.ndarray, clocks: np.ndarray) -> None:
@@ -89,9 +89,9 @@ class Barrier:
             return
         if self.bytes_due < 0:
             # Before they have landed the phase is complete without them.
-            raise Uncovered("bytes come in at an mbarrier that its phase was not told of")
+            raise Misused("bytes come in at an mbarrier that its phase was not told of")
         if self.announced:
-            raise Uncovered("bytes are announced to an mbarrier whose phase may be over by then")
+            raise Misused("bytes are announced to an mbarrier whose phase may be over by then")
         handed = Handed.only(warps, Known(self.copies))
         if self.handed is not None:
             handed |= self.handed

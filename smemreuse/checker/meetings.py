@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smemreuse.checker.agent import Agent
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.mbarriers import LastMeeting
 from smemreuse.checker.state import State
@@ -91,7 +91,7 @@ class Meetings:
         known = order.known_to_all(self._vectors.warps(threads.ids)).phase(name)
         group = threads.ids.tobytes()
         if last.group != group and known < last.number:
-            raise Uncovered(f"several groups of threads may be at named barrier {name} at once")
+            raise Misused(f"several groups of threads may be at named barrier {name} at once")
         barriers.meetings[name] = LastMeeting(last.number + 1, group)
         full = self._vectors.full_warps(threads.ids)
         self._meet(full)
@@ -102,6 +102,7 @@ class Meetings:
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)
+            self._findings.fences(agent, full)
             self._state.proxies.fences.fence(ids, full, order, assumed=assumed)
 
     def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:

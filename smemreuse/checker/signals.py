@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smemreuse.checker.agent import BLOCKED, Agent, Steps
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.findings import Findings, Waiting
 from smemreuse.checker.mbarriers import Announcement, Slot
 from smemreuse.checker.order import Handed, Known
@@ -64,6 +64,7 @@ class Signals:
         self._findings.goes_on(agent)
         incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
+        self._findings.passes(Waiting(call, slot, parity, barriers[slot], known), agent, order)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
@@ -117,7 +118,10 @@ class Signals:
             barrier.come_behind(threads.ids, order.sure[warps])
             times = self._times(call, effect, threads)
             barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
+        phase = barrier.phase
         barrier.settle(self._warps)
+        if barrier.phase > phase:
+            self._findings.completes(slot, barrier)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:
         """Whoever signals knows that the phases before the open one are complete: in no schedule
@@ -125,7 +129,7 @@ class Signals:
         barriers = self._state.barriers
         known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
         if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
-            raise Uncovered("a signal to an mbarrier may come in an earlier phase")
+            raise Misused("a signal to an mbarrier may come in an earlier phase")
 
     def _slot(self, call: Call, effect: Effect, threads: Threads) -> Slot | None:
         return self._values.slot(mbarrier_operand(call, effect), threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smemreuse.checker.accesses import Accesses
 from smemreuse.checker.agent import Agent
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.groups import Groups
 from smemreuse.checker.meetings import Meetings
@@ -15,7 +15,7 @@ from smemreuse.checker.values import Values
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
-from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.effects import Effect, Engine
 
 
 class Synchronization:
@@ -51,6 +51,13 @@ class Synchronization:
             self._findings.forked = True  # it may be a barrier, and counts as if it were none
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
+        try:
+            self._order(call, effect, stmt, agent)
+        except Misused as reason:
+            self._findings.misuses(stmt, agent, str(reason))
+            raise
+
+    def _order(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
         if effect.meeting is not None:
             self._findings.meets(stmt, call, effect.meeting, agent)
             self._meetings.meet(call, effect.meeting, agent)

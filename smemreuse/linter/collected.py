@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.checker.findings import Event, Findings
@@ -10,7 +10,6 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
-from smemreuse.ir.labels import label
 from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.accesses import MemoryAccess
@@ -23,17 +22,31 @@ WHOLE_OPERANDS = (
     "an operand that names more of a buffer than has been written reads only what has been written"
 )
 
+INSIDE = "an index that is not known, as data or the block decide it, stays inside its buffer"
+KEEP_PACE = (
+    "warps that wait for one phase together do not fall behind each other by a phase, where one of "
+    "them alone is what the next phase waits for"
+)
+
 Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 
 @dataclass
 class Known:
-    """What the traces of one lint have in common, and what they have found."""
+    """What the traces of one lint have in common, and what they have found.
+
+    `changing` is the memory that the kernel may write, `uniform` are variables that are the same
+    for all threads of a block. `registers` are accumulators, which are followed only for what is in
+    flight into them.
+    """
 
     body: Block
     accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]
     guards: Guards
     vectors: Vectors
+    changing: Set[Buffer | Var] = frozenset()
+    uniform: Set[Var] = frozenset()
+    registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
 
@@ -48,7 +61,7 @@ class Collected(Findings):
 
     def _site(self, number: int) -> Site:
         event: Event = self._events[number]
-        return Site(label(event.stmt), event.stmt.line, event.loops)
+        return Site.of(event.stmt, event.loops)
 
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:
         """The first hazard of a kind at a statement and on a buffer, or the first certain one."""

@@ -10,11 +10,12 @@ from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import UNWRITTEN, Shadow
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Const, Expr
 from smemreuse.ir.kernel import Store
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import SAME_VALUE, WHOLE_OPERANDS, Collected
+from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.pairs import touching
+from smemreuse.linter.together import SAME, UNKNOWN, meeting_in_one, stored_by, stores
+from smemreuse.linter.value_forms import Forms
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, Value
@@ -26,6 +27,8 @@ class ContentHazards(Collected):
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
         """Rule 2, of a kernel of itself: what is read was never written, or may not have been."""
+        if traced.buffer in self._known.registers:
+            return
         stmt = self._events[traced.event].stmt
         surely = where[shadow.held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)
@@ -60,46 +63,52 @@ class ContentHazards(Collected):
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         stmt = self._events[traced.event].stmt
         threads = touching(traced, byte)
-        return words.agent(stmt, int(threads[0]) if threads is not None else None, traced.ids)
+        # Of an access that leaves its buffer any byte is taken to be read, by nobody in particular.
+        some = None if threads is None or not len(threads) else int(threads[0])
+        return words.agent(stmt, some, traced.ids)
 
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""
         stmt = self._events[traced.event].stmt
-        if not (traced.by_thread == ANYONE).any() or not isinstance(stmt, Store):
+        if not stores(stmt) or traced.buffer in self._known.registers:
             return
-        value = values(_without_casts(stmt.value), threads)
-        if isinstance(value, int) or not traced.certain:
+        if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return
-        if not isinstance(value, np.ndarray) or traced.starts is None:
+        forms = Forms(threads, values, self._known.changing, self._known.uniform)
+        meeting = meeting_in_one(traced, stored_by(stmt, forms))
+        if meeting is SAME:
+            return
+        if meeting is UNKNOWN:
             self._known.assumed.setdefault(SAME_VALUE)
             return
-        pair = _disagreeing(traced, value)
-        if pair is None:
-            return
-        byte, one, two = pair
         name, site = self._layout.names[traced.buffer], self._site(traced.event)
-        agents = (f"thread {one}", f"thread {two}")
-        witness = (
-            f"threads {one} and {two} write different values to byte {byte} of {name} at {site}, "
-            "in no order"
+        certain = meeting.differ and traced.certain and isinstance(stmt, Store)
+        who = tuple(words.agent(stmt, one, traced.ids) for one in meeting.threads)
+        values_ = "different values" if certain else "what may be different values"
+        where = (
+            f"byte {meeting.byte} of {name}" if meeting.byte is not None else f"a byte of {name}"
         )
+        witness = f"{' and '.join(who)} write {values_} to {where} at {site}, in no order"
         hazard = Hazard(
             HazardKind.RACE,
-            True,
+            certain,
             site,
             (name,),
             witness,
             mends.one_writer(name, site),
             other=site,
-            bytes=(byte, byte),
-            agents=agents,
+            bytes=None if meeting.byte is None else (meeting.byte, meeting.byte),
+            agents=who,
         )
         self._add(hazard, stmt, traced.buffer)
 
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
-        """An index leads out of the buffer, for a thread that no condition around it keeps away."""
+        """An index leads out of the buffer, for a thread that no condition around it keeps away, or
+        is not known."""
         stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
         if start is None:
+            if access.footprint.start is not None:
+                self._known.assumed.setdefault(INSIDE)
             return
         starts = np.broadcast_to(np.asarray(start), (agent.threads.count,))
         footprint = access.footprint
@@ -113,7 +122,7 @@ class ContentHazards(Collected):
         if not beyond.any():
             return
         at = int(np.argmax(beyond))
-        certain = (access.certain or kept is not None) and not agent.partly
+        certain = self._known.guards.is_certain(access) and kept is not None and not agent.partly
         name, site = self._layout.names[access.buffer], self._site(event)
         byte = int(first[at]) if first[at] < 0 else int(last[at])
         who = words.agent(stmt, int(agent.threads.ids[at]), agent.threads.ids)
@@ -130,26 +139,3 @@ class ContentHazards(Collected):
             agents=(who,),
         )
         self._add(hazard, stmt, access.buffer)
-
-
-def _disagreeing(traced: TracedAccess, value: np.ndarray) -> tuple[int, int, int] | None:
-    """A byte to which two threads write different values, and those threads."""
-    starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
-    if len(value) != len(starts):
-        return None
-    order = np.lexsort((value, starts))
-    at, told, ids = starts[order], value[order], traced.ids[order]
-    apart = (at[1:] == at[:-1]) & (told[1:] != told[:-1]) & (ids[1:] != ids[:-1])
-    if not apart.any():
-        return None
-    index = int(np.argmax(apart))
-    return int(at[index]), int(ids[index]), int(ids[index + 1])
-
-
-def _without_casts(value: Expr) -> Expr:
-    """What is cast to floats that tell integers apart as far as threads and indices go."""
-    while isinstance(value, Call) and value.op == "cast" and len(value.args) == 2:
-        if value.args[0] not in (Const("float32"), Const("float64")):
-            break
-        value = value.args[1]
-    return value

@@ -28,6 +28,7 @@ class Guards:
     def __init__(self, accesses: Accesses):
         self._conditions: dict[int, tuple[Condition, ...]] = {}
         self._kept: list[object] = []
+        self._doubtful: set[int] = set()
         for stmt in accesses:
             for expr in expressions_of(stmt):
                 self._visit(expr, ())
@@ -56,8 +57,13 @@ class Guards:
     def _doubted(self, access: MemoryAccess) -> MemoryAccess:
         """An access that a condition may keep from happening is not certain."""
         if access.certain and id(access.node) in self._conditions:
+            self._doubtful.add(id(access.node))
             return replace(access, certain=False)
         return access
+
+    def is_certain(self, access: MemoryAccess) -> bool:
+        """Whether an access happens to all of its bytes, where the conditions around it hold."""
+        return access.certain or id(access.node) in self._doubtful
 
     def allowed(self, stmt: Stmt, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
         """For which threads the conditions around an access hold; all where there are none, None

@@ -7,7 +7,8 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
@@ -18,8 +19,17 @@ from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
 from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import Work
-from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
-from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.ir.expr import Call, Var
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Buffer,
+    Kernel,
+    nodes_of,
+    unique_names,
+    walk_statements,
+)
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
+from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Known
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.hazards import Hazards
@@ -27,10 +37,20 @@ from smemreuse.linter.traces import HazardTraces
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
-from smemreuse.semantics.pointers import views_beyond
+from smemreuse.semantics.pointers import let_parts, views_beyond
 
-OF_LINT = 500_000_000
+OF_LINT = 1_200_000_000
 """Units of work for one kernel."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A kernel with merged buffers apart again, what could not be taken apart, and the bytes that
+    merged buffers are declared to have."""
+
+    kernel: Kernel
+    doubts: tuple[str, ...] = ()
+    declared: Mapping[Buffer, int] = field(default_factory=dict)
 
 
 def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
@@ -39,8 +59,13 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
     A kernel in which buffers have been merged is taken apart first; whether they may share their
     bytes is another question, `check`'s.
     """
-    follow = barriers_follow(kernel, barriers)
-    whole, doubts = _taken_apart(kernel)
+    return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers))
+
+
+def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintReport:
+    """Those of a kernel whose buffers are apart. `follow` tells whether barriers are to come, and
+    `work` is what may be done for several kernels together."""
+    whole, doubts = apart.kernel, [*apart.doubts]
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
     sizes, unsized = {}, []
@@ -48,7 +73,7 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         if buffer.size is None or buffer.size > MAX_BUFFER:
             unsized.append(f"the size of {names[buffer]} is not followed")
         else:
-            sizes[buffer] = buffer.size
+            sizes[buffer] = apart.declared.get(buffer, buffer.size)
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
     doubts += [why for why, buffer in zip(unsized, _unsized(whole), strict=True) if buffer in used]
     doubts += [
@@ -56,9 +81,10 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    found, reasons, assumed = _traced(whole, Layout.alone(sizes, names), accesses, follow)
+    subject = _Subject(whole, sizes, names, accesses, follow, Work(OF_LINT, work))
+    found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
-    return LintReport(kernel.name, follow, found, unknown, assumed)
+    return LintReport(whole.name, follow, found, unknown, assumed)
 
 
 def _shared(kernel: Kernel) -> Iterator[Buffer]:
@@ -69,26 +95,40 @@ def _unsized(kernel: Kernel) -> Iterator[Buffer]:
     return (one for one in _shared(kernel) if one.size is None or one.size > MAX_BUFFER)
 
 
-def _taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
-    """The kernel with merged buffers apart again, and what could not be taken apart."""
-    doubts: list[str] = []
+def taken_apart(kernel: Kernel) -> Apart:
+    """The kernel itself where nothing is merged."""
+    found = Apart(kernel)
     for scope in kernel.shared_scopes():
-        applied = applied_layout(kernel, scope)
+        applied = applied_layout(found.kernel, scope)
         if applied is not None:
-            kernel = applied.kernel
-            doubts += applied.beyond
-        elif inseparable_arena(kernel, scope) is not None:
-            doubts.append(f"the buffers merged in {scope} cannot be told apart")
-    return kernel, doubts
+            doubts = (*found.doubts, *applied.beyond)
+            found = Apart(applied.kernel, doubts, {**found.declared, **applied.declared})
+        elif inseparable_arena(found.kernel, scope) is not None:
+            doubt = f"the buffers merged in {scope} cannot be told apart"
+            found = replace(found, doubts=(*found.doubts, doubt))
+    return found
 
 
-def _traced(
-    kernel: Kernel, layout: Layout, accesses: KernelAccesses, follow: bool
-) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True)
+class _Subject:
+    """A kernel to be traced: its shared buffers' bytes and names, and its accesses to them."""
+
+    kernel: Kernel
+    sizes: Mapping[Buffer, int]
+    names: Mapping[Buffer, str]
+    accesses: KernelAccesses
+    barriers_follow: bool
+    work: Work
+
+
+def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
+    kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
-    guards = Guards(precise)
+    registers = Accumulators.of(kernel.body)
+    guards = Guards(registers.added_to(precise))
+    layout = Layout.alone({**subject.sizes, **registers.sizes}, subject.names)
     relevance = Relevance(
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
@@ -98,14 +138,22 @@ def _traced(
     known: Known | None = None
     try:
         remembered = remembered_of(kernel)
-        known = Known(kernel.body, guards.accesses, guards, remembered.vectors)
+        known = Known(
+            kernel.body,
+            guards.accesses,
+            guards,
+            remembered.vectors,
+            relevance.written | relevance.escaped,
+            _of_the_block(kernel, operations.turning),
+            frozenset(registers.sizes),
+        )
         setting = Setting(
             relevance,
             layout,
             thread_axes(kernel.body),
-            assume_barriers=follow,
+            assume_barriers=subject.barriers_follow,
             budget=DEFAULT_BUDGET,
-            work=Work(OF_LINT),
+            work=subject.work,
             remembered=remembered,
             findings=partial(Hazards, known),
         )
@@ -118,6 +166,20 @@ def _traced(
         return (), reasons, ()
     hazards = sorted(known.hazards.values(), key=lambda one: (not one.certain, one.site.line or 0))
     return tuple(hazards), reasons, tuple(known.assumed)
+
+
+def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
+    """The variables that are the same for all threads of a block: its indices, and parameters."""
+    threads = {one.var for one in launches(kernel.body) if tag_of(one) in AXES}
+    named, inside = set(), set()
+    for stmt in walk_statements(kernel.body):
+        for node in nodes_of(stmt):
+            if isinstance(node, Var):
+                named.add(node)
+            elif isinstance(node, Call):
+                parts = let_parts(node)
+                inside |= set() if parts is None else {parts[0]}
+    return frozenset(named - inside - turning - threads)
 
 
 def _orders(relevance: Relevance) -> bool:

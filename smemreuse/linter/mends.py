@@ -89,3 +89,18 @@ def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
         f"{lacking} arrivals that its phase lacks come before."
     )
     return Mend(Remedy.CODE, sentence, before=site)
+
+
+def count_for_one_phase(site: Site) -> Mend:
+    """A barrier that may count for another phase than it is meant to."""
+    sentence = f"wait for the phase before it, and for that alone, before {_at(site)}."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def look_in_time(name: str, site: Site) -> Mend:
+    """A wait that may come after the phase behind the one it is for."""
+    sentence = (
+        f"let the next phase of {name} need an arrival of those who wait at {_at(site)}, behind "
+        "their wait."
+    )
+    return Mend(Remedy.CODE, sentence, before=site)

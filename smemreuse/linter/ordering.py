@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.agent import Agent
 from smemreuse.checker.engines import Engines
 from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.memory import Shadow
@@ -12,6 +13,7 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
+from smemreuse.linter.accumulators import targets_of
 from smemreuse.linter.collected import SAME_VALUE, Collected
 from smemreuse.linter.pairs import Clash, clash
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -25,6 +27,12 @@ IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no prom
 
 class OrderHazards(Collected):
     """Accesses of which one should come before the other."""
+
+    _fenced_in_part = False
+
+    def fences(self, agent: Agent, full: np.ndarray) -> None:
+        warps = np.unique(agent.threads.ids // 32)
+        self._fenced_in_part = self._fenced_in_part or len(full) < len(warps)
 
     def race(
         self,
@@ -40,6 +48,8 @@ class OrderHazards(Collected):
         """Two accesses of which neither comes before the other, or one that is still in flight."""
         earlier, later = self._events[other], self._events[traced.event]
         if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
+            return
+        if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
             return
         if other == traced.event and evaluated_effect(later.stmt) is not None:
             return  # what one operation does to itself is its own affair
@@ -61,7 +71,8 @@ class OrderHazards(Collected):
         verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
         byte = told.byte if told is not None else int(traced.where[0])
         order = "not waited for when" if in_flight else "in no order with which"
-        what = f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one}"
+        bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
+        what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
         witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
         witness += IN_STEP if in_step else ""
         engine = words.engine_of(earlier.stmt)
@@ -91,11 +102,8 @@ class OrderHazards(Collected):
         told = clash(other, traced, in_warp=False)
         byte = told.byte if told is not None else int(traced.where[0])
         # Fences of single threads are followed for what others do, not for what they do themselves.
-        certain = (
-            (traced.certain or _surely_reads(later))
-            and other.certain
-            and not np.isin(traced.ids // 32, other.ids // 32).all()
-        ) or (other.certain and traced.certain and len(other.ids) > len(traced.ids))
+        own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
+        certain = (traced.certain or _surely_reads(later)) and other.certain and not own
         agents = (words.agent(earlier, None, other.ids), words.agent(later, None, traced.ids))
         verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
         witness = (
@@ -153,8 +161,10 @@ class OrderHazards(Collected):
             earlier, later = touches[0], writes[1]
         else:
             return
-        name, site = self._layout.names[one], Site(label(later), later.line)
-        before = Site(label(earlier), earlier.line)
+        if one in self._known.registers:
+            return
+        name, site = self._layout.names[one], Site.of(later)
+        before = Site.of(earlier)
         witness = (
             f"threads may be in both arms of `{label(stmt)}`, and in one of them {before} is in no "
             f"order with {site} in the other, both on {name}"
@@ -198,6 +208,14 @@ def _in_order_of_itself(
         return True
     meets = any(effect.rendezvous for effect in two)
     return meets and bool(np.isin(found.ids, traced.ids).all())
+
+
+def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
+    """Whether a multiplication is still under way when threads use what it sets in registers.
+
+    The next one of its kind may add to that all the same.
+    """
+    return rule is Rule.IN_FLIGHT and found.is_write and not any(targets_of(later))
 
 
 def _agents(

@@ -10,16 +10,16 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Block, Stmt, walk_statements
-from smemreuse.ir.labels import label
+from smemreuse.ir.kernel import Block, Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import Collected, Known
+from smemreuse.linter.collected import Known
+from smemreuse.linter.overtaking import OvertakenWaits
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.table import calls_of, counted
+from smemreuse.semantics.table import counted
 
 
-class WaitingHazards(Collected):
+class WaitingHazards(OvertakenWaits):
     """Who waits for whom."""
 
     def __init__(self, known: Known, layout: Layout, body: Block) -> None:
@@ -58,7 +58,7 @@ class WaitingHazards(Collected):
                 self._diverge(stmt, missing, certain=False)
 
     def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
-        site = Site(label(stmt), stmt.line)
+        site = Site.of(stmt)
         who = words.threads(missing) if len(missing) else "some threads, as data decide,"
         verb = "do" if len(missing) > 1 else "does"
         witness = f"{who} {verb} not come to the barrier {site}, where the others wait for them"
@@ -91,8 +91,8 @@ class WaitingHazards(Collected):
             return
         stmt = self._statement_of(call)
         name = f"{slot[0].name}[{slot[1]}]"
-        one = Site(label(begun), begun.line, by.loops)
-        two = Site(label(stmt), stmt.line, agent.loops)
+        one = Site.of(begun, by.loops)
+        two = Site.of(stmt, agent.loops)
         agents = words.threads(by.threads.ids), words.threads(ids)
         verb = "initializes" if by.threads.count == 1 else "initialize"
         hazard = Hazard(
@@ -105,6 +105,20 @@ class WaitingHazards(Collected):
             mends.barrier(one, two, self._known.vectors.everyone),
             other=one,
             agents=agents,
+        )
+        self._add(hazard, stmt)
+
+    def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
+        """What a barrier orders depends on the schedule: it may be nothing of what is meant."""
+        site, who = Site.of(stmt, agent.loops), words.threads(agent.threads.ids)
+        hazard = Hazard(
+            HazardKind.RACE,
+            False,
+            site,
+            (),
+            f"{who} come to {site}: {reason}",
+            mends.count_for_one_phase(site),
+            agents=(who,),
         )
         self._add(hazard, stmt)
 
@@ -123,7 +137,7 @@ class WaitingHazards(Collected):
         for agent, waiting in self._waiting.values():
             stmt = self._statement_of(waiting.call)
             barrier, (storage, index) = waiting.barrier, waiting.slot
-            name, site = f"{storage.name}[{index}]", Site(label(stmt), stmt.line, agent.loops)
+            name, site = f"{storage.name}[{index}]", Site.of(stmt, agent.loops)
             who = words.threads(agent.threads.ids)
             lacking = (barrier.expected or 0) - barrier.arrived
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""
@@ -141,10 +155,3 @@ class WaitingHazards(Collected):
                 agents=(who,),
             )
             self._add(hazard, stmt)
-
-    def _statement_of(self, call: Call) -> Stmt:
-        return next(
-            stmt
-            for stmt in walk_statements(self._known.body)
-            if any(one is call for one in calls_of(stmt))
-        )

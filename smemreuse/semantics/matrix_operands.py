@@ -44,9 +44,27 @@ _MAKES, _MOVES = "initialize_wgmma_descriptor", "increase_descriptor_offset"
 _SWIZZLED_ROWS = {1: 128, 2: 64, 3: 32}
 """Bytes of a row of the swizzled atom, which has eight, by the descriptor's layout."""
 
-_USES = {"ptx_wgmma_ss": ((6, 1, "m"), (8, 2, "n")), "ptx_wgmma_rs": ((7, 1, "n"),)}
-"""Where descriptors stand, behind each its offset in units of 16 bytes; where it is told whether k
-runs fastest; and which of the instruction's sides the other one is."""
+
+@dataclass(frozen=True)
+class Use:
+    """An operand given by a descriptor: where that stands, with its offset in units of 16 bytes
+    behind it; where it is told whether k runs fastest; which of the instruction's sides the other
+    one is. Of a sparse matrix one of `kept` elements is kept along k, of the other one there are
+    `times` as many bytes."""
+
+    at: int
+    major: int
+    side: str
+    kept: int = 1
+    times: int = 1
+
+
+_USES: dict[str, tuple[Use, ...]] = {
+    "ptx_wgmma_ss": (Use(6, 1, "m"), Use(8, 2, "n")),
+    "ptx_wgmma_rs": (Use(7, 1, "n"),),
+    "ptx_wgmma_sp_ss": (Use(6, 1, "m", kept=2), Use(11, 2, "n", times=2)),
+    "ptx_wgmma_sp_rs": (Use(10, 1, "n", times=2),),
+}
 
 _SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
 _BYTES_OF_K = 32
@@ -129,16 +147,18 @@ class _Search:
     def _used(self, stmt: Stmt, call: Call, known: dict[Local, Described]) -> set[Local]:
         shape = _SHAPE.fullmatch(text_at(call, 0) or "")
         understood: set[Local] = set()
-        for at, major, side in _USES[call.op]:
+        for use in _USES[call.op]:
+            at = use.at
             if shape is None or at + 1 >= len(call.args) or not isinstance(call.args[at], Pointer):
                 return understood
             local = _storage(call.args[at])
-            k_runs_fastest = constant(call.args[major])
+            k_runs_fastest = constant(call.args[use.major])
             described = known.get(local)
             if described is None or k_runs_fastest is None or int(shape["k"]) == 0:
                 continue
             start = _sum(described.start, _in_bytes(call.args[at + 1]))
-            reach = _reach(described, int(shape[side]), int(shape["k"]), bool(k_runs_fastest))
+            across, k = int(shape[use.side]), int(shape["k"]) // use.kept
+            reach = _reach(described, across, k, bool(k_runs_fastest), use.times * _BYTES_OF_K)
             understood.add(local)
             found = self.reads.setdefault(stmt, [])
             found += [(local, one) for one in _accesses(described, start, reach, call)]
@@ -161,12 +181,13 @@ def _accesses(
     return whole, replace(whole, footprint=Footprint(start, LEAST), certain=True)
 
 
-def _reach(described: Described, side: int, k: int, k_runs_fastest: bool) -> int:
-    """How many bytes an operand lies in: atoms of eight rows, and the strides between them."""
+def _reach(described: Described, side: int, k: int, k_runs_fastest: bool, of_k: int) -> int:
+    """How many bytes an operand lies in, which has `of_k` along k: atoms of eight rows, and the
+    strides between them."""
     atom = 8 * described.row
     if k_runs_fastest:
         return (side // 8 - 1) * described.stride + atom
-    in_row = described.row * k // _BYTES_OF_K
+    in_row = described.row * k // of_k
     across = -(-side // in_row) - 1
     return across * described.leading + (k // 8 - 1) * described.stride + atom
 

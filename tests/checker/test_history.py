@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.checker.history import RECENT, History
+from smemreuse.checker.history import RECENT, History, Recent
 from smemreuse.checker.order import Known, Order
 from smemreuse.checker.traced import TracedAccess
 from tests.checker.small import SYNC, access, judge, layout_of, shared, under, warps
@@ -35,6 +35,11 @@ def note(history: History, *noted: Noted) -> History:
         made = access(A, (byte, byte + 1), is_write=is_write, ids=(32 * warp,), by=(32 * warp,) * 2)
         history.note(made, order_at(epoch, epoch))
     return history
+
+
+def kept(history: History) -> list[Recent]:
+    """What is remembered of A's bytes in B."""
+    return list(history.seen[A, B]._recent.values())
 
 
 def latest(history: History, is_write: bool) -> list[int]:
@@ -62,7 +67,7 @@ def test_only_bytes_in_common_are_remembered() -> None:
     history = note(History(LAYOUT, WARPS), (True, 0, 1, 0))
     assert latest(history, is_write=True) == [0, 0]
     note(history, (True, 0, 1, 3))  # its second byte is B's first
-    assert [recent.traced.where.tolist() for recent in history.seen[A, B].recent] == [[4]]
+    assert [recent.traced.where.tolist() for recent in kept(history)] == [[4]]
 
 
 def test_an_earlier_epoch_does_not_hide_a_later_one() -> None:
@@ -73,9 +78,9 @@ def test_an_earlier_epoch_does_not_hide_a_later_one() -> None:
 def test_an_access_is_kept_with_the_thread_of_each_byte() -> None:
     history = History(LAYOUT, WARPS)
     history.note(access(A, (4, 5), by=(7, 9), ids=(7, 9), event=3), order_at(1, 1))
-    (recent,) = history.seen[A, B].recent
-    kept = recent.traced
-    assert (kept.where.tolist(), kept.by_thread.tolist(), kept.event) == ([4, 5], [7, 9], 3)
+    (recent,) = kept(history)
+    one = recent.traced
+    assert (one.where.tolist(), one.by_thread.tolist(), one.event) == ([4, 5], [7, 9], 3)
 
 
 def test_what_is_done_again_is_kept_once_with_its_latest_epochs() -> None:
@@ -83,7 +88,7 @@ def test_what_is_done_again_is_kept_once_with_its_latest_epochs() -> None:
     made = access(A, (4, 5), is_write=True, ids=(0, 32))
     for epochs in ((1, 3), (2, 2)):
         history.note(replace(made, event=epochs[0]), order_at(*epochs))
-    (recent,) = history.seen[A, B].recent
+    (recent,) = kept(history)
     assert (recent.epochs.tolist(), recent.traced.event) == ([2, 3], 2)
 
 
@@ -168,7 +173,7 @@ def test_many_accesses_push_no_other_out() -> None:
     history, order = History(LAYOUT, WARPS), Order(WARPS)
     history.note(access(A, (4,), is_write=True, by=(5,), event=7), order)
     distinct(history, order, 3 * RECENT)
-    assert len(history.seen[A, B].recent) <= RECENT
+    assert len(kept(history)) <= RECENT
     assert len(conflicts(history, order, 4)) == 1
     assert conflicts(history, order, 4, thread=5) == []  # still known to be its own
     assert conflicts(history, order, 5) == []
@@ -192,7 +197,7 @@ def test_what_comes_before_all_that_can_follow_is_dropped() -> None:
     assert len(conflicts(history, order, 4, thread=32)) == 1  # the other warp was not there
     order.barrier(warps(0, 1))
     distinct(history, order, RECENT + 1)
-    assert all(entry.traced.where.tolist() == [6] for entry in history.seen[A, B].recent)
+    assert all(entry.traced.where.tolist() == [6] for entry in kept(history))
 
 
 def test_a_full_arm_pushes_nothing_of_the_other_out() -> None:
@@ -211,12 +216,12 @@ def test_a_copy_changes_alone() -> None:
     history = note(History(LAYOUT, WARPS), (True, 0, 1, 4))
     note(history.copy(), (True, 1, 4, 4))
     assert latest(history, is_write=True) == [1, 0]
-    assert len(history.seen[A, B].recent) == 1
+    assert len(kept(history)) == 1
 
 
 def test_what_both_have_is_kept_once() -> None:
     start = note(History(LAYOUT, WARPS), (True, 0, 1, 4))
-    assert len(start.copy().joined(start.copy()).seen[A, B].recent) == 1
+    assert len(kept(start.copy().joined(start.copy()))) == 1
 
 
 # A join claims no more than either side -----------------------------------------------------------

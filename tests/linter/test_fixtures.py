@@ -32,9 +32,20 @@ FOUND = {
     "phase_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
     "parity_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
     "arrivals_that_are_missing": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
+    "race_with_a_bulk_store": ("race", 23, "As", Remedy.BARRIER),
+    "race_of_two_groups_round_the_loop": ("race", 25, "As", Remedy.BARRIER),
+    "overwritten_across_stages": ("race", 25, "As", Remedy.BARRIER),
+    "reused_by_a_view_without_barrier": ("race", 29, "arena", Remedy.BARRIER),
+    "written_and_handed_over_with_copies": ("race", 29, "As", Remedy.BARRIER),
+    "last_round_not_waited_for": ("missing-wait", 28, "As", Remedy.WAIT),
+    "waited_for_in_the_loop_alone": ("missing-wait", 27, "As", Remedy.WAIT),
+    "accumulator_not_waited_for": ("missing-wait", 32, "acc", Remedy.WAIT),
+    "copied_without_fence": ("missing-fence", 31, "As", Remedy.FENCE),
+    "sparse_wgmma_without_fence": ("missing-fence", 30, "As", Remedy.FENCE),
+    "wait_that_comes_too_late": ("barrier-deadlock", 27, "mbarrier", Remedy.CODE),
     "index_out_of_bounds": ("out-of-bounds", 24, "As", Remedy.CODE),
 }
-BY_SCHEDULE = {"parity_that_never_comes"}
+BY_SCHEDULE = {"parity_that_never_comes", "wait_that_comes_too_late"}
 
 
 def report_on(path: Path, barriers: BarrierStage = BarrierStage.PRESENT) -> LintReport:
@@ -66,7 +77,17 @@ def test_the_mended_kernel_is_clean(name: str) -> None:
     assert report.clean
 
 
-LATER = ("race_between_threads", "race_round_the_loop", "stored_without_fence")
+LATER = (
+    "race_between_threads",
+    "race_round_the_loop",
+    "race_with_a_bulk_store",
+    "race_of_two_groups_round_the_loop",
+    "overwritten_across_stages",
+    "reused_by_a_view_without_barrier",
+    "stored_without_fence",
+    "copied_without_fence",
+    "sparse_wgmma_without_fence",
+)
 
 
 @pytest.mark.parametrize("name", LATER)

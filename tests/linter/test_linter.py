@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from smemreuse.audit import BarrierStage
+from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
 from smemreuse.linter.collected import SAME_VALUE
@@ -22,6 +25,7 @@ from tests.checker.small import (
     under,
 )
 
+REGISTER = 'r = T.alloc_buffer((1,), "int32", scope="local")\n'
 READ = "O[tx] = As[tx]\n"
 ATOMIC = (
     'T.atomic_add_elem_op(T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 1, 3), 1, 0)\n'
@@ -54,7 +58,14 @@ def found(body: str, *, later: bool = False, **kernel: int | str) -> list[tuple[
         (f"As[0] = 7\n{SYNC}O[tx] = As[0]\n", []),
         (f"As[0] = 7\nO[tx] = As[0]\n{SYNC}", []),
         (f"As[tx // 4] = D[tx // 4]\nO[tx] = As[tx // 4]\n{SYNC}", []),
-        (f"As[tx // 4] = D[tx]\nO[tx] = As[tx // 4 * 0]\n{SYNC}", [("race", True)]),
+        (f"As[tx // 4] = D[tx // 4]\nO[tx] = As[tx // 4 * 0]\n{SYNC}", [("race", True)]),
+        (f"As[tx // 4] = D[tx]\n{SYNC}{READ}", [("race", False), ("uninitialised-read", True)]),
+        (f"As[tx // 4] = D[tx // 4] + tx\n{SYNC}O[tx] = As[tx // 4]\n", [("race", True)]),
+        (f"As[D[tx] & 63] = 1\n{SYNC}", [("race", False)]),
+        (
+            f"As[tx * 2:tx * 2 + 4] = T.Broadcast(c[0], 4)\n{SYNC}",
+            [("out-of-bounds", True), ("race", False)],
+        ),
     ],
 )
 def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
@@ -63,7 +74,9 @@ def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
 
 def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     """A replicated fragment: what registers hold is not followed."""
-    report = report_on(kernel_of(f"As[tx // 2] = D[tx]\n{SYNC}O[tx] = As[tx // 2]\n"))
+    report = report_on(
+        kernel_of(f"As[tx // 2] = r[0]\n{SYNC}O[tx] = As[tx // 2]\n", declared=REGISTER)
+    )
     assert report.clean
     assert report.assumptions == (SAME_VALUE,)
 
@@ -198,3 +211,61 @@ def test_what_goes_wrong_in_a_loop_of_one_block_alone_is_found(condition: str) -
     body = under("for k in range(60)", "As[tx] = 1\n" + wrong)
     assert ("race", True) in found(body, blocks=8, elements=128)
     assert found(under("for k in range(60)", "As[tx] = 1\n"), blocks=8, elements=128) == []
+
+
+MERGED = """\
+@T.prim_func
+def kernel(O: T.Buffer((64,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 64)
+    arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+    one: T.handle("int32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+    two: T.handle("int32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 256)
+    As = T.decl_buffer((64,), "int32", data=one, scope="shared.dyn")
+    Bs = T.decl_buffer((64,), "int32", data=two, scope="shared.dyn")
+    As[tx + {shift}] = tx
+    O[tx] = As[tx + {shift}]
+    Bs[tx] = tx
+    O[tx] = Bs[tx]
+"""
+
+
+@pytest.mark.parametrize(("shift", "hazards"), [(0, []), (32, ["out-of-bounds"] * 2)])
+def test_an_index_leaves_what_its_view_declares_though_not_the_arena(
+    shift: int, hazards: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "merged.tir"
+    path.write_text(MERGED.format(shift=shift))
+    (kernel,) = read_dump(path).kernels
+    assert [one.kind.value for one in report_on(kernel).hazards if one.certain] == hazards
+
+
+VIEW = (
+    'V = T.decl_buffer((2048,), "int32", data=As.data, scope="shared.dyn", elem_offset=k * 2048)\n'
+)
+WGMMA_VIEW = (
+    VIEW
+    + "T.initialize_wgmma_descriptor(da[0], T.address_of(V[0]), 1, 1, 64)\n"
+    + 'T.ptx_wgmma_ss("m64n8k16", T.bool(True), T.bool(True), "fp16", "fp16", "fp32", da.data, 0, '
+    + "da.data, 0, acc.data, 0, 0, 1, 1)\nT.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("filled", "fenced", "kinds"),
+    [
+        (32, True, set()),
+        (16, True, {"uninitialised-read"}),
+        (32, False, {"missing-fence"}),
+    ],
+)
+def test_a_descriptor_of_a_view_that_begins_where_a_variable_says(
+    filled: int, fenced: bool, kinds: set[str]
+) -> None:
+    """Only the second round, whose view begins behind the first one's, goes wrong."""
+    first = under("for j in range(16)", "As[j * 128 + tx] = j\n") + "T.fence_proxy_async()\n"
+    rest = under(f"for j in range({filled - 16})", "As[2048 + j * 128 + tx] = j\n")
+    fence = "T.fence_proxy_async()\n" if fenced else ""
+    body = first + SYNC + rest + fence + SYNC + under("for k in range(2)", WGMMA_VIEW)
+    hazards = found(body, threads=128, elements=4096, declared=DESCRIPTORS)
+    assert {kind for kind, _ in hazards} == kinds
+    assert all(certain for _, certain in hazards)

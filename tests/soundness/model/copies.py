@@ -53,6 +53,11 @@ def _is_shared(expr: Expr) -> bool:
     return isinstance(data, Pointer) and data.buffer.scope.startswith("shared")
 
 
+def _is_descriptor(expr: Expr) -> bool:
+    """TileLang names the local that holds it."""
+    return isinstance(expr, Pointer) and expr.buffer.scope.startswith("local.descriptor")
+
+
 def _is_barrier(expr: Expr) -> bool:
     return isinstance(expr, Load) and "barrier" in expr.buffer.scope
 
@@ -202,12 +207,13 @@ def _describe(call: Call, expressions: Expressions) -> Action:
 def _wgmma(call: Call, expressions: Expressions) -> Action:
     """Each warp reads all of what its descriptors stand for, and the sum gets there later."""
     values = [
-        expressions.value(one)
+        expressions.value(Load(one.buffer, (Const(0),)) if isinstance(one, Pointer) else one)
         for one in call.args
-        if isinstance(one, (Var, Load)) and not _is_shared(one)
+        if (isinstance(one, (Var, Load)) and not _is_shared(one)) or _is_descriptor(one)
     ]
     number = expressions.statement()
-    target = next((one for one in call.args if isinstance(one, Pointer)), None)
+    pointers = (one for one in call.args if isinstance(one, Pointer) and not _is_descriptor(one))
+    target = next(pointers, None)
     result = target.buffer.storage if isinstance(target, Pointer) else None
 
     def multiply(m: Machine, ids: Ids) -> None:

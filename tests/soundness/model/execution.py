@@ -28,7 +28,7 @@ class Join:
 
 @dataclass(eq=False)
 class Agent:
-    """Threads that are at one place of the program."""
+    """Threads that are at one place of the program, in one round of the loops around it."""
 
     ids: Ids
     at: int = 0
@@ -36,6 +36,7 @@ class Agent:
     blocked: Callable[[], bool] | None = None
     rank: float = 0.0
     held: bool = False
+    rounds: int = 0
 
     def can_go(self) -> bool:
         if self.blocked is not None and self.blocked():
@@ -188,7 +189,7 @@ class Execution:
             if not any((one.at, one.depth) == (at, depth) for one in joins):
                 joins = (*joins, Join(at, depth, agent.ids, len(agent.ids), joins))
         parts = [
-            Agent(ids, at, joins, rank=agent.rank)
+            Agent(ids, at, joins, rank=agent.rank, rounds=agent.rounds)
             for mine, at in ((agent.ids[chosen], agent.at + 1), (agent.ids[~chosen], branch.other))
             for ids in self._groups(mine)
         ]
@@ -207,6 +208,7 @@ class Execution:
             self._meet(left)
         if jump.target == -1:
             self._end(agent)
+        agent.rounds += jump.target < agent.at
         agent.at = jump.target
 
     def _arrive(self, agent: Agent) -> None:
@@ -221,7 +223,8 @@ class Execution:
                 self._meet(join)
         elif self._mode.rejoins and agent.blocked is None:
             for other in self._agents:
-                if other is not agent and other.at == agent.at and other.blocked is None:
+                here = (other.at, other.rounds) == (agent.at, agent.rounds)
+                if other is not agent and here and other.blocked is None:
                     if other.ids[0] // 32 == agent.ids[0] // 32:
                         other.ids = np.sort(np.concatenate([other.ids, agent.ids]))
                         self._agents.remove(agent)
