@@ -31,7 +31,7 @@ GLANCE = 2
 it does. What is wrong shows there most of the time."""
 
 LONG = 2_000
-"""Statements that one kind of thread blocks has executed, so that a glance asks for no other."""
+"""Statements of a trace behind which a glance has seen enough."""
 
 ONLY_GLANCED = "there is more to follow than was looked at"
 
@@ -144,7 +144,8 @@ class Traces(BlockTraces):
         super().__init__(setting)
         self.outcome = Outcome()
         self._left = GLANCE if glancing else None
-        self._steps = 0
+        if glancing:
+            setting.budget = min(setting.budget, LONG)
 
     @property
     def _is_clear(self) -> bool:
@@ -160,7 +161,7 @@ class Traces(BlockTraces):
 
     @property
     def _has_seen_enough(self) -> bool:
-        return self._is_glance and (self._left == 0 or self._steps > LONG)
+        return self._left == 0
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
@@ -182,7 +183,10 @@ class Traces(BlockTraces):
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
+        except Uncovered:
+            if self._is_glance and trace.steps > LONG:
+                raise Uncovered(ONLY_GLANCED) from None
+            raise
         finally:
-            self._steps += trace.steps
             self.outcome.add(trace)
         return not trace.findings.found  # it is not sound, whatever the other cases show

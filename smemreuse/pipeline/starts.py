@@ -12,7 +12,7 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Load, Var, walk
+from smemreuse.ir.expr import Call, Load, Var, children, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
 from smemreuse.pipeline.options import POLICY_NAMES, known
 from smemreuse.policies.attribution import POLICIES
@@ -77,8 +77,9 @@ def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) 
 
 
 def carried_pairs(facts: KernelFacts) -> frozenset[Pair]:
-    """Pairs of which a loop reads the same bytes of the one in each round, and writes it in none,
-    while it writes the other: the next round would read that. Inner's ranges do not show it."""
+    """Pairs of which a loop carries the one from round to round while it writes the other, which
+    inner's ranges do not show: what is carried is read in each round, again and again the same
+    bytes, and not written before that in the text of the loop."""
     found: set[Pair] = set()
     filled = {access.buffer for access in _accesses_in(facts, facts.kernel.body) if _writes(access)}
     for loop in walk_statements(facts.kernel.body):
@@ -87,9 +88,12 @@ def carried_pairs(facts: KernelFacts) -> frozenset[Pair]:
             written = {access.buffer for access in inside if _writes(access)}
             turning = {stmt.var for stmt in walk_statements(loop.body) if isinstance(stmt, Bind)}
             turning |= {loop.var} if isinstance(loop, For) else set()
+            fresh: set[Buffer] = set()
             for access in inside:
-                alike = access.buffer in filled - written and _is_alike(access, turning)
-                found |= {frozenset((access.buffer, one)) for one in written if alike}
+                if _writes(access):
+                    fresh.add(access.buffer)
+                elif access.buffer in filled - fresh and _recurs(access, turning):
+                    found |= {frozenset((access.buffer, one)) for one in written - {access.buffer}}
     return frozenset(found)
 
 
@@ -102,10 +106,18 @@ def _writes(access: MemoryAccess) -> bool:
     return access.access is not Access.READ
 
 
-def _is_alike(access: MemoryAccess, turning: set[Var]) -> bool:
-    """Whether it is to the same bytes in each round of a loop that changes these variables."""
-    start = access.footprint.start
-    return start is None or not any(isinstance(one, Load) or one in turning for one in walk(start))
+def _recurs(access: MemoryAccess, turning: set[Var]) -> bool:
+    """Whether it is to the same bytes in each round of a loop that changes these variables, or in
+    each so many: then it is their remainders alone that say where."""
+    pending = [] if access.footprint.start is None else [access.footprint.start]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Load) or node in turning:
+            return False
+        turns = isinstance(node, Call) and node.op in ("floormod", "mod")
+        if not (turns and constant(children(node)[1]) is not None and node.args[0] in turning):
+            pending += children(node)
+    return True
 
 
 def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:

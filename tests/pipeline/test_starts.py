@@ -28,6 +28,9 @@ for k in range(4):
     ("before", "inside", "carried"),
     [
         ("X[tx] = G[tx]", "G[tx] = X[63 - tx]", True),
+        ("X[tx] = G[tx]", "G[tx] = X[63 - tx]\n    X[tx] = G[tx]", True),
+        ("X[tx] = G[tx]", "G[tx] = X[k % 2 * 32 + tx % 32]", True),
+        ("X[tx] = G[tx]", "G[tx] = X[(k + tx) % 64]", False),
         ("X[tx] = G[tx]", "G[tx] = X[k * 16 + tx % 16]", False),  # not again what was read
         ("X[tx] = G[tx]", "j: T.int32 = k * 16\n    G[tx] = X[j + tx % 16]", False),
         ("X[tx] = G[tx]", "G[tx] = X[T.cast(G[k], 'int32')]", False),
@@ -35,7 +38,7 @@ for k in range(4):
         ("G[tx] = 0.0", "G[tx] = X[63 - tx]", False),  # never written
     ],
 )
-def test_what_each_round_reads_and_none_writes_is_carried_past_what_it_writes(
+def test_what_each_round_reads_before_it_writes_it_is_carried_past_what_else_it_writes(
     before: str, inside: str, carried: bool
 ) -> None:
     (kernel,) = parse_dump(dump(LOOPED.format(before=before, inside=inside))).kernels
