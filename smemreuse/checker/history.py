@@ -308,7 +308,9 @@ class History:
         self.warps = warps
         most = RECENT_OF_ITSELF if layout.of_itself else RECENT
         self.seen = {
-            (one, two): Seen(warps, most) for one, others in layout.partners.items() for two in others
+            (one, two): Seen(warps, most)
+            for one, others in layout.partners.items()
+            for two in others
         }
 
     def copy(self) -> History:
