@@ -39,7 +39,7 @@ from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts, views_beyond
 
-OF_LINT = 2_500_000_000
+OF_LINT = 2_000_000_000
 """Units of work for one kernel."""
 
 OF_CASES = 100_000_000
