@@ -37,6 +37,7 @@ class Loops:
 
     def __init__(self, setting: Setting, state: State, values: Values, block: LoopsOfBlock):
         self._block = block
+        self._setting = setting
         self._relevance = setting.relevance
         self._periods = setting.periods
         self._state = state
@@ -59,8 +60,8 @@ class Loops:
         yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
 
     def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
-        """How often a loop with mbarriers in it goes round in this case, if it can be followed."""
-        if not self._relevance.signals(stmt) or agent.partly:
+        """How often a loop goes round in this case, if that is one and can be followed."""
+        if not self._setting.is_told(stmt) or agent.partly:
             return None
         if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
             return None

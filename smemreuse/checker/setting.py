@@ -17,7 +17,7 @@ from smemreuse.checker.vectors import Vectors
 from smemreuse.checker.work import Work
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
-from smemreuse.ir.kernel import Attr, Block, For, Kernel
+from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
 from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
@@ -61,6 +61,7 @@ def remember_from(before: Kernel, now: Kernel) -> None:
 class Setting:
     """The plan, the kernel's relevant parts, and what one trace may remember for the next.
 
+    `every_case`: whatever data decide is a case, not only what mbarriers depend on.
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
     data decide: what is given in a case may be given for one round alone.
     """
@@ -76,9 +77,11 @@ class Setting:
         work: Work | None = None,
         remembered: Remembered | None = None,
         findings: Callable[[Layout, Block], Findings] = Findings,
+        every_case: bool = False,
     ):
         self.relevance = relevance
         self.findings = findings
+        self.every_case = every_case
         self.work = work or Work()
         self.periods = Periods(relevance, self.work)
         self.leaves = Leaves(relevance)
@@ -93,6 +96,10 @@ class Setting:
         self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
         self.compares_loops = True
         self._at_once: dict[For, bool] = {}
+
+    def is_told(self, stmt: If | For) -> bool:
+        """Whether what data decide of a branch or a loop is a case."""
+        return self.every_case or self.relevance.signals(stmt)
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
         """The index of each thread, or of the block, that a launch gives a name to."""

@@ -248,7 +248,7 @@ class Trace:
         self._later_pass.before_branch(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
-        if condition is None and self._relevance.signals(stmt) and not agent.partly:
+        if condition is None and self._setting.is_told(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
         if condition is None:

@@ -22,6 +22,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
+    Block,
     Buffer,
     Kernel,
     nodes_of,
@@ -30,7 +31,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
-from smemreuse.linter.collected import Known
+from smemreuse.linter.collected import Key, Known
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.hazards import Hazards
 from smemreuse.linter.traces import HazardTraces
@@ -39,8 +40,11 @@ from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts, views_beyond
 
-OF_LINT = 1_200_000_000
+OF_LINT = 2_000_000_000
 """Units of work for one kernel."""
+
+OF_CASES = 100_000_000
+"""Of these, for the cases of a kernel in which data decide."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    subject = _Subject(whole, sizes, names, accesses, follow, Work(OF_LINT, work))
+    subject = _Subject(whole, sizes, names, accesses, follow, work)
     found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
     return LintReport(whole.name, follow, found, unknown, assumed)
@@ -111,14 +115,15 @@ def taken_apart(kernel: Kernel) -> Apart:
 
 @dataclass(frozen=True)
 class _Subject:
-    """A kernel to be traced: its shared buffers' bytes and names, and its accesses to them."""
+    """A kernel to be traced: its shared buffers' bytes and names, its accesses to them, and what
+    may be done for it and others."""
 
     kernel: Kernel
     sizes: Mapping[Buffer, int]
     names: Mapping[Buffer, str]
     accesses: KernelAccesses
     barriers_follow: bool
-    work: Work
+    work: Work | None
 
 
 def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
@@ -135,9 +140,13 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
     reasons = tuple(dict.fromkeys(unfollowed(relevance)))
     if reasons or not (layout.partners or _orders(relevance)):
         return (), reasons, ()
-    known: Known | None = None
     try:
         remembered = remembered_of(kernel)
+        axes = thread_axes(kernel.body)
+    except UnknownThreads as reason:
+        return (), (str(reason),), ()
+
+    def traced(work: Work, *, every_case: bool = False) -> Traced:
         known = Known(
             kernel.body,
             guards.accesses,
@@ -150,22 +159,40 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
         setting = Setting(
             relevance,
             layout,
-            thread_axes(kernel.body),
+            axes,
             assume_barriers=subject.barriers_follow,
             budget=DEFAULT_BUDGET,
-            work=subject.work,
+            work=work,
             remembered=remembered,
             findings=partial(Hazards, known),
+            every_case=every_case,
         )
-        HazardTraces(setting, known).run(kernel.body)
+        return _run(HazardTraces(setting, known), known, kernel.body)
+
+    found, reasons, assumed = traced(Work(OF_LINT, subject.work))
+    if any(not one.certain for one in found.values()):
+        # What is decided twice by the same data may not go two ways.
+        cases, unclear, more = traced(Work(OF_CASES, subject.work), every_case=True)
+        if not unclear:
+            sure = {key: one for key, one in found.items() if one.certain}
+            found, reasons, assumed = {**cases, **sure}, (), tuple(dict.fromkeys((*assumed, *more)))
+    hazards = sorted(found.values(), key=lambda one: (not one.certain, one.site.line or 0))
+    return tuple(hazards), reasons, assumed
+
+
+Traced = tuple[dict[Key, Hazard], tuple[str, ...], tuple[str, ...]]
+"""What was found, what was not followed, and what was assumed."""
+
+
+def _run(traces: HazardTraces, known: Known, body: Block) -> Traced:
+    reasons: tuple[str, ...] = ()
+    try:
+        traces.run(body)
     except Stuck as stuck:
-        reasons = (str(stuck),) if known is None or not known.hazards else ()
-    except (Uncovered, UnknownThreads) as reason:
+        reasons = () if known.hazards else (str(stuck),)
+    except Uncovered as reason:
         reasons = (str(reason),)
-    if known is None:
-        return (), reasons, ()
-    hazards = sorted(known.hazards.values(), key=lambda one: (not one.certain, one.site.line or 0))
-    return tuple(hazards), reasons, tuple(known.assumed)
+    return known.hazards, reasons, tuple(known.assumed)
 
 
 def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:

@@ -32,6 +32,10 @@ FOUND = {
     "phase_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
     "parity_that_never_comes": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
     "arrivals_that_are_missing": ("barrier-deadlock", 28, "mbarrier", Remedy.CODE),
+    "replicas_that_differ": ("race", 20, "As", Remedy.CODE),
+    "copies_to_one_place": ("race", 20, "As", Remedy.CODE),
+    "elements_that_overlap": ("race", 20, "As", Remedy.CODE),
+    "index_that_data_decide": ("race", 22, "As", Remedy.CODE),
     "race_with_a_bulk_store": ("race", 23, "As", Remedy.BARRIER),
     "race_of_two_groups_round_the_loop": ("race", 25, "As", Remedy.BARRIER),
     "overwritten_across_stages": ("race", 25, "As", Remedy.BARRIER),
@@ -46,6 +50,7 @@ FOUND = {
     "index_out_of_bounds": ("out-of-bounds", 24, "As", Remedy.CODE),
 }
 BY_SCHEDULE = {"parity_that_never_comes", "wait_that_comes_too_late"}
+BY_DATA = {"copies_to_one_place", "elements_that_overlap", "index_that_data_decide"}
 
 
 def report_on(path: Path, barriers: BarrierStage = BarrierStage.PRESENT) -> LintReport:
@@ -64,7 +69,7 @@ def test_a_hazard_is_found_at_its_line(name: str) -> None:
     (hazard,) = report.hazards
     assert (hazard.kind.value, hazard.site.line) == (kind, line)
     assert hazard.buffers == (() if buffer is None else (buffer,))
-    assert hazard.certain is (name not in BY_SCHEDULE)
+    assert hazard.certain is (name not in BY_SCHEDULE | BY_DATA)
     assert hazard.mend.remedy is remedy
     assert hazard.mend.sentence.endswith(".")
     assert f"line {line}" in f"{hazard.witness} {hazard.mend.sentence}"

@@ -1,0 +1,122 @@
+"""Take the barriers, waits, commits, fences and arrivals out of kernels, and see what `lint` says.
+
+    python -m scripts.deletion_check --examples 400 --out docs/results/lint-deletions.json
+
+Of the mended fixtures in fixtures/lint and of random kernels that `lint` calls clean, each such
+operation is deleted by itself. Where the operational model then finds that the result can differ,
+`lint` has to find something. Exit 1 if it does not in more than one of a hundred.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from smemreuse.audit import BarrierStage  # noqa: E402
+from smemreuse.compilers.text.reader import read_dump  # noqa: E402
+from smemreuse.ir.kernel import Kernel  # noqa: E402
+from smemreuse.linter import lint  # noqa: E402
+from smemreuse.results.hazards import HazardKind  # noqa: E402
+from tests.linter.deletions import Judged, deletions, differs, judged  # noqa: E402
+from tests.random_kernels.choices import source_of  # noqa: E402
+from tests.random_kernels.families import FAMILIES  # noqa: E402
+from tests.random_kernels.text import kernel_of  # noqa: E402
+from tests.soundness.model.modes import NotModelled  # noqa: E402
+
+TRIED = 4
+"""Executions of each kind that a kernel is run in, ten times as many where `lint` is certain."""
+
+Told = tuple[str, str]
+"""What came of a deletion, and the kernel and operation."""
+
+
+def main() -> int:
+    options = _parse()
+    begin = time.monotonic()
+    work: list[str | tuple[str, int]] = [
+        str(one) for one in sorted((ROOT / "fixtures" / "lint").glob("*.mended.tir"))
+    ]
+    work += [(family, seed) for seed in range(options.examples) for family in FAMILIES]
+    counts: Counter[str] = Counter()
+    missed = []
+    with multiprocessing.Pool(options.jobs) as pool:
+        for found in pool.imap_unordered(_judge, work):
+            for what, where in found:
+                counts[what] += 1
+                if what in ("silent", "not followed"):
+                    missed.append(f"{what}: {where}")
+    wrong = counts["told"] + counts["silent"] + counts["not followed"]
+    share = counts["told"] / wrong if wrong else 1.0
+    summary = {
+        "schema": "smemreuse.lint-deletions/1",
+        "date": datetime.date.today().isoformat(),
+        "machine": {"python": platform.python_version(), "cpus": os.cpu_count()},
+        "seconds": round(time.monotonic() - begin, 1),
+        "examples": options.examples,
+        "deletions that go wrong": wrong,
+        "told": round(share, 4),
+        "counts": dict(sorted(counts.items())),
+        "missed": sorted(missed)[:40],
+    }
+    text = json.dumps(summary, indent=1) + "\n"
+    print(text, end="") if options.out is None else options.out.write_text(text)
+    return int(share < 0.99)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=400, help="random kernels of each family")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="where the JSON summary goes")
+    return parser.parse_args()
+
+
+def _judge(work: str | tuple[str, int]) -> list[Told]:
+    if isinstance(work, str):
+        (kernel,) = read_dump(work).kernels
+        return list(_told(kernel, 0, Path(work).stem))
+    family, seed = work
+    return list(_told(kernel_of(FAMILIES[family](source_of(seed))), seed, f"{family} {seed}"))
+
+
+def _told(kernel: Kernel, seed: int, name: str) -> Iterator[Told]:
+    try:
+        if not lint(kernel, BarrierStage.PRESENT).clean:
+            return
+        yield "kernels", name
+        if differs(kernel, seed, TRIED):
+            yield "kernels that are clean if warps keep pace", name
+        for deletion in deletions(kernel):
+            found = judged(deletion, seed, TRIED)
+            yield _outcome(found), f"{name} without `{deletion.what}` (line {deletion.line})"
+    except NotModelled:
+        yield "not modelled", name
+
+
+def _outcome(found: Judged) -> str:
+    if found.is_missed:
+        return "silent"
+    if found.is_undecided:
+        return "not followed"
+    if found.is_false_alarm:
+        kinds = {one.kind for one in found.report.hazards if one.certain}
+        return "certain, and alike" if kinds - {HazardKind.RACE} else "certain race, and alike"
+    if found.differs:
+        return "told" if found.report.hazards else "hangs out of pace, which is told"
+    return f"alike, and {found.report.status}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
