@@ -13,6 +13,7 @@ from functools import partial
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
 from smemreuse.checker.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.foreseen import Foreseen, seen_of
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
@@ -99,15 +100,19 @@ def _traced(
     try:
         remembered = remembered_of(kernel)
         known = Known(kernel.body, guards.accesses, guards, remembered.vectors)
+        work, foreseen = Work(OF_LINT), None
+        if follow:  # it compares within one buffer: nobody knows yet which ones are merged
+            seen = seen_of(kernel, accesses.pointers)
+            foreseen = Foreseen.of(kernel.body, seen, operations, {}, {}, work)
         setting = Setting(
             relevance,
             layout,
             thread_axes(kernel.body),
-            assume_barriers=follow,
             budget=DEFAULT_BUDGET,
-            work=Work(OF_LINT),
+            work=work,
             remembered=remembered,
             findings=partial(Hazards, known),
+            foreseen=foreseen,
         )
         HazardTraces(setting, known).run(kernel.body)
     except Stuck as stuck:
