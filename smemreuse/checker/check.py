@@ -78,7 +78,7 @@ def check_plan(
     setup = _Setup(accesses, assume_barriers, budget, most, glancing)
     try:
         foreseen = _foreseen(kernel, scope, layout, setup)
-    except UnknownThreads as reason:
+    except (UnknownThreads, Uncovered) as reason:
         return Verdict(UNPROVED, (), (*beyond, str(reason)))
     remaining = _remaining(kernel, layout, setup, foreseen)
     findings, traced = _traces(kernel, remaining, setup, foreseen)

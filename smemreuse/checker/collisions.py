@@ -263,5 +263,5 @@ def _compatible(one: Sequence[Condition], two: Sequence[Condition]) -> bool:
         each.symbols & other.symbols
         for at, each in enumerate(own)
         for other in (*common, *own[at + 1 :])
-        if not (each.is_range and other.is_range)
+        if each.frame is not other.frame and not (each.is_range and other.is_range)
     )

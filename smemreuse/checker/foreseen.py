@@ -32,6 +32,7 @@ class Seen:
     around: Surroundings
     collisions: Collisions
     thread_variables: frozenset[Var]
+    in_order: tuple[Stmt, ...]
 
     @staticmethod
     def of(body: Block, pointers: Pointers) -> Seen:
@@ -43,7 +44,7 @@ class Seen:
             if found:
                 sights[stmt] = found
         own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
-        return Seen(around, Collisions(around, sights), frozenset(own))
+        return Seen(around, Collisions(around, sights), frozenset(own), tuple(sights))
 
 
 def _positions(body: Block, sites: Sites) -> dict[Stmt, int]:
@@ -84,7 +85,11 @@ class Foreseen:
         work: Work,
     ) -> Foreseen:
         """`partners` are the buffers that share bytes with another one."""
-        sites = Sites(body, seen.collisions.sights, operations.effects, partners)
+
+        def surely(one: Stmt, two: Stmt) -> bool:
+            return seen.collisions.surely(one, two, None, offsets, work)
+
+        sites = Sites(body, seen.collisions.sights, operations.effects, partners, surely)
         return Foreseen(seen, sites, offsets, work, _positions(body, sites))
 
     @property

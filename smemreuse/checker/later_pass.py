@@ -55,6 +55,7 @@ class LaterPass:
         sites = None if self._foreseen is None else self._foreseen.sites
         if sites is not None and sites.may_be_around(stmt):
             self._settle(agent)
+        self.comes_to(stmt, agent)
         if sites is not None and sites.may_skip(stmt):
             agent.marks.clear()
 
@@ -130,14 +131,24 @@ class LaterPass:
                     agent.marks.note(stmt, mark)
 
     def skips(self, agent: Agent, *blocks: Block) -> None:
-        """Threads leave out blocks in which there may be a barrier that the pass counts on."""
-        if self._foreseen is not None and any(map(self._foreseen.sites.meets, blocks)):
-            agent.marks.clear()
+        """Threads leave out blocks, or may, in which there may be a barrier that the pass counts
+        on, if not for what stands behind it."""
+        if self._foreseen is None:
+            return
+        sites = self._foreseen.sites
+        kept: frozenset[Stmt] | None = None
+        for block in blocks:
+            if sites.meets(block):
+                kept = sites.tail(block)
+            elif kept is not None:
+                kept |= sites.tail(block)
+        if kept is not None:
+            agent.marks.keep(kept)
 
     def skips_loop(self, agent: Agent, loop: For | While) -> None:
         """As `skips`, of a loop that goes round no time, or may."""
         if self._foreseen is not None and self._foreseen.sites.meets_inside(loop):
-            agent.marks.clear()
+            agent.marks.keep(self._foreseen.sites.tail(loop.body))
 
     @contextmanager
     def unsure(self, agent: Agent, apart: bool) -> Iterator[None]:

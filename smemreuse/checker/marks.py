@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -93,6 +94,13 @@ class Marks:
         self.last.clear()
         self.before.clear()
         self.latest.clear()
+
+    def keep(self, statements: Collection[Stmt]) -> None:
+        """A barrier that the pass counts on may not have been met, but behind these."""
+        for marks in (self.last, *self.before.values()):
+            for stmt in [one for one in marks if one not in statements]:
+                del marks[stmt]
+        self.latest.intersection_update(statements)
 
     def limit(self, warps: np.ndarray) -> None:
         """A barrier that the pass counts on may have been one of these warps alone."""

@@ -8,8 +8,9 @@ loop goes round no time, or some threads alone are in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import (
@@ -25,6 +26,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.effects import Effect, Engine, Group
+from smemreuse.semantics.periodic import growth
 from smemreuse.semantics.sights import Sight
 
 Doing = Callable[[Stmt], Iterable[Effect]]
@@ -40,8 +42,20 @@ class Kind:
     is_copy: bool
 
 
+MAX_PAIRS = 16
+"""Pairs of statements of which it is asked whether they surely collide."""
+
 Kinds = frozenset[Kind]
 NOTHING: Kinds = frozenset()
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is accessed in a statement, and by which; `is_whole`: no barrier can be in it."""
+
+    kinds: Kinds
+    statements: tuple[Stmt, ...]
+    is_whole: bool
 
 
 class Sites:
@@ -56,16 +70,20 @@ class Sites:
         sights: Mapping[Stmt, tuple[Sight, ...]],
         doing: Doing,
         partners: Mapping[Buffer, Collection[Buffer]],
+        surely: Callable[[Stmt, Stmt], bool],
     ):
+        """`surely` tells whether it surely sees a statement collide with a later one."""
         self._sights = sights
         self._doing = doing
         self._partners = partners
+        self._surely = surely
         self._meets: dict[Block, bool] = {}
         self._skips: dict[Stmt, bool] = {}
         self._kinds: dict[Stmt, Kinds] = {}
         self._heads: dict[If, tuple[Stmt, ...]] = {}
         self._tails: dict[Block, frozenset[Stmt]] = {}
         self._around: dict[Stmt, bool] = {}
+        self._inside: dict[Stmt, bool] = {}
         self._all: dict[Stmt, Kinds] = {}
         self._standing: set[Stmt] = set()
         self._stand(body, False)
@@ -86,25 +104,36 @@ class Sites:
         """Finds these places: it may stand where a statement collides with one before it, or in a
         loop with any; before a loop of writes that collide, and before a branch that it is moved
         out of."""
-        before = NOTHING
+        before: list[_Group] = []
         if looping:
-            before = before.union(*map(self._within, block))
-        self._sequence(block, before, looping)
+            before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))
+        self._sequence(block, before)
 
-    def _sequence(self, block: Block, before: Kinds, looping: bool) -> Kinds:
+    def _sequence(self, block: Block, before: list[_Group]) -> None:
+        """`before` is what has been accessed since a barrier, at the most. Where something of it
+        surely collides with what comes, that and all before it is behind a barrier then."""
         for stmt in block:
             if isinstance(stmt, (Attr, Assert)):
-                before = self._sequence(stmt.body, before, looping)
+                self._sequence(stmt.body, before)
                 continue
-            now = self._within(stmt)
-            if self._may_collide(before, now) or (
-                isinstance(stmt, (If, For, While)) and self._may_collide(now, now)
+            kinds = self._within(stmt)
+            may_meet = isinstance(stmt, (If, For, While)) and self.meets_inside(stmt)
+            if (
+                may_meet
+                or self.is_barrier(stmt)
+                or self.meets_before(stmt)
+                or any(self._may_collide(one.kinds, kinds) for one in before)
             ):
                 self._standing.add(stmt)
-            before |= now
+            if kinds:
+                now = _Group(kinds, self._seen(stmt), not may_meet)
+                for at in reversed(range(len(before))):
+                    if self._must_collide(before[at], now):
+                        del before[: at + before[at].is_whole]
+                        break
+                before.append(now)
             for inner in nested_blocks(stmt):
                 self._stand(inner, isinstance(stmt, (For, While)))
-        return before
 
     def _within(self, stmt: Stmt) -> Kinds:
         """What is accessed in a statement."""
@@ -118,14 +147,26 @@ class Sites:
     def meets(self, block: Block) -> bool:
         """Whether there may be a barrier in a block."""
         if block not in self._meets:
-            self._meets[block] = self._may_meet(block, False)
+            self._meets[block] = self._may_meet(block)
         return self._meets[block]
 
     def meets_inside(self, stmt: Stmt) -> bool:
         """Whether there may be a barrier in a branch or loop."""
         if not isinstance(stmt, (For, While)):
             return any(map(self.meets, nested_blocks(stmt)))
-        return any(self._may_meet(block, True) for block in nested_blocks(stmt))
+        if stmt not in self._inside:
+            self._inside[stmt] = self._may_meet((stmt,)) and not self._only_writes(stmt)
+        return self._inside[stmt]
+
+    def meets_before(self, stmt: Stmt) -> bool:
+        """Whether there may be one before a loop for what its rounds write: where nothing is read
+        in it the pass puts it there."""
+        return isinstance(stmt, For) and self._only_writes(stmt) and self.meets((stmt,))
+
+    def _only_writes(self, stmt: For | While) -> bool:
+        """Whether a loop reads nothing, and a round of it has no place for a barrier."""
+        reads = any(not kind.is_write for kind in self._within(stmt))
+        return isinstance(stmt, For) and not reads and not self.meets(stmt.body)
 
     def may_skip(self, stmt: Stmt) -> bool:
         """Whether threads that come by a statement may leave out a barrier that is in it."""
@@ -140,19 +181,29 @@ class Sites:
             return self.meets_inside(stmt)
         return any(map(self.may_skip, (one for inner in nested_blocks(stmt) for one in inner)))
 
-    def _may_meet(self, block: Block, looping: bool) -> bool:
+    def _may_meet(self, block: Block) -> bool:
         if any(map(self.is_barrier, walk_statements(block))):
             return True
-        seen: list[Kinds] = []
-        for stmt, again in _inside(block, looping):
+        seen: dict[Kinds, None] = {}
+        for stmt, loops in _inside(block, ()):
             kinds = self._own(stmt)
             if kinds and (
-                (again and self._may_collide(kinds, kinds))
-                or any(self._may_collide(before, kinds) for before in dict.fromkeys(seen))
+                self._may_meet_itself(stmt, loops)
+                or any(self._may_collide(before, kinds) for before in seen)
             ):
                 return True
-            seen += [kinds] if kinds else []
+            if kinds:
+                seen[kinds] = None
         return False
+
+    def _may_meet_itself(self, stmt: Stmt, loops: Sequence[For]) -> bool:
+        """Whether a statement may be seen to collide with itself in the next round of a loop."""
+        if not loops or not self._may_collide(self._own(stmt), self._own(stmt)):
+            return False
+        sights = self._sights[stmt]
+        if len(sights) > 1 or sights[0].by_pointer:
+            return True
+        return not all(_moves_on(sights[0], loop) for loop in loops)
 
     def is_barrier(self, stmt: Stmt) -> bool:
         """Whether several warps meet at a statement, or a later pass has them meet behind it."""
@@ -181,7 +232,7 @@ class Sites:
         found: tuple[Stmt, ...] = ()
         kinds = NOTHING
         for stmt in block:
-            if self.is_barrier(stmt):
+            if self.is_barrier(stmt) or self.meets_before(stmt):
                 return found, True
             if isinstance(stmt, (Attr, Assert)):
                 here, ends = self._first(stmt.body)
@@ -215,7 +266,7 @@ class Sites:
             elif self.meets_inside(stmt):
                 return found, True
             else:
-                here, ends = self._seen(stmt), False
+                here, ends = self._seen(stmt), self.meets_before(stmt)
             now = self._of(here)
             if self._may_collide(now, kinds):
                 return found, True
@@ -243,6 +294,13 @@ class Sites:
     def _may_collide(self, before: Kinds, behind: Kinds) -> bool:
         return any(self._may_be_seen(one, two) for one in before for two in behind)
 
+    def _must_collide(self, before: _Group, behind: _Group) -> bool:
+        """Whether the pass surely sees something there collide with something here."""
+        if not self._may_collide(before.kinds, behind.kinds):
+            return False
+        pairs = product(before.statements, behind.statements)
+        return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
+
     def _may_be_seen(self, one: Kind, two: Kind) -> bool:
         if not (one.is_write or two.is_write) or one.buffer.scope != two.buffer.scope:
             return False
@@ -253,13 +311,22 @@ class Sites:
         return one.by_pointer or two.by_pointer
 
 
-def _inside(block: Block, looping: bool) -> Iterator[tuple[Stmt, bool]]:
-    """The statements of a block and those in them, each with whether it is in a loop there."""
+def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """The statements of a block and those in them, each with the loops there that it is in. The
+    pass goes round no `while`."""
     for stmt in block:
-        yield stmt, looping
-        again = looping or isinstance(stmt, (For, While))
+        yield stmt, loops
+        within = (*loops, stmt) if isinstance(stmt, For) else loops
         for inner in nested_blocks(stmt):
-            yield from _inside(inner, again)
+            yield from _inside(inner, within)
+
+
+def _moves_on(sight: Sight, loop: For) -> bool:
+    """Whether a thread goes to other elements in the next round of a loop, as far away as the index
+    tells by itself: then the pass sees it."""
+    step = None if sight.index is None else growth(sight.index, loop.var)
+    span = (sight.lanes - 1) * abs(sight.stride)
+    return step is not None and (step[0] > span or step[1] < -span)
 
 
 def _is_barrier(effect: Effect) -> bool:

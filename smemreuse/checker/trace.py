@@ -191,6 +191,8 @@ class Trace:
         if self._relevance.touches_shared(stmt):
             self._later_pass.before(agent, stmt)
             self._later_pass.comes_to(stmt, agent)
+        else:
+            self._later_pass.enters(stmt, agent)
         if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
             self.values.store(stmt, threads)
         self._access(stmt, agent)

@@ -132,10 +132,12 @@ class _Look:
 
     def _pointer(self, call: Call, around: _Around) -> None:
         base, mask = call.args[1], mask_of(call)
+        named: tuple[Buffer, ...] = ()
+        index: Expr | None = None
         if isinstance(base, Pointer):
             named, index = (base.buffer,), call.args[2]
-        else:
-            named, index = self._pointers.of_variable(base) if isinstance(base, Var) else (), None
+        elif isinstance(base, Var):
+            named = self._pointers.of_variable(base)
         for buffer in named:
             for is_write in (False, True):
                 if mask is not (Access.READ if is_write else Access.WRITE):

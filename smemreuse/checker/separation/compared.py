@@ -9,6 +9,7 @@ other's, where one of them writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 
 from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.separation.facts import Accesses, Facts
@@ -17,10 +18,8 @@ from smemreuse.checker.separation.tree import Scope
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import For, Stmt
 
-MAX_TRIED = 64
-"""Pairs of statements that are tried for one way."""
-
-Ways = Iterable[tuple[Stmt, Stmt]]
+NEAR = 6
+"""So many statements at the ends of a way are compared with as many that are next to them."""
 
 
 class Compared:
@@ -38,14 +37,12 @@ class Compared:
         self._foreseen = foreseen
         self._region = region
         self._group = group
+        self._bodies: dict[Stmt, list[Stmt]] = {}
         first, second = accesses
         if self._place(first[0][0]) > self._place(second[0][0]):
             first, second = second, first
         self._first, self._second = first, second
-        both = dict.fromkeys(stmt for stmt, _ in (*first, *second))
-        made = (one for one in foreseen.seen.collisions.sights if _names(foreseen, one, accesses))
-        seen = {*filter(foreseen.sees, both), *made}
-        self._seen = sorted(seen, key=foreseen.around.order.__getitem__)
+        self._seen = foreseen.seen.in_order
 
     def everywhere(self) -> bool:
         """Whether a barrier is put on every way that needs one."""
@@ -72,31 +69,39 @@ class Compared:
 
     def _on_the_way_round(self, one: Stmt, two: Stmt, loop: Scope) -> bool:
         """From one round to the next: behind the one, before the other, or where rounds meet."""
-        order, since = self._foreseen.around.order, self._foreseen.position
-        behind = [stmt for stmt in self._seen if since(stmt) >= since(one)]
-        before = [stmt for stmt in self._seen if order[stmt] <= order[two]]
-        inside = self._within(loop)
-        tried = [(a, b) for a in reversed(behind) for b in before if a in inside and b in inside]
-        if any(self._meet_round(a, b, loop) for a, b in tried[:MAX_TRIED]):
+        inside = self._inside(loop)
+        behind, before = self._behind(one, inside), self._before(two, inside)
+        rounds = product((one, *behind[-NEAR:]), (two, *before[:NEAR]))
+        if any(self._meet_round(*pair, loop) for pair in rounds):
             return True
-        rest = [(a, b) for a in behind for b in behind if a in inside and b in inside]
-        rest += [(a, b) for a in before for b in before if a in inside and b in inside]
         return any(
-            self._meet(a, b) for a, b in rest[:MAX_TRIED] if self._holds_either(a, b, one, two)
+            self._meet(earlier, later)
+            for earlier, later in (*_near(behind), *_near(before[::-1]))
+            if self._holds_either(earlier, later, one, two)
         )
 
-    def _within(self, loop: Scope) -> set[Stmt]:
-        return {stmt for stmt in self._seen if loop.owner in self._facts.tree.around(stmt)}
+    def _inside(self, loop: Scope) -> list[Stmt]:
+        assert loop.owner is not None
+        if loop.owner not in self._bodies:
+            frames = self._foreseen.around.loops
+            self._bodies[loop.owner] = [stmt for stmt in self._seen if loop.owner in frames(stmt)]
+        return self._bodies[loop.owner]
 
-    def _between(self, one: Stmt, two: Stmt) -> Sequence[tuple[Stmt, Stmt]]:
-        """Pairs of statements that are not before the one, nor behind the other: nearest first."""
-        order, since = self._foreseen.around.order, self._foreseen.position
-        seen = [
-            stmt for stmt in self._seen if since(stmt) >= since(one) and order[stmt] <= order[two]
-        ]
-        pairs = [(a, b) for a in seen for b in seen if order[a] < order[b]]
-        pairs.sort(key=lambda pair: order[pair[0]] - order[pair[1]])
-        return pairs[:MAX_TRIED]
+    def _behind(self, one: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+        """What is seen from a statement on, and what is before it with no barrier in between."""
+        since = self._foreseen.position
+        return [stmt for stmt in among if since(stmt) >= since(one)]
+
+    def _before(self, two: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+        order = self._foreseen.around.order
+        return [stmt for stmt in among if order[stmt] <= order[two]]
+
+    def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
+        """Pairs of statements that are not before the one, nor behind the other."""
+        seen = self._before(two, self._behind(one, self._seen))
+        yield one, two
+        yield from _near(seen)
+        yield from _near(seen[::-1])
 
     def _holds_either(self, earlier: Stmt, later: Stmt, one: Stmt, two: Stmt) -> bool:
         """Whether the scope of a barrier holds an end of the way, so that the way leads by it."""
@@ -142,7 +147,9 @@ def _ways(first: Accesses, second: Accesses) -> Iterator[tuple[Stmt, Stmt]]:
     return iter(dict.fromkeys(found))
 
 
-def _names(foreseen: Foreseen, stmt: Stmt, accesses: tuple[Accesses, Accesses]) -> bool:
-    """Whether a statement is seen to access one of the two buffers."""
-    buffers = {found[0][1].buffer for found in accesses}
-    return any(one.buffer in buffers for one in foreseen.seen.collisions.sights[stmt])
+def _near(seen: Sequence[Stmt]) -> Iterator[tuple[Stmt, Stmt]]:
+    """Pairs of the first of these statements, in their order or backwards."""
+    for at in range(min(NEAR, len(seen))):
+        for stmt in seen[at + 1 : at + 1 + NEAR]:
+            yield seen[at], stmt
+            yield stmt, seen[at]
