@@ -91,7 +91,6 @@ def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
         ids,
         np.unique(ids // 32),
         traced.event,
-        among=traced.among,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.footprints import Footprints
+from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.leaves import Leaves
 from smemreuse.checker.periods import Periods
@@ -72,13 +73,14 @@ class Setting:
         layout: Layout,
         axes: Mapping[str, int],
         *,
-        assume_barriers: bool,
         budget: int,
         work: Work | None = None,
         remembered: Remembered | None = None,
         findings: Callable[[Layout, Block], Findings] = Findings,
         every_case: bool = False,
+        foreseen: Foreseen | None = None,
     ):
+        """`foreseen` are the barriers that a later pass puts in, None where all are there."""
         self.relevance = relevance
         self.findings = findings
         self.every_case = every_case
@@ -88,12 +90,12 @@ class Setting:
         self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes
-        self.assume_barriers = assume_barriers
+        self.foreseen = foreseen
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
         self.footprints = remembered.footprints.counted_by(self.work)
-        self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
+        self.fenced = frozenset() if foreseen is None else fences_to_come(relevance.body)
         self.compares_loops = True
         self._at_once: dict[For, bool] = {}
 

@@ -8,7 +8,7 @@ a statement does to the shadow machine (`state`) is in `accesses` and `synchroni
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +75,7 @@ class Trace:
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
-        self._later_pass = LaterPass(setting, self._synchronization)
+        self._later_pass = LaterPass(setting, self.state, self._synchronization)
 
     def run(self, body: Block) -> None:
         """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
@@ -123,8 +123,8 @@ class Trace:
                     yield from self._wait(leaf, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
-            elif self._setting.assume_barriers and self._relevance.touches_shared(stmt):
-                self._synchronization.may_meet(agent.threads)
+            else:
+                self._later_pass.passes(stmt, agent)
 
     def _run_all(self, arm: Arm) -> Steps:
         threads = arm.agent.threads
@@ -153,7 +153,9 @@ class Trace:
 
     def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
         """Runs several branches, each thread those that it takes, threads that agree together."""
-        self._later_pass.before_branch(group[0][0], agent)
+        branches = [stmt for stmt, _ in group]
+        self._later_pass.enters(branches[0], agent)
+        self._later_pass.before_branch(branches[0], agent)
         arms = []
         for choice, mine in self._vectors.choices([mask for _, mask in group]):
             blocks = tuple(
@@ -161,8 +163,7 @@ class Trace:
                 for (stmt, _), then in zip(group, choice, strict=True)
             )
             arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
-        self._later_pass.within((arm.agent for arm in arms), (stmt for stmt, _ in group))
-        yield from self._meet(arms, agent)
+        yield from self._meet(arms, agent, branches)
 
     # Statements ---------------------------------------------------------------------------------
 
@@ -190,8 +191,11 @@ class Trace:
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return False
-        if leaf.touches and self._setting.assume_barriers:
-            self._later_pass.before(agent)
+        if leaf.touches:
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
+        else:
+            self._later_pass.enters(stmt, agent)
         if leaf.sets:
             assert isinstance(stmt, Store)
             self.values.store(stmt, threads)
@@ -233,7 +237,8 @@ class Trace:
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
         if self._relevance.accesses.get(stmt) and agent.threads.count:
-            self._later_pass.before(agent)
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
             self._access(stmt, agent)
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
@@ -244,8 +249,8 @@ class Trace:
     # Branches -----------------------------------------------------------------------------------
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
         self._header(stmt, agent)
-        self._later_pass.before_branch(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
         if condition is None and self._setting.is_told(stmt) and not agent.partly:
@@ -254,7 +259,11 @@ class Trace:
         if condition is None:
             self._either(stmt, agent)
         elif isinstance(condition, int):
+            if not condition:
+                self._later_pass.skips(agent, stmt.then)
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
+            if condition:
+                self._later_pass.skips(agent, stmt.orelse)
             agent.threads = threads
         else:
             arms = [
@@ -264,14 +273,16 @@ class Trace:
                 )
                 if self._relevance.block(block)
             ]
-            self._later_pass.within((arm.agent for arm in arms), (stmt,))
-            yield from self._meet(arms, agent)
+            self._later_pass.before_branch(stmt, agent)
+            yield from self._meet(arms, agent, (stmt,))
 
-    def _meet(self, arms: list[Arm], agent: Agent) -> Steps:
+    def _meet(self, arms: list[Arm], agent: Agent, branches: Sequence[If]) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
 
         All threads may meet at a barrier before they part, and where they have met again.
         """
+        apart = [(arm.agent, arm.blocks) for arm in arms]
+        self._later_pass.part(agent, apart, branches)
         self._later_pass.before(agent)
         running = [self._run_all(arm) for arm in arms]
         paused: dict[Steps, list[Pause]] = {}
@@ -292,6 +303,7 @@ class Trace:
                 yield BLOCKED
             paused.clear()  # they go on, for the sake of those who wait for them
         self._later_pass.before(agent)
+        self._later_pass.join(agent, apart, branches)
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
@@ -300,12 +312,15 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        with agent.in_part(apart):
+        self._later_pass.before_branch(stmt, agent)
+        with self._later_pass.unsure(agent, apart):
+            marks = agent.marks.copy()
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
-            after_then = self.state.become(before)
+            after_then, agent.marks, marks = self.state.become(before), marks, agent.marks
             self._drive(self._run(stmt.orelse, agent))
-            agent.threads = threads
+            agent.threads, agent.marks = threads, marks.joined(agent.marks)
+        self._later_pass.skips(agent, stmt.then, stmt.orelse)
         if apart:
             self._report_arms(stmt)
             self.values.set_apart(after_then, self.state)
@@ -326,6 +341,7 @@ class Trace:
     # Loops --------------------------------------------------------------------------------------
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
         self._header(stmt, agent)
         threads, loops, covered = agent.threads, agent.loops, agent.covered
         noted = self.loops_of_block.begin(stmt, agent)
@@ -341,6 +357,8 @@ class Trace:
             if length is not None and isinstance(begin, int):
                 self.findings.forked = True
                 yield from self._loops.go_through(stmt, begin, length, agent, self._run)
+                if not length.rounds:
+                    self._later_pass.skips_loop(agent, stmt)
             else:
                 self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif step == 0:
@@ -353,37 +371,41 @@ class Trace:
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             else:
                 yield from self._loops.iterate(stmt, rounds, agent, self._run, noted)
+        else:
+            self._later_pass.skips_loop(agent, stmt)
         agent.threads, agent.loops, agent.covered = threads, loops, covered
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
-        threads, begun = agent.threads, self.state.order.begun()
+        self._later_pass.enters(stmt, agent)
+        threads, went_round = agent.threads, False
         while True:
             self._header(stmt, agent)
             condition = self._decide(stmt.condition, agent)
             if not isinstance(condition, int):
                 break
             if not condition:
+                if not went_round:
+                    self._later_pass.skips_loop(agent, stmt)
                 return
             self._tick()
             yield from self._run(stmt.body, agent)
-            agent.threads = threads
-            self._later_pass.goes_round(self.state, begun)
+            agent.threads, went_round = threads, True
         self._repeat(stmt, stmt.condition, agent, threads)
 
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self.findings.forked = True
         self._loops.leave_open(stmt, agent)
-        apart, begun = self.values.varies(condition, threads), self.state.order.begun()
+        apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
-            before = self.state.copy()
+            before, marks = self.state.copy(), agent.marks.copy()
             agent.threads = threads
-            with agent.in_part(apart):
+            with self._later_pass.unsure(agent, apart):
+                if isinstance(stmt, For):
+                    agent.marks.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))
-                agent.threads = threads
-                if isinstance(stmt, While):
-                    self._later_pass.goes_round(self.state, begun)
+                agent.threads, agent.marks = threads, marks.joined(agent.marks)
                 self._access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
                 self.values.set_apart(before, self.state)
@@ -391,6 +413,7 @@ class Trace:
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)
             if settled:
+                self._later_pass.skips_loop(agent, stmt)
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
 

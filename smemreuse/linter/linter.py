@@ -14,6 +14,7 @@ from functools import partial
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
 from smemreuse.checker.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.foreseen import Foreseen, seen_of
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
@@ -156,16 +157,20 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
         )
+        foreseen = None
+        if subject.barriers_follow:  # it compares within one buffer: nobody knows which are merged
+            seen = seen_of(kernel, accesses.pointers)
+            foreseen = Foreseen.of(kernel.body, seen, operations, {}, {}, work)
         setting = Setting(
             relevance,
             layout,
             axes,
-            assume_barriers=subject.barriers_follow,
             budget=DEFAULT_BUDGET,
             work=work,
             remembered=remembered,
             findings=partial(Hazards, known),
             every_case=every_case,
+            foreseen=foreseen,
         )
         return _run(HazardTraces(setting, known), known, kernel.body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from enum import Enum
 
@@ -106,7 +106,7 @@ def _writes(access: MemoryAccess) -> bool:
     return access.access is not Access.READ
 
 
-def _recurs(access: MemoryAccess, turning: set[Var]) -> bool:
+def _recurs(access: MemoryAccess, turning: Set[Var]) -> bool:
     """Whether it is to the same bytes in each round of a loop that changes these variables, or in
     each so many: then it is their remainders alone that say where."""
     pending = [] if access.footprint.start is None else [access.footprint.start]
@@ -114,10 +114,16 @@ def _recurs(access: MemoryAccess, turning: set[Var]) -> bool:
         node = pending.pop()
         if isinstance(node, Load) or node in turning:
             return False
-        turns = isinstance(node, Call) and node.op in ("floormod", "mod")
-        if not (turns and constant(children(node)[1]) is not None and node.args[0] in turning):
+        if not (isinstance(node, Call) and _is_remainder(node, turning)):
             pending += children(node)
     return True
+
+
+def _is_remainder(call: Call, turning: Set[Var]) -> bool:
+    """Whether it is what a variable leaves, divided by a constant."""
+    if call.op not in ("floormod", "mod"):
+        return False
+    return call.args[0] in turning and constant(call.args[1]) is not None
 
 
 def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:
