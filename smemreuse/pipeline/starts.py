@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -12,7 +12,7 @@ from smemreuse.analysis.liveness import live_ranges
 from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Load, Var, children, constant
+from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
 from smemreuse.pipeline.options import POLICY_NAMES, known
 from smemreuse.policies.attribution import POLICIES
@@ -106,24 +106,27 @@ def _writes(access: MemoryAccess) -> bool:
     return access.access is not Access.READ
 
 
-def _recurs(access: MemoryAccess, turning: Set[Var]) -> bool:
+def _recurs(access: MemoryAccess, turning: set[Var]) -> bool:
     """Whether it is to the same bytes in each round of a loop that changes these variables, or in
     each so many: then it is their remainders alone that say where."""
-    pending = [] if access.footprint.start is None else [access.footprint.start]
+    pending: list[Expr] = [] if access.footprint.start is None else [access.footprint.start]
     while pending:
         node = pending.pop()
-        if isinstance(node, Load) or node in turning:
+        if isinstance(node, Load) or _is_one_of(node, turning):
             return False
-        if not (isinstance(node, Call) and _is_remainder(node, turning)):
+        if not (_is_remainder(node) and _is_one_of(children(node)[0], turning)):
             pending += children(node)
     return True
 
 
-def _is_remainder(call: Call, turning: Set[Var]) -> bool:
-    """Whether it is what a variable leaves, divided by a constant."""
-    if call.op not in ("floormod", "mod"):
-        return False
-    return call.args[0] in turning and constant(call.args[1]) is not None
+def _is_one_of(expr: Expr, variables: set[Var]) -> bool:
+    return isinstance(expr, Var) and expr in variables
+
+
+def _is_remainder(expr: Expr) -> bool:
+    """Whether it is what a division by a constant leaves."""
+    is_modulo = isinstance(expr, Call) and expr.op in ("floormod", "mod")
+    return is_modulo and constant(children(expr)[1]) is not None
 
 
 def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:
