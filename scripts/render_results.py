@@ -24,10 +24,13 @@ RESULTS = ROOT / "docs" / "results" / "h200.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
+WITNESSES = RESULTS.with_name("lint-h200.json")
 BENCHMARKS = RESULTS.with_name("benchmarks-h200.json")
 APPLIED = RESULTS.with_name("applied.json")
 TVM_AUDITS = RESULTS.with_name("tvm-audits.json")
 MISTAKES = RESULTS.with_name("mistakes-h200.json")
+
+MENDS = RESULTS.with_name("mends-h200.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -152,11 +155,67 @@ def hazard_table(data: Mapping[str, Any]) -> str:
     for hazard in data["hazards"]:
         rules = ", ".join(map(str, hazard["rules"]))
         for one in hazard["variants"]:
-            wrong = f"{one['wrong_launches']} of {one['launches']}"
-            wrong = f"**{wrong}**" if one["wrong_launches"] else wrong
-            cells = (f"`{hazard['name']}`", rules, one["plan"], one["synchronization"], wrong)
+            how = (one["plan"], one["synchronization"], _launches(one))
+            cells = (f"`{hazard['name']}`", rules, *how)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def witness_table(data: Mapping[str, Any]) -> str:
+    """What a GPU, lint and compute-sanitizer's tools tell of kernels and of their mended twins."""
+    tools = tuple(data["kernels"][0]["variants"][0]["sanitizer"])
+    heads = ("kernel", "", "wrong launches", "lint", *tools)
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for kernel in data["kernels"]:
+        for one in kernel["variants"]:
+            said = ", ".join(one["lint"]["certain"]) or one["lint"]["status"]
+            told = (one["sanitizer"][tool] for tool in tools)
+            seen = [
+                "" if each == "0" else f"{int(each):,}" if each.isdigit() else each for each in told
+            ]
+            row = (
+                f"`{kernel['name']}`",
+                "mended" if one["mended"] else "",
+                _launches(one),
+                said,
+                *seen,
+            )
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def mended_table(data: Mapping[str, Any]) -> str:
+    """Kernels that go wrong, as they are and as they were mended."""
+    lines = ["| kernel |  | lint | put in | wrong launches |", "|---|---|---|---|---|"]
+    for kernel in data["witnesses"]:
+        for one in kernel["variants"]:
+            put_in = "; ".join(one["put_in"]).replace("|", "\\|")
+            row = (f"`{kernel['name']}`", one["variant"], one["lint"], put_in, _launches(one))
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def mended_scan_table(data: Mapping[str, Any]) -> str:
+    """The chunk scan as it is, mended, and fenced by hand: right or not, steady, how fast."""
+    heads = ("tile", "", "lint", "fences", "wrong launches", "differ from the first", "time")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for tile in data["chunk_scan"]:
+        for one in tile["variants"]:
+            differing = {**one, "wrong_launches": one["differing_launches"]}
+            row = (
+                *(tile["tile"], one["variant"], one["lint"], str(one["fences"])),
+                *(_launches(one), _launches(differing)),
+                f"{one['median_ms']:.3f} ms, {one['of_as_it_is']['median']:.3f}",
+            )
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _launches(one: Run) -> str:
+    if one.get("hangs"):
+        return "**hangs**"
+    wrong = f"{one['wrong_launches']} of {one['launches']}"
+    return f"**{wrong}**" if one["wrong_launches"] else wrong
 
 
 def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
@@ -222,6 +281,10 @@ def filled(text: str) -> str:
         "applied-families": applied_families(applied["functions"]),
         "applied-times": applied_times(applied),
     }
+    witnesses = json.loads(WITNESSES.read_text())
+    versions = f"CUDA {witnesses['cuda']}, compute-sanitizer {witnesses['sanitizer']}"
+    parts["lint-machine"] = f"{witnesses['device']}, {witnesses['date']}, {versions}.\n"
+    parts["lint"] = witness_table(witnesses)
     if applied.get("audit"):
         audits, launched = (_if_there(path) for path in (TVM_AUDITS, MISTAKES))
         parts["audits"] = audit_table(applied["functions"], audits)
@@ -230,6 +293,12 @@ def filled(text: str) -> str:
         benchmarks = json.loads(BENCHMARKS.read_text())
         parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")
         parts["benchmarks"] = benchmark_table(benchmarks["tiles"])
+    mends = _if_there(MENDS)
+    if mends is not None:
+        when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"
+        parts["mends-machine"] = f"{when}; code for {mends['arch']}.\n"
+        parts["mends"] = mended_table(mends)
+        parts["mends-scan"] = mended_scan_table(mends)
     for name, made in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
         if begin in text:

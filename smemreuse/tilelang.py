@@ -45,6 +45,7 @@ def merge(
     objective: str = "speed",
     strict: bool = False,
     unchecked: bool = False,
+    mend: bool = False,
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
 
@@ -59,10 +60,17 @@ def merge(
     whatever the checker says, to see what it would do; policies `inner` and `outer` give wrong
     results on some kernels that way.
 
+    With `mend=True` kernels that have hazards of their own, whatever is merged in them, get what
+    mends those, if barriers, waits and proxy fences can: the least that makes a kernel clean. It is
+    put in behind TileLang's own barriers and fences, and found by linting the kernel that has it.
+    The session tells in `mendings` what was put in, where and why, and what could not be mended.
+
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
     lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.
     """
     options = checked_options(policy, packer, objective, strict=strict)
     install()
-    with activated(Session.of(options, unchecked=unchecked)) as session:
+    session = Session.of(options, unchecked=unchecked)
+    session.mend = mend
+    with activated(session):
         yield session

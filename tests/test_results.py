@@ -10,11 +10,15 @@ import pytest
 
 from scripts.render_results import (
     BENCHMARK_MERGES,
+    MENDS,
     PAGES,
     RESULTS,
     TVM_RESULTS,
+    WITNESSES,
     benchmark_table,
     filled,
+    mended_scan_table,
+    mended_table,
 )
 from smemreuse.targets.architectures import architecture
 
@@ -95,3 +99,71 @@ def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
             )
             asked += 1
     assert asked > 500
+
+
+def test_lint_finds_what_goes_wrong_and_nothing_where_it_is_mended() -> None:
+    for kernel in json.loads(WITNESSES.read_text())["kernels"]:
+        wrong, mended = kernel["variants"]
+        assert wrong["lint"]["certain"] == [kernel["kind"]]
+        assert wrong.get("hangs") or wrong["wrong_launches"] > 0.9 * wrong["launches"]
+        assert mended["lint"]["status"] == "clean"
+        assert mended["wrong_launches"] == 0
+
+
+MADE = {
+    "witnesses": [
+        {
+            "name": "race",
+            "variants": [
+                {
+                    "variant": "as it is",
+                    "lint": "hazards",
+                    "put_in": [],
+                    "launches": 40,
+                    "wrong_launches": 39,
+                },
+                {
+                    "variant": "mended",
+                    "lint": "clean",
+                    "put_in": ["a fence before `x | y`"],
+                    "launches": 40,
+                    "wrong_launches": 0,
+                },
+            ],
+        }
+    ],
+    "chunk_scan": [
+        {
+            "tile": "64x64",
+            "variants": [
+                {
+                    "variant": "mended",
+                    "lint": "clean",
+                    "fences": 6,
+                    "launches": 40,
+                    "wrong_launches": 0,
+                    "differing_launches": 3,
+                    "median_ms": 0.9431,
+                    "of_as_it_is": {"median": 1.0012},
+                }
+            ],
+        }
+    ],
+}
+
+
+def test_what_was_mended_has_a_row() -> None:
+    *_, wrong, mended = mended_table(MADE).splitlines()
+    assert wrong == "| `race` | as it is | hazards |  | **39 of 40** |"
+    assert mended == "| `race` | mended | clean | a fence before `x \\| y` | 0 of 40 |"
+    (*_, row) = mended_scan_table(MADE).splitlines()
+    assert row == "| 64x64 | mended | clean | 6 | 0 of 40 | **3 of 40** | 0.943 ms, 1.001 |"
+
+
+@pytest.mark.skipif(not MENDS.exists(), reason="not measured yet")
+def test_what_was_mended_is_right() -> None:
+    data = json.loads(MENDS.read_text())
+    for kernel in (*data["witnesses"], *data["chunk_scan"]):
+        mended = next(one for one in kernel["variants"] if one["variant"] == "mended")
+        assert (mended["lint"], mended["wrong_launches"]) == ("clean", 0)
+        assert not mended.get("differing_launches")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smemreuse.ir.kernel import Buffer, Kernel
 
@@ -18,7 +18,8 @@ class AppliedLayout:
     buffer, and then share their bytes on purpose. `beyond` says of each buffer whose accesses might
     leave the arena how far (a bound on an index, which no thread need reach), and of accesses to
     the arena itself that nobody knows whose bytes they are of. `assumed` is of what views are taken
-    to be of one buffer.
+    to be of one buffer. `declared` are the bytes that the views of a buffer have, where it has any;
+    the buffer is larger where its accesses may reach further.
     """
 
     kernel: Kernel
@@ -27,6 +28,7 @@ class AppliedLayout:
     by_view: bool = False
     beyond: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    declared: Mapping[Buffer, int] = field(default_factory=dict)
 
 
 def beyond_arena(name: str, begin: int, end: int | None, arena: int) -> str:

@@ -63,7 +63,14 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
         if _may_leave(reached[var], room[var]) and offset + declared[var] <= arena
     )
     beside = tuple(_beside(body, {held for held, _ in pointers.values()}))
-    return AppliedLayout(replace(kernel, body=body), offsets, arena, by_view, (*beyond, *beside))
+    return AppliedLayout(
+        replace(kernel, body=body),
+        offsets,
+        arena,
+        by_view,
+        (*beyond, *beside),
+        declared={buffers[var]: size for var, size in declared.items() if size},
+    )
 
 
 def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from smemreuse.checker.layout import ByteIndices, meeting
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.traced import TracedAccess
-from smemreuse.checker.uncompared import element_of
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import PAIR
 from smemreuse.ir.access import Access
@@ -88,8 +87,6 @@ class Accesses:
                 warps,
                 event,
                 access.proxy,
-                agent.among,
-                element=element_of(access),
                 footprint=access.footprint,
                 starts=start,
             )
@@ -124,7 +121,6 @@ class Accesses:
                 warps,
                 event,
                 Proxy.ASYNC,
-                agent.among,
             )
             self._check(traced)
             if not self._state.engines.issuing(engine, buffer, where, ids):
@@ -198,8 +194,7 @@ class Accesses:
         mine = traced.part(part)
         theirs = mine.where + self._layout.shift(traced.buffer, partner)
         if self._is_new(Rule.BARRIER, mine, partner):
-            unread = self._relevance.uncompared.unread(partner, traced.buffer)
-            self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order, unread))
+            self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
         if in_flight and self._is_new(Rule.IN_FLIGHT, mine, partner):
             flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
             self._blame(Rule.IN_FLIGHT, mine, flying)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from smemreuse.checker.marks import Arm, Marks
 from smemreuse.checker.pauses import LoopTally
 from smemreuse.semantics.evaluate import Threads
 
@@ -23,17 +24,20 @@ class Agent:
     """Threads that run the same statements at the moment, and the loops that they are in.
 
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
-    the iterations of those loops have done to mbarriers. `among` are the warps of the innermost arm
-    around in which some may meet without the others; None where there is no such arm. `covered`: in
-    a loop that is compared with those of other blocks as a whole (`loop_runs`).
+    the iterations of those loops have done to mbarriers. `covered`: in a loop that is compared with
+    those of other blocks as a whole (`loop_runs`). `arms` are those that these threads are in,
+    `outside` the epochs in which the others were when they parted, and `marks` tell when these have
+    been where, for the barriers that a later pass puts in.
     """
 
     threads: Threads
     loops: tuple[tuple[str, int], ...] = ()
     partly: bool = False
     tallies: tuple[LoopTally, ...] = ()
-    among: np.ndarray | None = None
     covered: bool = False
+    arms: tuple[Arm, ...] = ()
+    outside: np.ndarray | None = None
+    marks: Marks = field(default_factory=Marks)
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""

@@ -62,9 +62,11 @@ class Cases:
 
     Behind the one in which all conditions hold comes the one in which none does, behind that of a
     long loop that of the shortest: what is wrong with a plan most often shows in one of the two.
+    With `short_first` the one without a round comes before the long one, which takes more time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, short_first: bool = False) -> None:
+        self._short_first = short_first
         self._open: list[Given] = [{}]
         self._forks: dict[Key, Fork] = {}
         self._needs: dict[Key, Need] = {}
@@ -76,16 +78,24 @@ class Cases:
             if self._count > MAX_CASES:
                 raise Uncovered("data decide on too many ways through the kernel")
             contrary = self._count == 2 and not self._is_of_length(self._open[0])
-            given = self._open.pop(0 if contrary else self._shortest() if self._count == 2 else -1)
+            given = self._open.pop(0 if contrary else self._opposite() if self._count == 2 else -1)
             yield Case(self, given, usual=not contrary)
 
     def _is_of_length(self, case: Given) -> bool:
         """Whether what was given last in a case is a length, not the outcome of a condition."""
         return self._forks[next(reversed(case))].is_length
 
-    def _shortest(self) -> int:
-        """The place of the open case in which what was given last is least."""
-        return min(range(len(self._open)), key=lambda at: [*self._open[at].values()][-1])
+    def _opposite(self) -> int:
+        """The place of the open case in which what was given last is least, or most."""
+        farthest = max if self._short_first else min
+        return farthest(range(len(self._open)), key=lambda at: [*self._open[at].values()][-1])
+
+    def fork_length(self, key: Key, given: Given) -> int:
+        """How many rounds a loop has now of which that is not given; others are tried later."""
+        first, other = (0, LARGE) if self._short_first else (LARGE, LARGE)
+        self.fork(key, given, first, True)
+        self._try(key, range(other, other + 1))
+        return first
 
     def fork(self, key: Key, given: Given, first: int, is_length: bool) -> None:
         """Something that is not given is asked for: `first` is tried now, the others later."""
@@ -131,8 +141,7 @@ class Case:
     def length(self, key: Key) -> int:
         """The rounds of a loop in this case."""
         if key not in self.given:
-            self._cases.fork(key, self.given, LARGE, True)
-            self.given[key] = LARGE
+            self.given[key] = self._cases.fork_length(key, self.given)
         return self.given[key]
 
     def truth(self, key: Key) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.findings import Finding
+from smemreuse.checker.foreseen import Foreseen, seen_of
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.separation import Separation
@@ -26,6 +27,8 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
+
+DYNAMIC = "shared.dyn"
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -73,8 +76,12 @@ def check_plan(
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
     most = Work(OF_CHECK, work or work_of(kernel))
     setup = _Setup(accesses, assume_barriers, budget, most, glancing)
-    remaining = _remaining(kernel, layout, setup)
-    findings, traced = _traces(kernel, remaining, setup)
+    try:
+        foreseen = _foreseen(kernel, scope, layout, setup)
+    except (UnknownThreads, Uncovered) as reason:
+        return Verdict(UNPROVED, (), (*beyond, str(reason)))
+    remaining = _remaining(kernel, layout, setup, foreseen)
+    findings, traced = _traces(kernel, remaining, setup, foreseen)
     open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
     certain = tuple(finding.violation for finding in findings if finding.certain)
@@ -134,19 +141,32 @@ class _Setup:
     glancing: bool
 
 
-def _remaining(kernel: Kernel, layout: Layout, setup: _Setup) -> Layout:
+def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Foreseen | None:
+    """The barriers that a later pass puts in. It sees the buffers of the dynamic scope in one arena
+    each behind the other, and any other one alone."""
+    if not setup.assume_barriers:
+        return None
+    seen, operations = seen_of(kernel, setup.accesses.pointers), operations_of(kernel)
+    if scope != DYNAMIC:
+        return Foreseen.of(kernel.body, seen, operations, {}, {}, setup.work)
+    return Foreseen.of(kernel.body, seen, operations, layout.offsets, layout.partners, setup.work)
+
+
+def _remaining(kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None) -> Layout:
     """The layout without the pairs that need no execution."""
     separation = Separation(
         kernel,
         setup.accesses.by_statement,
         operations_of(kernel),
         setup.work,
-        assume_barriers=setup.assume_barriers,
+        foreseen,
     )
     return separation.remaining(layout)
 
 
-def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding], _Uncovered]:
+def _traces(
+    kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None
+) -> tuple[list[Finding], _Uncovered]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     if not layout.partners:
         return [], _Uncovered({})
@@ -166,10 +186,10 @@ def _traces(kernel: Kernel, layout: Layout, setup: _Setup) -> tuple[list[Finding
             relevance,
             layout,
             thread_axes(kernel.body),
-            assume_barriers=setup.assume_barriers,
             budget=setup.budget,
             work=setup.work,
             remembered=remembered_of(kernel),
+            foreseen=foreseen,
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:

@@ -32,6 +32,19 @@ def thread_set(ids: np.ndarray) -> ThreadSet:
     return int.from_bytes(np.packbits(present, bitorder="little").tobytes(), "little")
 
 
+class ThreadSets:
+    """The sets of arrays of threads, each made once: traces ask with the very same arrays."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[np.ndarray, ThreadSet]] = {}
+
+    def __call__(self, ids: np.ndarray) -> ThreadSet:
+        known = self._known.get(id(ids))
+        if known is None:
+            known = self._known[id(ids)] = (ids, thread_set(ids))
+        return known[1]
+
+
 @dataclass(eq=False)
 class Pending:
     """An asynchronous access of some threads; who knows its `bit` knows that it is over.
@@ -78,7 +91,6 @@ def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
         ids,
         np.unique(ids // 32),
         traced.event,
-        among=traced.among,
     )
 
 
@@ -185,12 +197,14 @@ class Engines:
     pending: dict[Buffer, dict[Pending, ThreadSet]] = field(default_factory=dict)
     queues: dict[Engine, Queue] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
+    sets: ThreadSets = field(default_factory=ThreadSets)
 
     def copy(self) -> Engines:
         return Engines(
             {buffer: dict(flying) for buffer, flying in self.pending.items()},
             {engine: queue.copy() for engine, queue in self.queues.items()},
             self.parts,
+            self.sets,
         )
 
     def joined(self, other: Engines) -> Engines:
@@ -214,7 +228,7 @@ class Engines:
         flying = self.pending.setdefault(traced.buffer, {})
         if len(flying) >= MANY:
             self._drop(flying, known)
-        pending = Pending(engine, traced, bit, thread_set(traced.ids), epochs.copy())
+        pending = Pending(engine, traced, bit, self.sets(traced.ids), epochs.copy())
         flying[pending] = pending.threads
         if engine is not Engine.TMA_LOAD:  # which is in no group
             self.queue(engine).issue(pending)
@@ -241,11 +255,11 @@ class Engines:
 
     def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
         """Whether all of these threads read the same already in the group that they have open."""
-        return self.queue(engine).issuing(buffer, where, thread_set(ids))
+        return self.queue(engine).issuing(buffer, where, self.sets(ids))
 
     def commit(self, engine: Engine, ids: np.ndarray) -> None:
         """Closes a group, for each of these threads its own."""
-        self.queue(engine).commit(thread_set(ids))
+        self.queue(engine).commit(self.sets(ids))
 
     def wait(
         self, engine: Engine, keep: int, ids: np.ndarray
@@ -255,7 +269,7 @@ class Engines:
         What is over, as an access that those who waited make now, and the whole that it is of.
         """
         done = []
-        for pending, threads in self.queue(engine).retire(keep, thread_set(ids)).items():
+        for pending, threads in self.queue(engine).retire(keep, self.sets(ids)).items():
             flying = self.pending.get(pending.traced.buffer, {})
             left = flying.pop(pending, 0) & ~threads
             if left:
@@ -269,7 +283,7 @@ class Engines:
         They are over for whoever knows that all that these threads have issued so far is. Of an
         access of others too, part of it is.
         """
-        threads, bits = thread_set(ids), 0
+        threads, bits = self.sets(ids), 0
         for flying in self.pending.values():
             for pending in flying:
                 if pending.engine is engine and pending.threads & threads:

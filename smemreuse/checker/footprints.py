@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
@@ -20,6 +18,9 @@ MAX_DISTANCE = 1 << 24
 MAX_UNITS = 1 << 25
 """Places of one access, those of each thread."""
 
+SAMPLE = 64
+"""Numbers of an array by which it is looked up among others."""
+
 Located = tuple[ByteIndices, np.ndarray, bool]
 """Each byte once, with the only thread that touches it, or `ANYONE`; and whether an index leaves
 the buffer, which is then not understood: any byte may be meant."""
@@ -31,7 +32,7 @@ class Footprints:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._known: dict[Key, tuple[Located, object]] = {}
-        self._arrays: dict[bytes, np.ndarray] = {}
+        self._arrays: dict[tuple[int, bytes], list[np.ndarray]] = {}
         self._wholes: dict[int, Located] = {}
 
     def counted_by(self, work: Work) -> Footprints:
@@ -42,7 +43,7 @@ class Footprints:
 
     def __call__(self, access: MemoryAccess, start: Value, ids: np.ndarray, size: int) -> Located:
         """What threads `ids` touch in a buffer of `size` bytes, if they start at `start`."""
-        key = (id(access), identity(start), id(ids))
+        key = (id(access), identity(start), id(ids), size)
         entry = self._known.get(key)
         if entry is None:
             self._work.do(_places(access.footprint, start, len(ids)))
@@ -59,8 +60,13 @@ class Footprints:
 
     def _once(self, array: np.ndarray) -> np.ndarray:
         """The same numbers are the same array, so that accesses can be told apart by it."""
-        digest = hashlib.blake2b(array.tobytes(), digest_size=16).digest()
-        return self._arrays.setdefault(digest, array)
+        sample = array[:: len(array) // SAMPLE + 1].tobytes()
+        alike = self._arrays.setdefault((len(array), sample), [])
+        for known in alike:
+            if np.array_equal(known, array):
+                return known
+        alike.append(array)
+        return array
 
 
 def _places(footprint: Footprint, start: Value, threads: int) -> int:

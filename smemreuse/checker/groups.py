@@ -45,8 +45,7 @@ class Groups:
             return
         order = self._state.order
         for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):
-            met = order.epochs[traced.warps] > whole.issued[traced.warps]
-            self._state.history.note(traced, order, whole.bit, met_before_wait=bool(met.any()))
+            self._state.history.note(traced, order, whole.bit)
             self._state.proxies.note(traced, order)
 
     def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:

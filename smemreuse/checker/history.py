@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
@@ -41,24 +40,20 @@ Key = AccessKey | Older
 class Recent:
     """An access to common bytes, with the epoch of each warp in which it made it; 0 is never.
 
-    `bits`: those who know all of these know that it is over, whatever their clocks say. If its
-    threads may have met between its beginning and the wait for it, a barrier that is only assumed
-    to follow on it may have been that one: it counts for nothing then.
+    `bits`: those who know all of these know that it is over, whatever their clocks say.
     """
 
     traced: TracedAccess
     epochs: np.ndarray
     bits: int = 0
-    met_before_wait: bool = False
 
     def again(self, later: Recent) -> Recent:
         """The same access another time: what comes behind that comes behind both."""
         bits = self.bits | later.bits if self.bits and later.bits else 0
-        met = self.met_before_wait or later.met_before_wait
-        return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits, met)
+        return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits)
 
     def conflict(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> TracedAccess | None:
         """The access, if another thread made it to one of a later one's bytes, and not before that.
 
@@ -68,9 +63,8 @@ class Recent:
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
             return None
-        unordered = self._unordered(self._clock(traced, theirs, order, unread), traced)
-        in_part = self._met_in_part(order, traced)
-        common = meeting(mine.where, theirs) if (unordered | in_part).any() else None
+        unordered = self._unordered(order.inserted, traced)
+        common = meeting(mine.where, theirs) if unordered.any() else None
         if common is None:
             return None
         earlier, later = mine.by_thread[common[0]], traced.by_thread[common[1]]
@@ -81,7 +75,7 @@ class Recent:
             held: np.ndarray = different & pairs[later // 32, earlier // 32]
             return held
 
-        if not held_by(unordered | in_part, np.any).any():
+        if not held_by(unordered, np.any).any():
             return None
         surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
         known = (earlier != ANYONE) & (later != ANYONE)
@@ -89,44 +83,10 @@ class Recent:
         certain = mine.certain and bool(surely.any())
         return replace(mine, certain=certain, in_warp=not across.any())
 
-    def _clock(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
-    ) -> np.ndarray:
-        """The clock of a later access that counts the barriers which may be counted on."""
-        if self.met_before_wait:
-            return order.sure
-        mine = self.traced
-        if not mine.element or not traced.element:
-            return order.clock
-        same_element = (
-            mine.element == traced.element
-            and np.array_equal(mine.where, theirs)
-            and np.array_equal(mine.by_thread, traced.by_thread)
-            and np.array_equal(mine.ids, traced.ids)
-        )
-        both_write = mine.is_write and traced.is_write
-        if both_write:
-            alone = unread and (same_element or not _meets_itself(mine, traced, theirs))
-        else:
-            alone = same_element
-        return order.inserted if alone else order.clock
-
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
         """For each warp of a later access and each warp whether this comes before by a clock."""
         found: np.ndarray = (self.epochs >= clock[traced.warps]) & (self.epochs > 0)
         return found
-
-    def _met_in_part(self, order: Order, traced: TracedAccess) -> np.ndarray:
-        """As `_unordered`, where the barrier between may be one of the threads in an arm alone."""
-        apart = np.zeros((len(traced.warps), len(self.epochs)), dtype=bool)
-        if traced.among is None and self.traced.among is None:
-            return apart
-        if traced.among is not None:
-            apart |= _others(len(self.epochs), traced.among)
-        if self.traced.among is not None:
-            apart |= _others(len(self.epochs), self.traced.among)[traced.warps, None]
-        apart &= self._unordered(order.inserted, traced)
-        return apart
 
     def is_over(self, order: Order, warps: np.ndarray) -> bool:
         """Whether some warps know by its bits that it is."""
@@ -137,13 +97,6 @@ class Recent:
         all of them have reached."""
         earlier = (self.epochs < first) | (self.epochs == 0)
         return self.is_over(order, everyone) or bool(earlier.all())
-
-
-def _others(count: int, warps: np.ndarray) -> np.ndarray:
-    """Which of so many warps are not among some."""
-    others = np.ones(count, dtype=bool)
-    others[warps] = False
-    return others
 
 
 def _by_warps(
@@ -162,18 +115,6 @@ def _by_warps(
     pairs[later, count] = of_several(pairs[np.ix_(later, earlier)], axis=1)
     pairs[count] = of_several(pairs[later], axis=0)
     return pairs
-
-
-def _meets_itself(mine: TracedAccess, later: TracedAccess, theirs: ByteIndices) -> bool:
-    """Whether a thread accesses an element in both at the same place."""
-    common = meeting(mine.where, theirs)
-    if common is None:
-        return False
-    one, two = mine.by_thread[common[0]], later.by_thread[common[1]]
-    begins = (mine.where[common[0]] * 8 % mine.element == 0) & (
-        later.where[common[1]] * 8 % later.element == 0
-    )
-    return bool(((one == two) & (one != ANYONE) & begins).any())
 
 
 class Seen:
@@ -219,13 +160,6 @@ class Seen:
         if len(self._recent) > self._most:
             self._summarize()
 
-    def goes_round(self, order: Order, since: np.ndarray) -> None:
-        """What was done since these epochs, and comes before nothing yet, is not compared."""
-        first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))
-        for key, entry in self._recent.items():
-            if (entry.epochs >= since).any() and not entry.is_past(order, everyone, first):
-                self._recent[key] = replace(entry, met_before_wait=True)
-
     def against(self, is_write: bool) -> np.ndarray:
         """The latest epochs in which there was what a write, or a read, must come after."""
         return np.maximum(self.writes, self.reads) if is_write else self.writes
@@ -236,17 +170,17 @@ class Seen:
         return not (latest >= order.surely_past(traced.warps)).any()
 
     def conflicts(
-        self, traced: TracedAccess, theirs: ByteIndices, order: Order, unread: bool
+        self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> Iterator[TracedAccess]:
         """What an access is not ordered behind, of other threads and to the same bytes."""
         if not self.is_before(traced, order):
             for entry in self._recent.values():
-                found = entry.conflict(traced, theirs, order, unread)
+                found = entry.conflict(traced, theirs, order)
                 if found is not None:
                     yield found
 
     def _drop_past(self, order: Order) -> None:
-        first, everyone = order.sure.min(axis=0), np.arange(len(order.known))
+        first, everyone = order.inserted.min(axis=0), np.arange(len(order.known))
         self._recent = {
             key: entry
             for key, entry in self._recent.items()
@@ -280,8 +214,6 @@ def _united(entries: list[Recent]) -> Recent:
     epochs = np.max([entry.epochs for entry in entries], axis=0)
     ids = np.unique(np.concatenate([entry.traced.ids for entry in entries]))
     last = entries[-1].traced
-    arms = [entry.traced.among for entry in entries if entry.traced.among is not None]
-    among = reduce(np.intersect1d, arms) if arms else None
     made = replace(
         last,
         where=where,
@@ -289,7 +221,6 @@ def _united(entries: list[Recent]) -> Recent:
         certain=False,
         ids=ids,
         warps=np.unique(ids // 32),
-        among=among,
         footprint=None,
         starts=None,
     )
@@ -297,7 +228,7 @@ def _united(entries: list[Recent]) -> Recent:
     if all(entry.bits for entry in entries):
         for entry in entries:
             bits |= entry.bits
-    return Recent(made, epochs, bits, any(entry.met_before_wait for entry in entries))
+    return Recent(made, epochs, bits)
 
 
 class History:
@@ -330,8 +261,6 @@ class History:
         traced: TracedAccess,
         order: Order,
         bits: int = 0,
-        *,
-        met_before_wait: bool = False,
     ) -> None:
         """Remembers an access, in the present epochs of its warps, for what comes after it."""
         epochs = np.zeros(self.warps, np.int64)
@@ -341,14 +270,8 @@ class History:
             part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
                 common = traced.part(part)
-                entry = Recent(common, epochs, bits, met_before_wait)
+                entry = Recent(common, epochs, bits)
                 self.seen[traced.buffer, partner].note(key, entry, order)
-
-    def goes_round(self, order: Order, since: np.ndarray) -> None:
-        """A later pass puts no barrier between a round of a `while`, begun in these epochs, and
-        the next one."""
-        for seen in self.seen.values():
-            seen.goes_round(order, since)
 
     def is_before(self, traced: TracedAccess, partner: Buffer, order: Order) -> bool:
         """Whether all accesses of a partner are before one, to whatever bytes."""
@@ -360,7 +283,6 @@ class History:
         partner: Buffer,
         theirs: ByteIndices,
         order: Order,
-        unread: bool = False,
     ) -> Iterator[TracedAccess]:
         """The accesses of a partner that one to its bytes `theirs` is not ordered behind."""
-        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order, unread)
+        return self.seen[partner, traced.buffer].conflicts(traced, theirs, order)

@@ -94,7 +94,7 @@ class LoopRun:
         """Notes of some blocks, by their number, how many more rounds they have."""
         runs = [self.rounds, *chosen.values()]
         lengths = [len(one) for one in runs]
-        total, ends = sum(lengths), np.cumsum(lengths)
+        total = sum(lengths)
         work.do(COMPARISON + 100 * total)  # before anything of that length is made
         index = {
             var: np.repeat(np.append(self.block[var], values[list(chosen)]), lengths)
@@ -102,18 +102,16 @@ class LoopRun:
         }
         index[self.loop.var] = np.concatenate([np.arange(r.start, r.stop, r.step) for r in runs])
 
-        alike = len(set(lengths)) == 1
+        alike = _by_length(lengths)
 
-        def agree(numbers: np.ndarray) -> list[bool]:
-            if alike and lengths[0]:  # all of them at once
-                rows = numbers.reshape(len(lengths), lengths[0])
-                found: list[bool] = (rows[1:] == rows[0]).all(axis=1).tolist()
-                return found
-            own, *others = np.split(numbers, ends[:-1])
-            return [self._agree(own, other) for other in others]
+        def agree(numbers: np.ndarray) -> np.ndarray:
+            own, found = numbers[: lengths[0]], np.zeros(len(lengths), dtype=bool)
+            for which, rows in alike:
+                found[which] = self._agree(own, numbers[rows])
+            return found[1:]
 
         def settled(numbers: np.ndarray) -> bool:
-            return all(agree(numbers))
+            return bool(agree(numbers).all())
 
         table = Repetition(self.relevance, index, self.threads, {}, total, work, settled)
         try:
@@ -154,24 +152,38 @@ class LoopRun:
             return True
         return not self.is_exact and out is not None and more % out.unit == 0 <= out.skip + more
 
-    def _agree(self, own: np.ndarray, other: np.ndarray) -> bool:
-        """Whether the rounds of another block, of a fitting number, do what these do."""
-        out = self.left_out
-        if len(own) == len(other):
-            return bool((own == other).all())
+    def _agree(self, own: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Whether the rounds of other blocks, a row of each, do what these do: of one number, which
+        is a fitting one."""
+        out, count = self.left_out, others.shape[1]
+        if len(own) == count:
+            same: np.ndarray = (others == own).all(axis=1)
+            return same
         assert out is not None
         behind, period = len(own) - out.at - out.skip, out.window.period
-        end = len(other) - behind
-        return bool(
-            (own[: out.at] == other[: out.at]).all()
-            and (other[out.at : end] == other[out.at - period : end - period]).all()
-            and (own[len(own) - behind :] == other[end:]).all()
+        end = count - behind
+        found: np.ndarray = (
+            (others[:, : out.at] == own[: out.at]).all(axis=1)
+            & (others[:, out.at : end] == others[:, out.at - period : end - period]).all(axis=1)
+            & (others[:, end:] == own[len(own) - behind :]).all(axis=1)
         )
+        return found
 
     @property
     def together(self) -> Sequence[LoopRun | None]:
         """The loops that have left out rounds with this one."""
         return () if self.left_out is None else self.left_out.runs
+
+
+def _by_length(lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Stretches that lie one behind the other, by length: their numbers, and where each is."""
+    sizes = np.array(lengths)
+    begins = np.cumsum(sizes) - sizes
+    found = []
+    for length in np.unique(sizes):
+        which = np.flatnonzero(sizes == length)
+        found.append((which, begins[which, None] + np.arange(length)))
+    return found
 
 
 class LoopsOfBlock:

@@ -39,14 +39,9 @@ class Meetings:
         self._state.order.barrier(warps)
         self._state.proxies.fences.barrier(warps)
 
-    def assume_barrier(self, threads: Threads, inserted: bool = False) -> None:
-        """A later pass puts a barrier of these threads somewhere before what they do now: if there
-        is need for one, or surely."""
-        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids), inserted)
-
-    def may_meet(self, threads: Threads) -> None:
-        """A later pass may have a reason to put a barrier of these threads here."""
-        self._state.order.advance(self._vectors.warps(threads.ids))
+    def assume_barrier(self, threads: Threads) -> None:
+        """A later pass may put a barrier of these threads here."""
+        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids))
 
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 CLOCKS = 3
-"""Counting with all barriers that are assumed, with those surely inserted, with none."""
+"""Counting with all barriers that may be put in, with those that surely are, with none."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Handed:
 class Order:
     """Vector clocks over warps, and what each warp knows to be over.
 
-    `clock` counts with the barriers that a later pass is assumed to put in, `inserted` with those
-    that it puts in whatever the plan, `sure` with those alone that are there or stand where no
-    access could come before them: behind a wait, say.
+    `clock` counts with all barriers that a later pass may put in, `inserted` with those alone that
+    it surely does, `sure` with those that are there. What is not ordered by the first is not
+    ordered; what is by the second is.
     """
 
     def __init__(self, warps: int):
@@ -127,13 +127,13 @@ class Order:
 
     @property
     def inserted(self) -> np.ndarray:
-        """As `clock`, but of what is assumed counting on that alone which is surely put in."""
+        """As `clock`, but counting on those barriers alone that are surely put in."""
         clock: np.ndarray = self._clocks[1]
         return clock
 
     @property
     def sure(self) -> np.ndarray:
-        """As `clock`, but counting on no barrier that is only assumed."""
+        """As `clock`, but counting on no barrier that is yet to be put in."""
         clock: np.ndarray = self._clocks[2]
         return clock
 
@@ -151,19 +151,17 @@ class Order:
         remembered = self._distinct_now.get(id(warps))
         if remembered is not None:
             return remembered[1]
-        found: list[Known] = []
-        for known in map(self.known.__getitem__, warps.tolist()):
-            if not any(known is one for one in found):
-                found.append(known)
+        each = map(self.known.__getitem__, warps.tolist())
+        found = list({id(known): known for known in each}.values())
         self._distinct_now[id(warps)] = (warps, found)
         return found
 
     def surely_past(self, warps: np.ndarray) -> np.ndarray:
         """For each warp an epoch, 1 at the least: those before it are over for all of `warps`, by
-        the barriers that are sure."""
+        the barriers that are surely put in."""
         remembered = self._surely_past.get(id(warps))
         if remembered is None:
-            least = self._clocks[2][warps].min(axis=0, initial=np.iinfo(np.int64).max)
+            least = self._clocks[1][warps].min(axis=0, initial=np.iinfo(np.int64).max)
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
@@ -189,20 +187,32 @@ class Order:
         for warp in warps.tolist():
             self.known[warp] = known
 
-    def assume_barrier(self, warps: np.ndarray, inserted: bool = False) -> None:
-        """As a barrier, for what threads themselves access: its place is not known exactly, so
-        that what they wait for in between may come behind it."""
+    def assume_barrier(self, warps: np.ndarray) -> None:
+        """As a barrier that may be here, for the clock that counts with all of these."""
         if len(warps):
-            self._meet(warps, self._clocks[: 2 if inserted else 1])
+            self._meet(warps, self._clocks[:1])
+
+    def insert(
+        self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray, among: np.ndarray | None
+    ) -> None:
+        """`warps` have met since others were in these epochs, which are over for them, and so is
+        what was `known` then. Of the epochs only those of the warps `among`, if that is given."""
+        told = known.copy()
+        which = slice(None) if among is None else among
+        told[which] = np.maximum(told[which], epochs[which] + 1)
+        self._surely_past.clear()
+        self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], told)
+
+    def is_inserted(self, warps: np.ndarray, epochs: np.ndarray, among: np.ndarray | None) -> bool:
+        """Whether that is so already."""
+        clock = self._clocks[1][warps]
+        if among is None:
+            return bool((clock > epochs).all())
+        return bool((clock[:, among] > epochs[among]).all())
 
     def advance(self, warps: np.ndarray) -> None:
         """A new epoch begins for warps that meet nobody."""
         self.epochs[warps] += 1
-
-    def begun(self) -> np.ndarray:
-        """The epochs from now on, for all warps."""
-        self.epochs += 1
-        return self.epochs.copy()
 
     def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
         self.epochs[warps] += 1

@@ -6,11 +6,9 @@ on which such a statement depends.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
-from smemreuse.checker.arms import may_meet_inside, met_before
-from smemreuse.checker.uncompared import Uncompared
-from smemreuse.ir.expr import Call, Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Bind,
@@ -23,6 +21,7 @@ from smemreuse.ir.kernel import (
     Store,
     While,
     nested_blocks,
+    nodes_of,
     walk_statements,
 )
 from smemreuse.semantics.accesses import MemoryAccess
@@ -57,9 +56,6 @@ class Operations:
         self._may_signal: dict[Call, bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
-        self._meets: dict[Stmt, bool] = {}
-        self._uncompared: Uncompared | None = None
-        self._body = body
 
     def synchronizing(self, stmt: Stmt) -> tuple[tuple[Call, Effect], ...]:
         """The operations of a statement itself that the order of accesses depends on."""
@@ -98,22 +94,6 @@ class Operations:
     def effects(self, stmt: Stmt) -> Iterator[Effect]:
         """What those operations of a statement do."""
         return (effect for _, effect in self.synchronizing(stmt))
-
-    def meets_inside(self, stmt: Stmt, accesses: Accesses) -> bool:
-        """Whether threads in an arm of a branch may meet there without the others, once a later
-        pass has put in its barriers. `accesses` are all those of the kernel, as below."""
-        known = self._meets.get(stmt)
-        if known is None:
-            known = self._meets[stmt] = may_meet_inside(
-                stmt, lambda one: accesses.get(one, ()), self.effects
-            )
-        return known
-
-    def uncompared(self, accesses: Accesses) -> Uncompared:
-        """Which accesses a later pass does not compare."""
-        if self._uncompared is None:
-            self._uncompared = Uncompared(self._body, accesses)
-        return self._uncompared
 
     def inside(self, stmt: Stmt) -> tuple[Call, ...]:
         """The operations that order accesses, or may, and are no statements of their own."""
@@ -158,7 +138,6 @@ class Relevance:
         self._waits: dict[Stmt, bool] = {}
         self._touches: dict[Stmt, bool] = {}
         self._everything = accesses if seen is None else seen
-        self._met_before: frozenset[Stmt] | None = None
         self._signals: dict[Stmt, bool] = {}
         for stmt, everything in accesses.items():
             found = tuple(access for access in everything if access.buffer in shared)
@@ -176,7 +155,6 @@ class Relevance:
         self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}
         self._sets: dict[Block, list[Store]] = {}
         self._relevant: dict[Stmt, bool] = {}
-        self.uncompared = self.operations.uncompared(self._everything)
         self._find_counters(body)
 
     def __call__(self, stmt: Stmt) -> bool:
@@ -206,29 +184,15 @@ class Relevance:
         stand before it."""
         known = self._touches.get(stmt)
         if known is None:
-            known = self._touches[stmt] = any(
-                access.buffer.scope in SHARED_SCOPES
-                for inner in walk_statements((stmt,))
-                for access in self._everything.get(inner, ())
-            )
+            known = self._touches[stmt] = any(map(self._touches_itself, walk_statements((stmt,))))
         return known
 
-    def meets_inside(self, stmt: Stmt) -> bool:
-        """Whether threads in an arm of a branch may meet there without the others, once a later
-        pass has put in its barriers."""
-        return self.operations.meets_inside(stmt, self._everything)
-
-    def met_before(self, stmt: Stmt, partners: Mapping[Buffer, Collection[Buffer]]) -> bool:
-        """Whether a later pass puts a barrier of all who come by before such a branch, where
-        `partners` share their bytes."""
-        if self._met_before is None:
-            self._met_before = met_before(
-                self.body,
-                lambda one: self._everything.get(one, ()),
-                self.operations.effects,
-                partners,
-            )
-        return stmt in self._met_before
+    def _touches_itself(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, Store) and stmt.buffer.scope in SHARED_SCOPES:
+            return True
+        named = (one.buffer for one in nodes_of(stmt) if isinstance(one, (Load, Pointer)))
+        accessed = (one.buffer for one in self._everything.get(stmt, ()))
+        return any(buffer.scope in SHARED_SCOPES for buffer in (*named, *accessed))
 
     def signals(self, stmt: Stmt) -> bool:
         """Whether there is anything in a statement that is done to an mbarrier."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from smemreuse.checker.descriptors import Holders
 from smemreuse.checker.findings import Findings
 from smemreuse.checker.footprints import Footprints
+from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.layout import Layout
+from smemreuse.checker.leaves import Leaves
 from smemreuse.checker.periods import Periods
 from smemreuse.checker.relevance import Relevance
 from smemreuse.checker.vectors import Vectors
@@ -17,7 +19,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
-from smemreuse.ir.launch import AXES, stride_of, tag_of, thread_axes
+from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.fence_pass import fences_to_come
 
@@ -47,6 +49,16 @@ def remembered_of(kernel: Kernel) -> Remembered:
     return found
 
 
+def remember_from(before: Kernel, now: Kernel) -> None:
+    """A kernel that passes have made of another one has most of its expressions, and is asked the
+    same of them: what is remembered of one is so for both."""
+    try:
+        if thread_axes(before.body) == thread_axes(now.body):
+            now.derived[Remembered] = remembered_of(before)
+    except UnknownThreads:
+        return  # nothing is remembered of either
+
+
 class Setting:
     """The plan, the kernel's relevant parts, and what one trace may remember for the next.
 
@@ -61,27 +73,29 @@ class Setting:
         layout: Layout,
         axes: Mapping[str, int],
         *,
-        assume_barriers: bool,
         budget: int,
         work: Work | None = None,
         remembered: Remembered | None = None,
         findings: Callable[[Layout, Block], Findings] = Findings,
         every_case: bool = False,
+        foreseen: Foreseen | None = None,
     ):
+        """`foreseen` are the barriers that a later pass puts in, None where all are there."""
         self.relevance = relevance
         self.findings = findings
         self.every_case = every_case
         self.work = work or Work()
         self.periods = Periods(relevance, self.work)
+        self.leaves = Leaves(relevance)
         self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes
-        self.assume_barriers = assume_barriers
+        self.foreseen = foreseen
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
         self.footprints = remembered.footprints.counted_by(self.work)
-        self.fenced = fences_to_come(relevance.body) if assume_barriers else frozenset()
+        self.fenced = frozenset() if foreseen is None else fences_to_come(relevance.body)
         self.compares_loops = True
         self._at_once: dict[For, bool] = {}
 

@@ -37,7 +37,6 @@ class Synchronization:
         self._signals = Signals(relevance, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
         self.assume_barrier = self._meetings.assume_barrier
-        self.may_meet = self._meetings.may_meet
         self.fence = self._meetings.fence
         self.wait_for_phase = self._signals.wait_for_phase
 

@@ -8,7 +8,7 @@ a statement does to the shadow machine (`state`) is in `accesses` and `synchroni
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from smemreuse.checker.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.cases import Case
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.later_pass import LaterPass
+from smemreuse.checker.leaves import Leaf
 from smemreuse.checker.loop_runs import LoopsOfBlock
 from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
@@ -41,9 +42,7 @@ from smemreuse.ir.kernel import (
     rounds_of,
 )
 from smemreuse.ir.labels import label
-from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.evaluate import Threads
-from smemreuse.semantics.table import evaluated_call
 
 MAX_ROUNDS = 8
 
@@ -69,14 +68,14 @@ class Trace:
         self._relevance, self._vectors = setting.relevance, setting.vectors
         shared = (self.state, self.values)
         self._accesses = Accesses(setting, *shared, self.findings)
-        self._work = setting.work
+        self._work, self._leaves = setting.work, setting.leaves
         self.loops_of_block = LoopsOfBlock(setting, self.values, block)
         self._decide = self.loops_of_block.decide
         self._loops = Loops(setting, *shared, self.loops_of_block)
         self._synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, self._accesses, self.findings
         )
-        self._later_pass = LaterPass(setting, self._synchronization)
+        self._later_pass = LaterPass(setting, self.state, self._synchronization)
 
     def run(self, body: Block) -> None:
         """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
@@ -117,11 +116,15 @@ class Trace:
                     yield from self._branch_apart(group, agent)
                     continue
             if self._relevance(stmt):
-                yield from self._statement(stmt, agent)
+                leaf = self._leaves(stmt)
+                if leaf is None:
+                    yield from self._statement(stmt, agent)
+                elif self._leaf(stmt, leaf, agent):
+                    yield from self._wait(leaf, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
-            elif self._setting.assume_barriers and self._relevance.touches_shared(stmt):
-                self._synchronization.may_meet(agent.threads)
+            else:
+                self._later_pass.passes(stmt, agent)
 
     def _run_all(self, arm: Arm) -> Steps:
         threads = arm.agent.threads
@@ -150,7 +153,9 @@ class Trace:
 
     def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
         """Runs several branches, each thread those that it takes, threads that agree together."""
-        self._later_pass.before_branch(group[0][0], agent)
+        branches = [stmt for stmt, _ in group]
+        self._later_pass.enters(branches[0], agent)
+        self._later_pass.before_branch(branches[0], agent)
         arms = []
         for choice, mine in self._vectors.choices([mask for _, mask in group]):
             blocks = tuple(
@@ -158,15 +163,13 @@ class Trace:
                 for (stmt, _), then in zip(group, choice, strict=True)
             )
             arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
-        self._later_pass.within((arm.agent for arm in arms), (stmt for stmt, _ in group))
-        yield from self._meet(arms, agent)
+        yield from self._meet(arms, agent, branches)
 
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
         if stmt in self._setting.fenced:
-            self._later_pass.before(agent)
-            self._synchronization.fence(agent, assumed=True)
+            self._come_behind_fence(agent)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):
@@ -178,34 +181,47 @@ class Trace:
         elif isinstance(stmt, Assert):
             self._header(stmt, agent)
             yield from self._run(stmt.body, agent)
-        else:
-            yield from self._leaf(stmt, agent)
 
-    def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
+    def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
+        """Does what a statement does that has no others in it; whether it waits for a phase."""
+        if stmt in self._setting.fenced:
+            self._come_behind_fence(agent)
         self._tick()
         threads = agent.threads
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
-            return
-        if self._setting.assume_barriers and self._relevance.touches_shared(stmt):
-            self._later_pass.before(agent)
-        if isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
+            return False
+        if leaf.touches:
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
+        else:
+            self._later_pass.enters(stmt, agent)
+        if leaf.sets:
+            assert isinstance(stmt, Store)
             self.values.store(stmt, threads)
         self._access(stmt, agent)
-        call = evaluated_call(stmt)
-        if call is None:
-            return
-        effect = self._relevance.operations.effect(call)
+        if not leaf.orders or leaf.call is None or leaf.effect is None:
+            return False
         if agent.tallies:
-            self._loops.note(call, effect, stmt, agent)
-        if effect.signals is Signal.WAIT:
-            yield from self._synchronization.wait_for_phase(call, effect, agent)
-        else:
-            self._synchronization.perform(call, stmt, agent)
-            if effect.fence:
-                self._synchronization.fence(agent)
-            if effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC:
-                self._later_pass.behind_wait(agent)
+            self._loops.note(leaf.call, leaf.effect, stmt, agent)
+        if leaf.waits:
+            return True
+        self._synchronization.perform(leaf.call, stmt, agent)
+        if leaf.effect.fence:
+            self._synchronization.fence(agent)
+        if leaf.waits_for_copies:
+            self._later_pass.behind_wait(agent)
+        return False
+
+    def _wait(self, leaf: Leaf, agent: Agent) -> Steps:
+        assert leaf.call is not None
+        assert leaf.effect is not None
+        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
+
+    def _come_behind_fence(self, agent: Agent) -> None:
+        """A proxy fence that a later pass puts before a statement."""
+        self._later_pass.before(agent)
+        self._synchronization.fence(agent, assumed=True)
 
     def _access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
@@ -221,7 +237,8 @@ class Trace:
     def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
         if self._relevance.accesses.get(stmt) and agent.threads.count:
-            self._later_pass.before(agent)
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
             self._access(stmt, agent)
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
@@ -232,8 +249,8 @@ class Trace:
     # Branches -----------------------------------------------------------------------------------
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
         self._header(stmt, agent)
-        self._later_pass.before_branch(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
         if condition is None and self._setting.is_told(stmt) and not agent.partly:
@@ -242,7 +259,11 @@ class Trace:
         if condition is None:
             self._either(stmt, agent)
         elif isinstance(condition, int):
+            if not condition:
+                self._later_pass.skips(agent, stmt.then)
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
+            if condition:
+                self._later_pass.skips(agent, stmt.orelse)
             agent.threads = threads
         else:
             arms = [
@@ -252,14 +273,16 @@ class Trace:
                 )
                 if self._relevance.block(block)
             ]
-            self._later_pass.within((arm.agent for arm in arms), (stmt,))
-            yield from self._meet(arms, agent)
+            self._later_pass.before_branch(stmt, agent)
+            yield from self._meet(arms, agent, (stmt,))
 
-    def _meet(self, arms: list[Arm], agent: Agent) -> Steps:
+    def _meet(self, arms: list[Arm], agent: Agent, branches: Sequence[If]) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
 
         All threads may meet at a barrier before they part, and where they have met again.
         """
+        apart = [(arm.agent, arm.blocks) for arm in arms]
+        self._later_pass.part(agent, apart, branches)
         self._later_pass.before(agent)
         running = [self._run_all(arm) for arm in arms]
         paused: dict[Steps, list[Pause]] = {}
@@ -280,6 +303,7 @@ class Trace:
                 yield BLOCKED
             paused.clear()  # they go on, for the sake of those who wait for them
         self._later_pass.before(agent)
+        self._later_pass.join(agent, apart, branches)
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
@@ -288,12 +312,15 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        with agent.in_part(apart):
+        self._later_pass.before_branch(stmt, agent)
+        with self._later_pass.unsure(agent, apart):
+            marks = agent.marks.copy()
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
-            after_then = self.state.become(before)
+            after_then, agent.marks, marks = self.state.become(before), marks, agent.marks
             self._drive(self._run(stmt.orelse, agent))
-            agent.threads = threads
+            agent.threads, agent.marks = threads, marks.joined(agent.marks)
+        self._later_pass.skips(agent, stmt.then, stmt.orelse)
         if apart:
             self._report_arms(stmt)
             self.values.set_apart(after_then, self.state)
@@ -314,6 +341,7 @@ class Trace:
     # Loops --------------------------------------------------------------------------------------
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
         self._header(stmt, agent)
         threads, loops, covered = agent.threads, agent.loops, agent.covered
         noted = self.loops_of_block.begin(stmt, agent)
@@ -329,6 +357,8 @@ class Trace:
             if length is not None and isinstance(begin, int):
                 self.findings.forked = True
                 yield from self._loops.go_through(stmt, begin, length, agent, self._run)
+                if not length.rounds:
+                    self._later_pass.skips_loop(agent, stmt)
             else:
                 self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif step == 0:
@@ -341,37 +371,41 @@ class Trace:
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             else:
                 yield from self._loops.iterate(stmt, rounds, agent, self._run, noted)
+        else:
+            self._later_pass.skips_loop(agent, stmt)
         agent.threads, agent.loops, agent.covered = threads, loops, covered
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
-        threads, begun = agent.threads, self.state.order.begun()
+        self._later_pass.enters(stmt, agent)
+        threads, went_round = agent.threads, False
         while True:
             self._header(stmt, agent)
             condition = self._decide(stmt.condition, agent)
             if not isinstance(condition, int):
                 break
             if not condition:
+                if not went_round:
+                    self._later_pass.skips_loop(agent, stmt)
                 return
             self._tick()
             yield from self._run(stmt.body, agent)
-            agent.threads = threads
-            self._later_pass.goes_round(self.state, begun)
+            agent.threads, went_round = threads, True
         self._repeat(stmt, stmt.condition, agent, threads)
 
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: any number of rounds, until another changes nothing."""
         self.findings.forked = True
         self._loops.leave_open(stmt, agent)
-        apart, begun = self.values.varies(condition, threads), self.state.order.begun()
+        apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
-            before = self.state.copy()
+            before, marks = self.state.copy(), agent.marks.copy()
             agent.threads = threads
-            with agent.in_part(apart):
+            with self._later_pass.unsure(agent, apart):
+                if isinstance(stmt, For):
+                    agent.marks.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))
-                agent.threads = threads
-                if isinstance(stmt, While):
-                    self._later_pass.goes_round(self.state, begun)
+                agent.threads, agent.marks = threads, marks.joined(agent.marks)
                 self._access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
                 self.values.set_apart(before, self.state)
@@ -379,6 +413,7 @@ class Trace:
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)
             if settled:
+                self._later_pass.skips_loop(agent, stmt)
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
 

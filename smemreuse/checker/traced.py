@@ -22,9 +22,6 @@ class TracedAccess:
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
-    `among` are the warps of the arm that it is made in, if a barrier that is only assumed before or
-    behind it may be one of those alone; None for all warps. `element` are the bits of an element
-    that is named by its index, 0 for what is named otherwise.
     `footprint` and `starts` are what each of the threads `ids` touches, where that is known.
     """
 
@@ -37,9 +34,7 @@ class TracedAccess:
     warps: np.ndarray
     event: int
     proxy: Proxy = Proxy.GENERIC
-    among: np.ndarray | None = None
     in_warp: bool = False
-    element: int = 0
     footprint: Footprint | None = None
     starts: Value = None
 
@@ -58,8 +53,6 @@ class TracedAccess:
             self.warps,
             self.is_write,
             self.certain,
-            self.among,
-            self.element,
         )
 
 
@@ -72,12 +65,10 @@ class AccessKey:
     warps: np.ndarray
     is_write: bool
     certain: bool
-    among: np.ndarray | None = None
-    element: int = 0
 
     def _identity(self) -> tuple[object, ...]:
-        arrays = (self.where, self.by_thread, self.warps, self.among)
-        return (*map(id, arrays), self.is_write, self.certain, self.element)
+        arrays = (self.where, self.by_thread, self.warps)
+        return (*map(id, arrays), self.is_write, self.certain)
 
     def __hash__(self) -> int:
         return hash(self._identity())

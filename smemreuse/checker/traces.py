@@ -30,6 +30,9 @@ GLANCE = 2
 """Traces of which a glance consists: one in which all that data decide holds, one in which none of
 it does. What is wrong shows there most of the time."""
 
+LONG = 2_000
+"""Statements of a trace behind which a glance has seen enough."""
+
 ONLY_GLANCED = "there is more to follow than was looked at"
 
 
@@ -78,13 +81,17 @@ class BlockTraces(ABC):
             if number == MAX_KINDS:
                 raise Uncovered(f"more than {MAX_KINDS} kinds of thread blocks")
             decisions, runs = self._cases(body, block.index)
+            if self._is_enough:
+                return
+            if self._has_seen_enough and (decisions or runs):
+                raise Uncovered(ONLY_GLANCED)
             block.settle(decisions, self._setting.work, runs)
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
         """What the block index has decided in all cases of one thread block."""
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
-        for case in Cases():
+        for case in Cases(short_first=self._is_glance):
             trace = Trace(self._setting, index, case)
             goes_on = self._trace(trace, body, index)
             if case.given and trace.loops_of_block.runs:
@@ -104,6 +111,16 @@ class BlockTraces(ABC):
     @property
     def _is_enough(self) -> bool:
         """Whether no further kind of blocks is asked about."""
+        return False
+
+    @property
+    def _is_glance(self) -> bool:
+        """Whether it is only looked for what is wrong, where that is soon found."""
+        return False
+
+    @property
+    def _has_seen_enough(self) -> bool:
+        """Whether a glance asks for no other kinds of blocks."""
         return False
 
     def _begin_anew(self) -> None:
@@ -127,6 +144,8 @@ class Traces(BlockTraces):
         super().__init__(setting)
         self.outcome = Outcome()
         self._left = GLANCE if glancing else None
+        if glancing:
+            setting.budget = min(setting.budget, LONG)
 
     @property
     def _is_clear(self) -> bool:
@@ -134,7 +153,15 @@ class Traces(BlockTraces):
 
     @property
     def _is_enough(self) -> bool:
-        return self._left is not None and not self._is_clear
+        return self._is_glance and not self._is_clear
+
+    @property
+    def _is_glance(self) -> bool:
+        return self._left is not None
+
+    @property
+    def _has_seen_enough(self) -> bool:
+        return self._left == 0
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
@@ -156,6 +183,10 @@ class Traces(BlockTraces):
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
+        except Uncovered:
+            if self._is_glance and trace.steps > LONG:
+                raise Uncovered(ONLY_GLANCED) from None
+            raise
         finally:
             self.outcome.add(trace)
         return not trace.findings.found  # it is not sound, whatever the other cases show

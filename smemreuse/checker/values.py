@@ -32,6 +32,7 @@ class _Now:
     versions: tuple[int, ...]
     """How much has been set or given; there only ever is more."""
     decided: dict[Form, tuple[Value, bool]] = field(default_factory=dict)
+    slots: dict[Load, tuple[Slot | None, bool]] = field(default_factory=dict)
 
     def same(self, other: _Now) -> bool:
         """Whether nothing has changed in between."""
@@ -74,9 +75,7 @@ class Values:
         """The value that control flow depends on, if need be for this trace's block alone."""
         if not self._forms.reading(expr).loads:
             return self._vectors.uniform(self._decide(expr, threads))
-        now = self._asked_by(threads)
-        if not self._now.same(now):
-            self._now = now
+        self._stay_or_move(threads)
         form, before = self._forms(expr), self.unknowns.now
         known = self._now.decided.get(form)
         if known is None:
@@ -85,6 +84,12 @@ class Values:
         elif known[1]:
             self.unknowns.note_uneven(threads)
         return known[0]
+
+    def _stay_or_move(self, threads: Threads) -> None:
+        """What is remembered of the present is forgotten where it is over."""
+        now = self._asked_by(threads)
+        if not self._now.same(now):
+            self._now = now
 
     def _asked_by(self, threads: Threads) -> _Now:
         counters, memo = self._state.counters, self._state.memo
@@ -118,6 +123,16 @@ class Values:
         """The mbarrier that an operand names, if it is the same for all threads."""
         if not isinstance(load, Load):
             return None
+        self._stay_or_move(threads)
+        known, before = self._now.slots.get(load), self.unknowns.now
+        if known is None:
+            slot = self._slot(load, threads)
+            known = self._now.slots[load] = (slot, self.unknowns.now > before)
+        elif known[1]:
+            self.unknowns.note_uneven(threads)
+        return known[0]
+
+    def _slot(self, load: Load, threads: Threads) -> Slot | None:
         index = self(self._relevance.operations.flat_index(load), threads)
         if isinstance(index, np.ndarray) and len(index):
             index = self._vectors.uniform(index)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
+from smemreuse.audit import BarrierStage
 from smemreuse.commands.options import (
     arch_option,
+    barriers_option,
     objective_option,
     packer_option,
     policy_option,
     strict_option,
 )
 from smemreuse.commands.output import force_option, write_output
-from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
@@ -30,6 +32,12 @@ from smemreuse.targets.architectures import Architecture
 @objective_option
 @arch_option
 @strict_option
+@click.option(
+    "--mend",
+    is_flag=True,
+    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
+)
+@barriers_option
 @click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
 def apply(
     file: str,
@@ -40,9 +48,15 @@ def apply(
     objective: str,
     arch: Architecture | None,
     strict: bool,
+    mend: bool,
+    barriers: str,
     unchecked: bool,
 ) -> None:
-    """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it."""
+    """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it.
+
+    With `--mend` it also has the least that makes its kernels clean of hazards of their own: proxy
+    fences, waits and barriers, each told on stderr. What they cannot mend is told, and stays.
+    """
 
     options = checked_options(policy, packer, objective, strict=strict)
 
@@ -55,9 +69,24 @@ def apply(
         return chosen.plan
 
     try:
-        merged = merge_text(read_dump(file), planned)
+        dump = read_dump(file)
+        if mend:
+            dump = _mended(dump, BarrierStage(barriers))
+        merged = merge_text(dump, planned)
     except SmemReuseError as error:
         raise error.located(file=file) from None
     write_output(output, merged.source.encode(), force)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
+
+
+def _mended(dump: Dump, barriers: BarrierStage) -> Dump:
+    """The dump with its mends in, which are told."""
+    from smemreuse.compilers.text.mend import mend_text  # and the linter, which only this needs
+    from smemreuse.report.mending import mending_lines
+
+    found = mend_text(dump, barriers)
+    for mending in found.mendings:
+        for line in mending_lines(mending):
+            click.echo(line, err=True)
+    return found.dump

@@ -7,26 +7,23 @@ import sys
 import click
 
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
+from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.linter import grounds_of
 from smemreuse.report.audits import check_entry, check_lines
 from smemreuse.report.data import Subject
-from smemreuse.results.audit import Audit
+from smemreuse.results.audit import Audit, Source
+from smemreuse.results.grounds import Grounds
 from smemreuse.results.verdict import UNSOUND
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
-@click.option(
-    "--barriers",
-    type=click.Choice([each.value for each in BarrierStage]),
-    default=BarrierStage.AUTO.value,
-    show_default=True,
-    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
-)
+@barriers_option
 @format_option
 def check(file: str, plan_file: str | None, barriers: str, output_format: str) -> None:
     """Say whether a plan is sound, or name the rule, the buffers and a witness."""
@@ -36,13 +33,20 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
     plans = read_plan_file(plan_file) if plan_file is not None else None
     if plans is not None:
         plans.require_kernels(found)
-    audited = [(subject, _audit(subject, plans, BarrierStage(barriers))) for subject in found]
+    stage = BarrierStage(barriers)
+
+    def of_sound(subject: Subject, audit: Audit) -> Grounds | None:
+        """What a plan rests on that is sound; one that shares nothing rests on nothing."""
+        rests = audit.verdict.sound and audit.source is not Source.NOTHING_MERGED
+        return grounds_of(subject.kernel, stage) if rests else None
+
+    audited = [(subject, _audit(subject, plans, stage)) for subject in found]
     audits = [(subject, audit) for subject, audit in audited if audit is not None]
     if output_format == "json":
-        emit_json("check", [check_entry(*each) for each in audits])
+        emit_json("check", [check_entry(*each, of_sound(*each)) for each in audits])
     else:
         for each in audits:
-            emit_tables(check_lines(*each))
+            emit_tables(check_lines(*each, of_sound(*each)))
     if any(audit.verdict.verdict is UNSOUND for _, audit in audits):
         sys.exit(1)
 

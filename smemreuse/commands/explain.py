@@ -15,10 +15,12 @@ from smemreuse.errors import InputError
 from smemreuse.explainer.pairs import explained_pairs
 from smemreuse.explainer.plans import judged_plan, side_by_side
 from smemreuse.ir.kernel import unique_names
+from smemreuse.linter import grounds_of
 from smemreuse.report.data import Subject
 from smemreuse.report.explanations import explain_entry, explain_lines, explain_summary
 from smemreuse.report.tables import console
 from smemreuse.results.explanation import Explanation
+from smemreuse.results.grounds import Grounds
 
 
 @click.command()
@@ -50,11 +52,20 @@ def explain(
         raise _missing(file, buffers, found, kernel_name)
     if output_format == "json":
         emit_json(
-            "explain", [explain_entry(each, one) for each, pairs in explained for one in pairs]
+            "explain",
+            [
+                explain_entry(each, one, grounds)
+                for each, pairs in explained
+                for grounds in (_grounds(each, pairs),)
+                for one in pairs
+            ],
         )
     elif len(buffers) == 2:
         emit_tables(
-            line for each, pairs in explained for one in pairs for line in explain_lines(each, one)
+            line
+            for each, pairs in explained
+            for one in pairs
+            for line in explain_lines(each, one, _grounds(each, pairs))
         )
     else:
         emit_tables(line for each, pairs in explained for line in _summary(each, pairs, buffers))
@@ -81,10 +92,16 @@ def _missing(
     return InputError(f"{what}; {choices}", file=file)
 
 
+def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Grounds | None:
+    """What sharing rests on; None where none is proved."""
+    return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
+
+
 def _summary(
     subject: Subject, pairs: Sequence[Explanation], wanted: Sequence[str]
 ) -> Iterator[RenderableType]:
     kernel, scope = subject.kernel, subject.scope
     judged = [judged_plan(kernel, scope, policy) for policy in ("outer", "dataflow")]
     apart = side_by_side(kernel, scope)
-    return explain_summary(console(), subject, judged, apart, pairs, wanted)
+    grounds = _grounds(subject, pairs)
+    return explain_summary(console(), subject, judged, apart, pairs, wanted, grounds)

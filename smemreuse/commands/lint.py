@@ -11,30 +11,34 @@ import click
 from smemreuse import __version__
 from smemreuse.audit import BarrierStage
 from smemreuse.commands.baseline import read_baseline, silenced
-from smemreuse.commands.output import emit_json
+from smemreuse.commands.options import barriers_option
+from smemreuse.commands.output import emit_json, force_option, write_output
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.stdout import written_to_stdout
-from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.errors import InputError, printable
 from smemreuse.linter import lint as lint_kernel
+from smemreuse.report.data import Data
 from smemreuse.report.hazards import Linted, github_lines, lint_entry, lint_lines, sarif
+from smemreuse.report.mending import mending_data, mending_lines
 
 FORMATS = ("table", "json", "sarif", "github")
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--barriers",
-    type=click.Choice([each.value for each in BarrierStage]),
-    default=BarrierStage.AUTO.value,
-    show_default=True,
-    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
-)
+@barriers_option
 @click.option("--strict", is_flag=True, help="Possible hazards give exit code 1, too.")
 @click.option(
     "--baseline", type=click.Path(), help="What `lint --format json` wrote: hazards not told again."
 )
+@click.option(
+    "--mend",
+    is_flag=True,
+    help="Write FILE with the least put in that makes its kernels clean, to --output.",
+)
+@click.option("-o", "--output", type=click.Path(), help="Where to; `-` for standard output.")
+@force_option
 @click.option(
     "--format",
     "output_format",
@@ -44,20 +48,58 @@ FORMATS = ("table", "json", "sarif", "github")
     help="For people, for programs, or as annotations of a run on GitHub.",
 )
 def lint(
-    files: tuple[str, ...], barriers: str, strict: bool, baseline: str | None, output_format: str
+    files: tuple[str, ...],
+    barriers: str,
+    strict: bool,
+    baseline: str | None,
+    mend: bool,
+    output: str | None,
+    force: bool,
+    output_format: str,
 ) -> None:
     """Find the hazards of kernels themselves: races, missing waits and fences, uninitialised reads.
 
     Exit code 1 is for a hazard that is certain. What could not be followed is told, and is none.
+    With `--mend` proxy fences, waits and barriers are put in where they mend one, each told on
+    stderr, and nothing else in FILE changes; what is told then is of the kernels as written.
     """
+    stage = BarrierStage(barriers)
     known = read_baseline(baseline) if baseline is not None else frozenset()
-    found = silenced(_linted(files, BarrierStage(barriers)), known)
+    if mend != (output is not None) or (mend and len(files) != 1):
+        raise InputError("--mend writes one FILE to --output, and needs both")
+    dump = None
+    if output is not None:
+        dump, reports = _mended(files[0], stage, output)
+    else:
+        reports = _linted(files, stage)
+    found = silenced(reports, known)
     if not found:
         click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
-    _emit(found, output_format)
+    if dump is not None:
+        write_output(output, dump.source.encode(), force)
+    if output != "-":
+        _emit(found, output_format)
     hazards = [hazard for linted in found for hazard in linted.report.hazards]
     if any(hazard.certain or strict for hazard in hazards):
         sys.exit(1)
+
+
+def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[Linted]]:
+    """A file with its mends in, and what lint finds in it then."""
+    from smemreuse.compilers.text.mend import mend_text
+
+    try:
+        found = mend_text(read_dump(file), barriers)
+    except InputError as error:
+        raise error.located(file=file) from None
+    reports = []
+    for kernel, mending in zip(found.dump.kernels, found.mendings, strict=True):
+        for line in mending_lines(mending):
+            click.echo(line, err=True)
+        later = mending.before.barriers_follow
+        stage = BarrierStage.LATER if later else BarrierStage.PRESENT
+        reports.append(Linted(output, lint_kernel(kernel, stage), mending=mending))
+    return found.dump, reports
 
 
 def _linted(files: Sequence[str], barriers: BarrierStage) -> list[Linted]:
@@ -71,9 +113,14 @@ def _linted(files: Sequence[str], barriers: BarrierStage) -> list[Linted]:
     return found
 
 
+def _entry(linted: Linted) -> Data:
+    mending = linted.mending
+    return {**lint_entry(linted), **({} if mending is None else {"mending": mending_data(mending)})}
+
+
 def _emit(found: Sequence[Linted], output_format: str) -> None:
     if output_format == "json":
-        emit_json("lint", list(map(lint_entry, found)))
+        emit_json("lint", list(map(_entry, found)))
         return
     if output_format == "table":
         for linted in found:

@@ -7,12 +7,20 @@ from typing import Any, TypeVar
 
 import click
 
+from smemreuse.audit import BarrierStage
 from smemreuse.pipeline.options import OBJECTIVE_ALIASES, OBJECTIVES, POLICY_NAMES
 from smemreuse.planner import PACKERS
 from smemreuse.targets.architectures import architecture
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+barriers_option = click.option(
+    "--barriers",
+    type=click.Choice([each.value for each in BarrierStage]),
+    default=BarrierStage.AUTO.value,
+    show_default=True,
+    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
+)
 policy_option = click.option(
     "--policy",
     type=click.Choice(list(POLICY_NAMES)),

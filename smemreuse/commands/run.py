@@ -58,6 +58,12 @@ NO_REPORT = "no report was written: there is no kernel with shared memory"
     metavar="FILE",
     help="Write the memory maps of all kernels to FILE too, an interactive page.",
 )
+@click.option(
+    "--mend",
+    is_flag=True,
+    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
+)
+@click.option("--no-lint", is_flag=True, help="Do not look for hazards of the kernels themselves.")
 @force_option
 def run(
     script: str,
@@ -68,6 +74,8 @@ def run(
     strict: bool,
     json_file: str | None,
     report_file: str | None,
+    mend: bool,
+    no_lint: bool,
     force: bool,
 ) -> None:
     """Run a TileLang SCRIPT with its ARGS, and say what shared memory its kernels took.
@@ -86,10 +94,10 @@ def run(
     from smemreuse.compilers.tilelang.estimate import lower_again
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
 
-    with merge(policy, packer=packer, objective=objective, strict=strict) as session:
+    with merge(policy, packer=packer, objective=objective, strict=strict, mend=mend) as session:
         end = execute(script, args)
     reloaded = session.reloaded
-    kernels = _explained([*session.kernels, *lower_again(session)])
+    kernels = _explained([*session.kernels, *lower_again(session)], linted=not no_lint)
     if json_file is None:
         with written_to_stdout():
             _print_summary(kernels, objective)
@@ -121,13 +129,13 @@ def _saying(what: str) -> Iterator[None]:
         _say(f"{what}: {error}")
 
 
-def _explained(lowered: Sequence[LoweredKernel]) -> list[RunKernel]:
+def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:
     """Each kernel, explained; one for which that fails, with its bytes alone."""
     titles = numbered([kernel.kernel.name for kernel in lowered])
     told: list[RunKernel] = []
     for kernel, title in track([*zip(lowered, titles, strict=True)], "explaining"):
         with _saying(f"{title} is not explained"):
-            told.append(run_kernel(kernel, title))
+            told.append(run_kernel(kernel, title, linted=linted))
             continue
         with _saying(f"{title} is left out"):
             told.append(RunKernel(title, kernel.kernel, kernel.footprint()))

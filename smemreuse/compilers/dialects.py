@@ -17,6 +17,7 @@ TILELANG = Dialect(
     synchronizes_later=True,
     keeps_unproved=True,
     merges_into_views=False,
+    has_tilelang_operations=True,
     baseline="tilelang-0.1.15",
 )
 """TileLang 0.1.15."""
@@ -29,6 +30,7 @@ APACHE_TVM = Dialect(
     synchronizes_later=False,
     keeps_unproved=False,  # its own merge is wrong in too many kernels to be kept on trust
     merges_into_views=True,
+    has_tilelang_operations=False,
     baseline="apache-tvm-0.27",
 )
 """Apache TVM 0.27."""
@@ -41,6 +43,7 @@ LEGACY = Dialect(
     synchronizes_later=False,
     keeps_unproved=True,
     merges_into_views=False,
+    has_tilelang_operations=True,
     baseline="tilelang-0.1.15",
 )
 """TVM before 2026. Old dumps do not tell TileLang's from TVM's; what is declared in CUDA and the

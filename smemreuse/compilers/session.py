@@ -24,10 +24,11 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
+from smemreuse.checker import remember_from
 from smemreuse.checker.work import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
@@ -39,6 +40,8 @@ from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_size
 from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.mending import Mending
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
 from smemreuse.results.verdict import UNSOUND, Verdict
 
@@ -62,6 +65,7 @@ class DeviceFunction:
         kernels = self.visitor.again().kernels(self.name, merged)
         for now, before in zip(kernels, self.kernels, strict=True):
             facts_of(now).learn_from(facts_of(before))
+            remember_from(before, now)
         return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
 
 
@@ -124,14 +128,18 @@ class MergeSession:
         choice: Choice,
         stock: Baseline,
         judge_stock: Callable[[int, str], Verdict],
-    ) -> None:
-        """Notes what was chosen for a function.
+        lint: Callable[[int], LintReport] | None = None,
+        mendings: Sequence[Mending] = (),
+    ) -> list[LoweredKernel]:
+        """Notes what was chosen for a function: its kernels, as they were lowered.
 
-        `judge_stock` gives the verdict on the compiler's own plan for a launch and scope.
+        `judge_stock` gives the verdict on the compiler's own plan for a launch and scope, `lint`
+        the hazards of a launch itself; `mendings` are what came of mending each, if that was asked.
         """
         merged = any(choice.proposal.launches)
         outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
         self.functions.append(FunctionOutcome(function.name, outcome))
+        lowered = []
         for number, kernel in enumerate(function.kernels):
             renew_work(kernel)
             launch = choice.proposal.launches[number]
@@ -144,7 +152,11 @@ class MergeSession:
             for one in applied:
                 _warn_of_refuted(one, stock)
             audit = _Asked(judge_stock, number)
-            self.kernels.append(LoweredKernel(kernel, stock, applied, audit))
+            hazards = partial(lint, number) if lint is not None else None
+            mending = mendings[number] if mendings else None
+            lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
+        self.kernels += lowered
+        return lowered
 
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
         """A live module in which each function is what `rewrite(name, var, func)` gives for it."""

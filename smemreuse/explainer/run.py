@@ -10,8 +10,11 @@ from smemreuse.results.explanation import ArenaSharing, Explanation, Unneeded
 from smemreuse.results.run import RunKernel, RunPlan
 
 
-def run_kernel(lowered: LoweredKernel, title: str | None = None) -> RunKernel:
-    """Explains the plans of one kernel; `title` is by default its name."""
+def run_kernel(
+    lowered: LoweredKernel, title: str | None = None, *, linted: bool = True
+) -> RunKernel:
+    """Explains the plans of one kernel; `title` is by default its name. Its own hazards are told
+    if it is to be `linted`."""
     plans = []
     for applied in lowered.plans:
         scope = applied.plan.scope
@@ -20,8 +23,14 @@ def run_kernel(lowered: LoweredKernel, title: str | None = None) -> RunKernel:
         plans.append(
             RunPlan(applied.plan, applied.verdict, applied.rejected, sharing, stock, verdict)
         )
-    footprint = lowered.footprint()
-    return RunKernel(title or lowered.kernel.name, lowered.kernel, footprint, tuple(plans))
+    return RunKernel(
+        title or lowered.kernel.name,
+        lowered.kernel,
+        lowered.footprint(),
+        tuple(plans),
+        lowered.lint() if linted and lowered.lint is not None else None,
+        lowered.mending,
+    )
 
 
 def sharing_of(applied: AppliedPlan) -> ArenaSharing:

@@ -18,6 +18,7 @@ class Dialect:
     which it declares arrays in CUDA. `synchronizes_later` tells that a pass behind the merge
     inserts barriers with the aliases in view (rule 6); without it a plan brings its own.
     `keeps_unproved` tells that its own layout may stay where it is neither proved nor refuted.
+    `has_tilelang_operations` tells that waits and proxy fences are written as TileLang does.
     `merges_into_views` tells that a merged buffer is a typed view of the arena and that view is all
     of it; else it is a pointer into the arena, and a view of that may be of a part. `baseline` is
     the key of its own merge in `smemreuse.baselines`.
@@ -30,6 +31,7 @@ class Dialect:
     synchronizes_later: bool
     keeps_unproved: bool
     merges_into_views: bool
+    has_tilelang_operations: bool
     baseline: str
 
 
@@ -41,6 +43,7 @@ UNSTATED = Dialect(
     synchronizes_later=True,
     keeps_unproved=True,
     merges_into_views=False,
+    has_tilelang_operations=True,
     baseline="tilelang-0.1.15",
 )
 """Of a kernel that nobody read from a compiler: taken to be like those of TileLang."""

@@ -10,7 +10,6 @@ from smemreuse.checker.layout import Layout
 from smemreuse.checker.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
-from smemreuse.ir.labels import label
 from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.accesses import MemoryAccess
@@ -62,7 +61,7 @@ class Collected(Findings):
 
     def _site(self, number: int) -> Site:
         event: Event = self._events[number]
-        return Site(label(event.stmt), event.stmt.line, event.loops)
+        return Site.of(event.stmt, event.loops)
 
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:
         """The first hazard of a kind at a statement and on a buffer, or the first certain one."""

@@ -63,7 +63,9 @@ class ContentHazards(Collected):
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         stmt = self._events[traced.event].stmt
         threads = touching(traced, byte)
-        return words.agent(stmt, int(threads[0]) if threads is not None else None, traced.ids)
+        # Of an access that leaves its buffer any byte is taken to be read, by nobody in particular.
+        some = None if threads is None or not len(threads) else int(threads[0])
+        return words.agent(stmt, some, traced.ids)
 
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""

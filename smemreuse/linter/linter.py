@@ -8,11 +8,13 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
 from smemreuse.checker.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.foreseen import Foreseen, seen_of
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Relevance, operations_of
 from smemreuse.checker.setting import Setting, remembered_of
@@ -46,14 +48,29 @@ OF_CASES = 100_000_000
 """Of these, for the cases of a kernel in which data decide."""
 
 
+@dataclass(frozen=True)
+class Apart:
+    """A kernel with merged buffers apart again, what could not be taken apart, and the bytes that
+    merged buffers are declared to have."""
+
+    kernel: Kernel
+    doubts: tuple[str, ...] = ()
+    declared: Mapping[Buffer, int] = field(default_factory=dict)
+
+
 def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
     """The hazards of a kernel: of each shared buffer with itself, whatever is merged.
 
     A kernel in which buffers have been merged is taken apart first; whether they may share their
     bytes is another question, `check`'s.
     """
-    follow = barriers_follow(kernel, barriers)
-    whole, doubts = _taken_apart(kernel)
+    return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers))
+
+
+def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintReport:
+    """Those of a kernel whose buffers are apart. `follow` tells whether barriers are to come, and
+    `work` is what may be done for several kernels together."""
+    whole, doubts = apart.kernel, [*apart.doubts]
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
     sizes, unsized = {}, []
@@ -61,7 +78,7 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         if buffer.size is None or buffer.size > MAX_BUFFER:
             unsized.append(f"the size of {names[buffer]} is not followed")
         else:
-            sizes[buffer] = buffer.size
+            sizes[buffer] = apart.declared.get(buffer, buffer.size)
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
     doubts += [why for why, buffer in zip(unsized, _unsized(whole), strict=True) if buffer in used]
     doubts += [
@@ -69,9 +86,10 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    found, reasons, assumed = _traced(whole, sizes, names, accesses, follow)
+    subject = _Subject(whole, sizes, names, accesses, follow, work)
+    found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
-    return LintReport(kernel.name, follow, found, unknown, assumed)
+    return LintReport(whole.name, follow, found, unknown, assumed)
 
 
 def _shared(kernel: Kernel) -> Iterator[Buffer]:
@@ -82,32 +100,41 @@ def _unsized(kernel: Kernel) -> Iterator[Buffer]:
     return (one for one in _shared(kernel) if one.size is None or one.size > MAX_BUFFER)
 
 
-def _taken_apart(kernel: Kernel) -> tuple[Kernel, list[str]]:
-    """The kernel with merged buffers apart again, and what could not be taken apart."""
-    doubts: list[str] = []
+def taken_apart(kernel: Kernel) -> Apart:
+    """The kernel itself where nothing is merged."""
+    found = Apart(kernel)
     for scope in kernel.shared_scopes():
-        applied = applied_layout(kernel, scope)
+        applied = applied_layout(found.kernel, scope)
         if applied is not None:
-            kernel = applied.kernel
-            doubts += applied.beyond
-        elif inseparable_arena(kernel, scope) is not None:
-            doubts.append(f"the buffers merged in {scope} cannot be told apart")
-    return kernel, doubts
+            doubts = (*found.doubts, *applied.beyond)
+            found = Apart(applied.kernel, doubts, {**found.declared, **applied.declared})
+        elif inseparable_arena(found.kernel, scope) is not None:
+            doubt = f"the buffers merged in {scope} cannot be told apart"
+            found = replace(found, doubts=(*found.doubts, doubt))
+    return found
 
 
-def _traced(
-    kernel: Kernel,
-    sizes: Mapping[Buffer, int],
-    names: Mapping[Buffer, str],
-    accesses: KernelAccesses,
-    follow: bool,
-) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True)
+class _Subject:
+    """A kernel to be traced: its shared buffers' bytes and names, its accesses to them, and what
+    may be done for it and others."""
+
+    kernel: Kernel
+    sizes: Mapping[Buffer, int]
+    names: Mapping[Buffer, str]
+    accesses: KernelAccesses
+    barriers_follow: bool
+    work: Work | None
+
+
+def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
+    kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
     registers = Accumulators.of(kernel.body)
     guards = Guards(registers.added_to(precise))
-    layout = Layout.alone({**sizes, **registers.sizes}, names)
+    layout = Layout.alone({**subject.sizes, **registers.sizes}, subject.names)
     relevance = Relevance(
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
@@ -130,23 +157,27 @@ def _traced(
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
         )
+        foreseen = None
+        if subject.barriers_follow:  # it compares within one buffer: nobody knows which are merged
+            seen = seen_of(kernel, accesses.pointers)
+            foreseen = Foreseen.of(kernel.body, seen, operations, {}, {}, work)
         setting = Setting(
             relevance,
             layout,
             axes,
-            assume_barriers=follow,
             budget=DEFAULT_BUDGET,
             work=work,
             remembered=remembered,
             findings=partial(Hazards, known),
             every_case=every_case,
+            foreseen=foreseen,
         )
         return _run(HazardTraces(setting, known), known, kernel.body)
 
-    found, reasons, assumed = traced(Work(OF_LINT))
+    found, reasons, assumed = traced(Work(OF_LINT, subject.work))
     if any(not one.certain for one in found.values()):
         # What is decided twice by the same data may not go two ways.
-        cases, unclear, more = traced(Work(OF_CASES), every_case=True)
+        cases, unclear, more = traced(Work(OF_CASES, subject.work), every_case=True)
         if not unclear:
             sure = {key: one for key, one in found.items() if one.certain}
             found, reasons, assumed = {**cases, **sure}, (), tuple(dict.fromkeys((*assumed, *more)))

@@ -163,8 +163,8 @@ class OrderHazards(Collected):
             return
         if one in self._known.registers:
             return
-        name, site = self._layout.names[one], Site(label(later), later.line)
-        before = Site(label(earlier), earlier.line)
+        name, site = self._layout.names[one], Site.of(later)
+        before = Site.of(earlier)
         witness = (
             f"threads may be in both arms of `{label(stmt)}`, and in one of them {before} is in no "
             f"order with {site} in the other, both on {name}"

@@ -18,7 +18,6 @@ from smemreuse.checker.mbarriers import Barrier, Slot
 from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
-from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import KEEP_PACE, Collected, Known
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -54,7 +53,7 @@ class OvertakenWaits(Collected):
         known = max(waited.known, order.known_to_all(warps).phase(key) - 1)
         needed = barrier.earliest(waited.parity, known)
         stmt = self._statement_of(waited.call)
-        site = Site(label(stmt), stmt.line, agent.loops)
+        site = Site.of(stmt, agent.loops)
         looked = Looked(needed, waited, agent, site, warps, order.epochs[warps].copy(), key)
         if barrier.phase > needed:
             self._overtaken(looked)

@@ -11,7 +11,6 @@ from smemreuse.checker.mbarriers import Slot
 from smemreuse.checker.order import Order
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt
-from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import Known
 from smemreuse.linter.overtaking import OvertakenWaits
@@ -59,7 +58,7 @@ class WaitingHazards(OvertakenWaits):
                 self._diverge(stmt, missing, certain=False)
 
     def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
-        site = Site(label(stmt), stmt.line)
+        site = Site.of(stmt)
         who = words.threads(missing) if len(missing) else "some threads, as data decide,"
         verb = "do" if len(missing) > 1 else "does"
         witness = f"{who} {verb} not come to the barrier {site}, where the others wait for them"
@@ -92,8 +91,8 @@ class WaitingHazards(OvertakenWaits):
             return
         stmt = self._statement_of(call)
         name = f"{slot[0].name}[{slot[1]}]"
-        one = Site(label(begun), begun.line, by.loops)
-        two = Site(label(stmt), stmt.line, agent.loops)
+        one = Site.of(begun, by.loops)
+        two = Site.of(stmt, agent.loops)
         agents = words.threads(by.threads.ids), words.threads(ids)
         verb = "initializes" if by.threads.count == 1 else "initialize"
         hazard = Hazard(
@@ -111,7 +110,7 @@ class WaitingHazards(OvertakenWaits):
 
     def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
         """What a barrier orders depends on the schedule: it may be nothing of what is meant."""
-        site, who = Site(label(stmt), stmt.line, agent.loops), words.threads(agent.threads.ids)
+        site, who = Site.of(stmt, agent.loops), words.threads(agent.threads.ids)
         hazard = Hazard(
             HazardKind.RACE,
             False,
@@ -138,7 +137,7 @@ class WaitingHazards(OvertakenWaits):
         for agent, waiting in self._waiting.values():
             stmt = self._statement_of(waiting.call)
             barrier, (storage, index) = waiting.barrier, waiting.slot
-            name, site = f"{storage.name}[{index}]", Site(label(stmt), stmt.line, agent.loops)
+            name, site = f"{storage.name}[{index}]", Site.of(stmt, agent.loops)
             who = words.threads(agent.threads.ids)
             lacking = (barrier.expected or 0) - barrier.arrived
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""

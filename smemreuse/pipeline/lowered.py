@@ -12,6 +12,8 @@ from smemreuse.baselines import Baseline
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.mending import Mending
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, target_architecture, threads_of
@@ -40,13 +42,18 @@ class LoweredKernel:
 
     A scope with a single buffer needs no arena and has no plan. `stock` is the compiler's own
     merge. `judge_stock` gives the verdict on its plan for a scope, on the IR as the compiler would
-    have synchronized it.
+    have synchronized it. `lint` gives the hazards of the kernel itself, on the IR that has all its
+    barriers; None where no such IR is known. `mending` is what came of mending it, if that was
+    asked for. `registers` of each thread are known once it has been compiled.
     """
 
     kernel: Kernel
     stock: Baseline
     plans: tuple[AppliedPlan, ...] = ()
     judge_stock: Callable[[str], Verdict] | None = field(default=None, repr=False, compare=False)
+    lint: Callable[[], LintReport] | None = field(default=None, repr=False, compare=False)
+    mending: Mending | None = None
+    registers: int | None = None
 
     def stock_plan(self, scope: str) -> Plan:
         """The plan that the compiler's own merge would have made."""
@@ -72,11 +79,12 @@ class LoweredKernel:
             name=self.kernel.name,
             arch=arch.name if arch else None,
             threads=threads,
+            registers=self.registers,
             bytes_before=before.total,
             bytes_after=after.total,
             static_bytes=after.static,
-            blocks_before=before.blocks(arch, threads) if arch else None,
-            blocks_after=after.blocks(arch, threads) if arch else None,
+            blocks_before=before.blocks(arch, threads, self.registers) if arch else None,
+            blocks_after=after.blocks(arch, threads, self.registers) if arch else None,
             limit=arch.per_block if arch else None,
             fits=after.fits(arch) if arch else None,
         )

@@ -16,6 +16,7 @@ from smemreuse.baselines import Baseline, baseline_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate
+from smemreuse.pipeline.hopes import order_is_settled
 from smemreuse.pipeline.objectives import (
     reckoned,
     rooms,
@@ -63,6 +64,8 @@ class Search:
     refused: list[Candidate] = field(default_factory=list)
     _apart: frozenset[Pair] = frozenset()
     _applied: int = 0
+    _glanced: list[Plan] = field(default_factory=list)
+    _glanced_in_vain: bool = False
     _wanted_failed: bool = False
     _own_early: bool = False
     _own_doubted: bool = False
@@ -110,6 +113,7 @@ class Search:
     def learn(self, judged: Candidate) -> None:
         """Takes in that a candidate, as it was judged where it was applied, may not stay."""
         self._applied += 1
+        self._glanced_in_vain |= any(judged.plan.offsets == one.offsets for one in self._glanced)
         self.refused.append(judged)
         if judged.provenance.is_own:
             self._own_refuted.append(judged.plan)
@@ -204,23 +208,35 @@ class Search:
         if any(self._may_gain(start, self._own) for start in STARTS):
             return None
         own = Candidate(self.kernel, _vouched_for(self._own, Origin.KEPT_FROM_COMPILER))
-        self._own_doubted = not self._looked_at(own).is_hopeful
+        if not self._facts.ask(order_is_settled):
+            self._own_doubted = not self._looked_at(own).is_hopeful
         return None if self._own_doubted else own
 
     def _looked_at(self, candidate: Candidate) -> Candidate:
         """A candidate as it is judged before it is applied: at a glance, where it will be judged
         behind that, and until this was in vain once."""
-        return candidate.glanced_at() if self.trusting and not self._applied else candidate
+        if not self.trusting or self._glanced_in_vain:
+            return candidate
+        self._glanced.append(candidate.plan)
+        return candidate.glanced_at()
+
+    def _hopes_for(self, start: Start) -> bool:
+        """Whether the first plan of a start is applied before it is looked at."""
+        is_open = self.trusting and start is Start.TRACED and not self._applied
+        return is_open and self._facts.ask(order_is_settled)
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
         """A plan of one start that is proved, or hopeful, and smaller than `best`; None where none
         is found."""
         apart = self._apart
         is_hasty = self.trusting and self.options.objective == "speed"
-        for _ in range(FEW_ROUNDS if is_hasty else ROUNDS):
-            guess = self._looked_at(self._guess(start, apart))
+        for number in range(FEW_ROUNDS if is_hasty else ROUNDS):
+            guess = self._guess(start, apart)
             if best is not None and guess.plan.arena_bytes >= best.plan.arena_bytes:
                 return None
+            if number == 0 and self._hopes_for(start):
+                return guess
+            guess = self._looked_at(guess)
             if guess.is_hopeful:
                 return guess
             blamed = self._blamed(guess)
@@ -276,9 +292,10 @@ class Search:
         tight = proved.plan
         for _ in range(ROUNDS):
             least = with_least_sharing(self.kernel, tight, room)
+            if self._trusts(least) or self._shares_less(least, proved.plan):
+                return Candidate(self.kernel, least)
             roomy = self._looked_at(Candidate(self.kernel, least))
-            same = roomy.plan.offsets == proved.plan.offsets
-            if same or self._trusts(roomy.plan) or roomy.is_hopeful:
+            if roomy.is_hopeful:
                 return roomy
             blamed = self._blamed(roomy)
             if blamed <= tight.concurrent:
@@ -287,6 +304,19 @@ class Search:
             if tight.arena_bytes > room:
                 break
         return proved
+
+    def _shares_less(self, plan: Plan, proved: Plan) -> bool:
+        """Whether a plan is what is proved, or hopeful because that is: it will be judged where it
+        is applied, and no other pairs share bytes in it."""
+        if plan.offsets == proved.offsets:
+            return True
+        if not self.trusting or self._glanced_in_vain:
+            return False
+        pairs, others = (
+            {frozenset((one, two)) for one, two, _ in each.sharing_pairs()}
+            for each in (plan, proved)
+        )
+        return pairs <= others
 
     def _trusts(self, plan: Plan) -> bool:
         return self.trusting and plan.provenance.origin is Origin.POLICY

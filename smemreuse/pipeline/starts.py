@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from enum import Enum
 
@@ -11,7 +11,9 @@ from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
-from smemreuse.ir.kernel import Buffer, Kernel
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Load, Var, children, constant
+from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
 from smemreuse.pipeline.options import POLICY_NAMES, known
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.dataflow import dataflow
@@ -19,6 +21,7 @@ from smemreuse.policies.packing import Liveness, Pair, packed
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin, PackerName, PolicyName, Provenance
 from smemreuse.results.sequence import Linearization, LiveRange
+from smemreuse.semantics.accesses import MemoryAccess
 
 
 class Start(Enum):
@@ -67,8 +70,60 @@ def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) 
     """The ranges and conflicts that one start stands for."""
     if start in (Start.DATAFLOW, Start.TRACED):
         return facts.ask(ranges_by_the_rules, scope, start is Start.TRACED)
-    policy: PolicyName = "inner" if start is Start.INNER else "outer"
-    return facts.ask(attributed_ranges, scope, policy, packer)
+    if start is Start.INNER:
+        found = facts.ask(attributed_ranges, scope, "inner", packer)
+        return kept_apart(found, facts.ask(carried_pairs))
+    return facts.ask(attributed_ranges, scope, "outer", packer)
+
+
+def carried_pairs(facts: KernelFacts) -> frozenset[Pair]:
+    """Pairs of which a loop carries the one from round to round while it writes the other, which
+    inner's ranges do not show: what is carried is read in each round, again and again the same
+    bytes, and not written before that in the text of the loop."""
+    found: set[Pair] = set()
+    filled = {access.buffer for access in _accesses_in(facts, facts.kernel.body) if _writes(access)}
+    for loop in walk_statements(facts.kernel.body):
+        if isinstance(loop, (For, While)):
+            inside = list(_accesses_in(facts, loop.body))
+            written = {access.buffer for access in inside if _writes(access)}
+            turning = {stmt.var for stmt in walk_statements(loop.body) if isinstance(stmt, Bind)}
+            turning |= {loop.var} if isinstance(loop, For) else set()
+            fresh: set[Buffer] = set()
+            for access in inside:
+                if _writes(access):
+                    fresh.add(access.buffer)
+                elif access.buffer in filled - fresh and _recurs(access, turning):
+                    found |= {frozenset((access.buffer, one)) for one in written - {access.buffer}}
+    return frozenset(found)
+
+
+def _accesses_in(facts: KernelFacts, block: Block) -> Iterator[MemoryAccess]:
+    for stmt in walk_statements(block):
+        yield from facts.accesses.get(stmt, ())
+
+
+def _writes(access: MemoryAccess) -> bool:
+    return access.access is not Access.READ
+
+
+def _recurs(access: MemoryAccess, turning: Set[Var]) -> bool:
+    """Whether it is to the same bytes in each round of a loop that changes these variables, or in
+    each so many: then it is their remainders alone that say where."""
+    pending = [] if access.footprint.start is None else [access.footprint.start]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Load) or node in turning:
+            return False
+        if not (isinstance(node, Call) and _is_remainder(node, turning)):
+            pending += children(node)
+    return True
+
+
+def _is_remainder(call: Call, turning: Set[Var]) -> bool:
+    """Whether it is what a variable leaves, divided by a constant."""
+    if call.op not in ("floormod", "mod"):
+        return False
+    return call.args[0] in turning and constant(call.args[1]) is not None
 
 
 def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:

@@ -38,6 +38,7 @@ def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -
     if best.arena > capacity:
         return best
     tried: set[tuple[int, int]] = set()
+    price = total_cost(problem, best, cost)
     for _ in range(MAX_TRIALS):
         open_pairs = [pair for pair in sharing_pairs(problem, best) if pair not in tried]
         if not open_pairs:
@@ -46,9 +47,10 @@ def least_sharing(problem: Problem, capacity: int, cost: Cost, packer: Packer) -
         tried.add(dearest)
         stricter = with_conflicts(problem, [dearest])
         placement = _packed(stricter, packer)
-        cheaper = total_cost(problem, placement, cost) < total_cost(problem, best, cost)
-        if placement.arena <= capacity and cheaper:
-            problem, best = stricter, placement
+        if placement.arena <= capacity:
+            asked = total_cost(problem, placement, cost)
+            if asked < price:
+                problem, best, price = stricter, placement, asked
     return best
 
 

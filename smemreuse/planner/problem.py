@@ -90,20 +90,31 @@ def with_conflicts(problem: Problem, pairs: Iterable[tuple[int, int]]) -> Proble
     The lower bound becomes the heaviest clique, as far as it can be found: each item's clique is
     grown greedily, which proves a bound but not always the best one.
     """
-    conflicts = problem.conflicts.copy()
-    conflicts.add_edges_from(pairs)
-    if conflicts.number_of_edges() == problem.conflicts.number_of_edges():
+    new = [pair for pair in dict.fromkeys(pairs) if not problem.conflicts.has_edge(*pair)]
+    if not new:
         return problem
-    sizes = problem.sizes
-    bound = max(problem.lower_bound, _clique_bound(conflicts, sizes))
+    conflicts, sizes = problem.conflicts.copy(), problem.sizes
+    conflicts.add_edges_from(new)
+    if len(new) == 1 and len(sizes) <= EXACT_CLIQUE_ITEMS:
+        heaviest = max(_clique_of_pair(conflicts, sizes, *new[0]), *sizes)
+    else:
+        heaviest = _clique_bound(conflicts, sizes)
+    bound = max(problem.lower_bound, heaviest)
     return Problem(sizes, problem.alignments, conflicts, bound, None, problem.names)
+
+
+def _clique_of_pair(conflicts: nx.Graph, sizes: Sequence[int], one: int, other: int) -> int:
+    """The weight of the heaviest clique that two items are in: where only their conflict is new, no
+    other one is."""
+    common = conflicts.subgraph(set(conflicts[one]) & set(conflicts[other]))
+    return sizes[one] + sizes[other] + _clique_bound(common, sizes)
 
 
 def _clique_bound(conflicts: nx.Graph, sizes: Sequence[int]) -> int:
     """The weight of the heaviest clique among graphs small enough, else of a greedy one."""
     if len(sizes) <= EXACT_CLIQUE_ITEMS:
         weighted = conflicts.copy()
-        nx.set_node_attributes(weighted, dict(enumerate(sizes)), "bytes")
+        nx.set_node_attributes(weighted, {item: sizes[item] for item in conflicts}, "bytes")
         _, weight = nx.max_weight_clique(weighted, "bytes")
         return int(weight)
     best = 0

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.report.data import Data, Subject, verdict_data
+from smemreuse.report.grounds import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, verdict_text
 from smemreuse.results.audit import Audit, Source
+from smemreuse.results.grounds import Grounds
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
@@ -17,8 +19,8 @@ NOTHING_TO_AUDIT = (
 )
 
 
-def check_entry(subject: Subject, audit: Audit) -> Data:
-    """One kernel of `smemreuse.check/1`."""
+def check_entry(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Data:
+    """One kernel of `smemreuse.check/1`; `grounds` are of a sound plan."""
     return {
         "file": subject.file,
         "name": subject.kernel.name,
@@ -27,10 +29,11 @@ def check_entry(subject: Subject, audit: Audit) -> Data:
         "arena_bytes": audit.arena,
         "offsets": dict(audit.offsets),
         **verdict_data(audit.verdict),
+        "rests_on": grounds_data(grounds),
     }
 
 
-def check_lines(subject: Subject, audit: Audit) -> Iterator[Text]:
+def check_lines(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Iterator[Text]:
     """The verdict, what it is on, and what was found."""
     if not subject.has_buffers:
         yield no_buffers(subject)
@@ -41,3 +44,4 @@ def check_lines(subject: Subject, audit: Audit) -> Iterator[Text]:
     where = f"{subject.file}: {subject.kernel.name} ({subject.scope})"
     yield verdict_text(audit.verdict).append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
+    yield from grounds_lines(grounds)

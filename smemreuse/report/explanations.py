@@ -11,15 +11,17 @@ from rich.text import Text
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.columns import TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, verdict_data
+from smemreuse.report.grounds import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings
 from smemreuse.results.explanation import Explanation, Sharing
+from smemreuse.results.grounds import Grounds
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 
 
-def explain_entry(subject: Subject, found: Explanation) -> Data:
-    """One pair of `smemreuse.explain/1`."""
+def explain_entry(subject: Subject, found: Explanation, grounds: Grounds | None = None) -> Data:
+    """One pair of `smemreuse.explain/1`; `grounds` are of its kernel."""
     return {
         "file": subject.file,
         "name": subject.kernel.name,
@@ -33,10 +35,13 @@ def explain_entry(subject: Subject, found: Explanation) -> Data:
         "settled": list(found.settled),
         "outer": found.outer,
         "checker": verdict_data(found.verdict),
+        "rests_on": grounds_data(grounds if found.verdict.sound else None),
     }
 
 
-def explain_lines(subject: Subject, found: Explanation) -> Iterator[Text]:
+def explain_lines(
+    subject: Subject, found: Explanation, grounds: Grounds | None = None
+) -> Iterator[Text]:
     """Everything about one pair."""
     one, two = found.names
     words = found.sharing.words
@@ -51,6 +56,7 @@ def explain_lines(subject: Subject, found: Explanation) -> Iterator[Text]:
         yield from (Text(f"    {reason}") for reason in found.settled)
     yield Text(f"  byte trace with {one} and {two} at one place: {found.verdict.verdict}")
     yield from findings(found.verdict)
+    yield from grounds_lines(grounds if found.verdict.sound else None)
 
 
 def explain_summary(
@@ -60,6 +66,7 @@ def explain_summary(
     side_by_side: Plan,
     pairs: Sequence[Explanation],
     wanted: Sequence[str],
+    grounds: Grounds | None = None,
 ) -> Iterator[RenderableType]:
     """What each plan makes of a kernel, and every pair; `wanted` names those asked for."""
     if not subject.has_buffers:
@@ -73,6 +80,8 @@ def explain_summary(
             f"{plan.arena_bytes:,} of {side_by_side.arena_bytes:,} bytes{symbolic}; "
             f"{reused} reused; verdict: {verdict.verdict}"
         )
+    if any(verdict.sound and plan.sharing_pairs() for plan, verdict in judged):
+        yield from grounds_lines(grounds)
     if pairs:
         yield explain_table(out, pairs)
         return

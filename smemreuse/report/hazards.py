@@ -10,6 +10,7 @@ from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
+from smemreuse.results.mending import Mending
 
 _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
@@ -20,11 +21,13 @@ TOOL = "smemreuse lint"
 
 @dataclass(frozen=True)
 class Linted:
-    """The report on one kernel of a file; `silenced` are how many hazards a baseline knows."""
+    """The report on one kernel of a file; `silenced` are how many hazards a baseline knows, and
+    `mending` what came of mending it, if that was asked."""
 
     file: str
     report: LintReport
     silenced: int = 0
+    mending: Mending | None = None
 
     def without(self, known: frozenset[str]) -> Linted:
         """Without the hazards of these fingerprints."""
@@ -32,7 +35,7 @@ class Linted:
             one for one in self.report.hazards if one.fingerprint(self.report.kernel) not in known
         )
         silenced = len(self.report.hazards) - len(kept)
-        return Linted(self.file, replace(self.report, hazards=kept), silenced)
+        return replace(self, report=replace(self.report, hazards=kept), silenced=silenced)
 
 
 def stage_words(report: LintReport) -> str:
@@ -42,6 +45,11 @@ def stage_words(report: LintReport) -> str:
     return "with all its barriers"
 
 
+def status_text(status: LintStatus) -> Text:
+    """The status, coloured on a terminal."""
+    return Text(str(status), style=_STYLES.get(status, "yellow"))
+
+
 # Text -------------------------------------------------------------------------------------------
 
 
@@ -49,8 +57,7 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     """The status of a kernel, its hazards with their mends, and what is open."""
     report = linted.report
     where = f"{linted.file}: {report.kernel}, {stage_words(report)}"
-    head = Text(str(report.status), style=_STYLES.get(report.status, "yellow"))
-    yield head.append(f": {where}", style="default")
+    yield status_text(report.status).append(f": {where}", style="default")
     for hazard in report.hazards:
         sure = "certain" if hazard.certain else "possible"
         line = f"line {hazard.site.line}: " if hazard.site.line else ""
@@ -73,24 +80,32 @@ def lint_entry(linted: Linted) -> Data:
     return {
         "file": linted.file,
         "name": report.kernel,
+        **report_data(report),
+        "silenced": linted.silenced,
+    }
+
+
+def report_data(report: LintReport) -> Data:
+    """What was found in a kernel."""
+    return {
         "status": report.status.value,
         "clean": report.clean,
         "barriers": "later" if report.barriers_follow else "present",
-        "hazards": [_hazard(hazard, report.kernel) for hazard in report.hazards],
-        "silenced": linted.silenced,
+        "hazards": [hazard_data(hazard, report.kernel) for hazard in report.hazards],
         "unknown": list(report.unknown),
         "assumptions": list(report.assumptions),
     }
 
 
-def _hazard(hazard: Hazard, kernel: str) -> Data:
+def hazard_data(hazard: Hazard, kernel: str) -> Data:
+    """One hazard of a kernel."""
     mend = hazard.mend
     return {
         "kind": hazard.kind.value,
         "certain": hazard.certain,
         "fingerprint": hazard.fingerprint(kernel),
-        "site": _site(hazard.site),
-        "other": _site(hazard.other),
+        "site": site_data(hazard.site),
+        "other": site_data(hazard.other),
         "buffers": list(hazard.buffers),
         "bytes": list(hazard.bytes) if hazard.bytes is not None else None,
         "agents": list(hazard.agents),
@@ -99,15 +114,16 @@ def _hazard(hazard: Hazard, kernel: str) -> Data:
         "mend": {
             "remedy": mend.remedy.value,
             "sentence": mend.sentence,
-            "behind": _site(mend.behind),
-            "before": _site(mend.before),
+            "behind": site_data(mend.behind),
+            "before": site_data(mend.before),
             "threads": list(mend.threads) if mend.threads is not None else None,
             "engine": mend.engine or None,
         },
     }
 
 
-def _site(site: Site | None) -> Data | None:
+def site_data(site: Site | None) -> Data | None:
+    """A statement, by its text and line."""
     if site is None:
         return None
     return {"statement": site.statement, "line": site.line, "loops": dict(site.loops)}

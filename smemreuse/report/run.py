@@ -11,6 +11,8 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
+from smemreuse.report.hazards import report_data, status_text
+from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.verdicts import verdict_text
 from smemreuse.results.explanation import Explanation, Unneeded
@@ -33,6 +35,8 @@ def run_entry(script: str, kernel: RunKernel) -> Data:
     """One kernel of `smemreuse.run/1`."""
     return {
         **asdict(kernel.footprint),
+        "lint": report_data(kernel.lint) if kernel.lint is not None else None,
+        "mending": mending_data(kernel.mending) if kernel.mending is not None else None,
         "plans": [
             _plan_data(Subject(script, kernel.kernel, each.plan.scope), each)
             for each in kernel.plans
@@ -78,6 +82,7 @@ def _reasons(found: Explanation) -> list[str]:
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
     merges = f"TileLang's own merge, and smemreuse's for objective `{objective}`"
+    linted = any(kernel.lint is not None for kernel in kernels)
     table = FittingTable(
         out,
         f"Shared memory of each block, in bytes: {merges}",
@@ -88,6 +93,7 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
         ("limit", NUMBER),
         ("blocks per SM", NUMBER),
         ("verdict", WORD),
+        *([("lint", WORD)] if linted else []),
         ("sharing bytes", TEXT),
     )
     for kernel in kernels:
@@ -99,9 +105,14 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
         table.add_row(
             *map(Text, (kernel.title, took.arch or "-", *sizes, blocks)),
             verdicts or Text("-"),
+            *([_lint_text(kernel)] if linted else []),
             Text(", ".join(f"{one}+{two}" for one, two in pairs) or "-"),
         )
     return table
+
+
+def _lint_text(kernel: RunKernel) -> Text:
+    return status_text(kernel.lint.status) if kernel.lint is not None else Text("-")
 
 
 def _number(value: int | None) -> str:
@@ -113,6 +124,7 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
     name = kernel.title
     if kernel.footprint.fits is False:
         yield Text(f"{name}: does not fit on {kernel.footprint.arch}")
+    yield from _hazards(kernel)
     for each in kernel.plans:
         sharing = each.sharing
         where = f"{name} ({each.plan.scope})"
@@ -132,6 +144,20 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
             yield Text(f"{where}: ... and {len(sharing.refused) - MAX_REFUSED} more pairs refused")
         for line in _unneeded(sharing.unneeded):
             yield Text(f"{where}: {line}")
+
+
+def _hazards(kernel: RunKernel) -> Iterator[Text]:
+    """What was put into a kernel, and what lint finds in it."""
+    name, found = kernel.title, kernel.lint
+    for one in kernel.mending.mends if kernel.mending is not None else ():
+        yield Text(f"{name}: {one.sentence}")
+    for hazard in found.hazards[:MAX_REFUSED] if found is not None else ():
+        sure = "certain" if hazard.certain else "possible"
+        yield Text(f"{name}: {hazard.kind} ({sure}): {hazard.witness}")
+    if found is not None and len(found.hazards) > MAX_REFUSED:
+        yield Text(f"{name}: ... and {len(found.hazards) - MAX_REFUSED} more hazards")
+    for reason in found.unknown[:1] if found is not None else ():
+        yield Text(f"{name}: lint does not follow: {reason}")
 
 
 def _unneeded(found: Sequence[Unneeded]) -> Iterator[str]:

@@ -13,14 +13,17 @@ class KernelFootprint:
     does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
     are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
     a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
-    Blocks per SM are as many as shared memory and threads allow; registers may allow fewer, and 0
-    does not launch. What is None is not known: bytes of a symbolic size, blocks of a symbolic
-    number of `threads`, anything of an architecture that the kernel's target does not name.
+    Blocks per SM are as many as shared memory, threads and `registers` of each thread allow; 0 does
+    not launch. Where the kernel has not been compiled its registers are not known, and may allow
+    fewer; those of the compiler's own merge are taken to be the same. What is None is not known:
+    bytes of a symbolic size, blocks of a symbolic number of `threads`, anything of an architecture
+    that the kernel's target does not name.
     """
 
     name: str
     arch: str | None
     threads: int | None
+    registers: int | None
     bytes_before: int | None
     bytes_after: int | None
     static_bytes: int | None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.labels import label
 
 
 class HazardKind(str, Enum):
@@ -49,11 +52,20 @@ class LintStatus(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A statement of the dump: its text and line, and in which iteration of the loops around it."""
+    """A statement of the dump: its text and line, and in which iteration of the loops around it.
+
+    `stmt` is the statement itself, where a mend has to find it.
+    """
 
     statement: str
     line: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
+    stmt: Stmt | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
+        """Where a statement is."""
+        return cls(label(stmt), stmt.line, loops, stmt)
 
     def __str__(self) -> str:
         line = f" (line {self.line})" if self.line else ""

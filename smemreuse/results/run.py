@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.explanation import ArenaSharing
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.mending import Mending
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict
 
@@ -31,10 +33,13 @@ class RunPlan:
 class RunKernel:
     """One kernel of a run, with all that is told of it: an item of `plans` for each plan.
 
-    `title` is its name, made distinct where several kernels of the run have it.
+    `title` is its name, made distinct where several kernels of the run have it. `lint` is what is
+    known of its own hazards, None where that was not asked; `mending` what came of mending it.
     """
 
     title: str
     kernel: Kernel
     footprint: KernelFootprint
     plans: tuple[RunPlan, ...] = ()
+    lint: LintReport | None = None
+    mending: Mending | None = None

@@ -102,15 +102,17 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _INTEGER = re.compile(r"^(bool|u?int)(\d*)$")
 _DIVISIONS = ("floordiv", "floormod", "div", "mod", "ceildiv")
 _SHIFTS = ("shift_left", "shift_right")
+_GROWING = ("add", "sub", "mul", "ceildiv", "shift_left")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
 _ARITHMETIC = ("and", "or", "not", "select", "if_then_else", "cast", *_PASS_THROUGH)
 _LARGEST = 2**63 - 1
 
-Typed = tuple[Value, int]
-"""A value, and the bits of its type where that is unsigned, else 0."""
+Typed = tuple[Value, int, int | None]
+"""A value, the bits of its type where that is unsigned, else 0, and a number that no magnitude in
+it is above: None where nobody has asked."""
 
-UNKNOWN: Typed = (None, 0)
+UNKNOWN: Typed = (None, 0, None)
 
 
 def evaluate(expr: Expr, threads: Threads) -> Value:
@@ -126,20 +128,20 @@ def unsigned_type(expr: Expr) -> int:
 def _typed(expr: Expr, threads: Threads) -> Typed:
     if isinstance(expr, Const):
         is_number = isinstance(expr.value, int) and abs(expr.value) <= _LARGEST
-        return (int(expr.value), 0) if is_number else UNKNOWN
+        return (int(expr.value), 0, None) if is_number else UNKNOWN
     if isinstance(expr, Var):
-        return threads.values.get(expr), expr.unsigned
+        return threads.values.get(expr), expr.unsigned, None
     if isinstance(expr, Load):
-        return threads.load(expr, threads), unsigned_bits(expr.buffer.dtype)
+        return threads.load(expr, threads), unsigned_bits(expr.buffer.dtype), None
     if not isinstance(expr, Call):
         return UNKNOWN
     if expr.op in _BINARY and len(expr.args) == 2:
         return _binary(expr.op, *(_typed(arg, threads) for arg in expr.args))
     if expr.op in ("and", "or"):
-        return _logical(expr, threads), 0
+        return _logical(expr, threads), 0, 1
     if expr.op == "not":
         operand = evaluate(expr.args[0], threads)
-        return (None if operand is None else _plain(np.equal(operand, 0))), 0
+        return (None if operand is None else _plain(np.equal(operand, 0))), 0, 1
     if expr.op in ("select", "if_then_else") and len(expr.args) == 3:
         return _select(*(_typed(arg, threads) for arg in expr.args))
     if expr.op == "cast" and len(expr.args) == 2:
@@ -149,46 +151,68 @@ def _typed(expr: Expr, threads: Threads) -> Typed:
     if expr.op == "let" and isinstance(expr.args[0], Var):
         value = evaluate(expr.args[1], threads)
         return _typed(expr.args[2], threads.bind(expr.args[0], value))
-    return _thread_query(expr, threads), 0
+    return _thread_query(expr, threads), 0, None
 
 
 def _plain(value: Any) -> Value:
     """Booleans as integers, one-element results as ints."""
+    if isinstance(value, int):
+        return int(value)
     array = np.asarray(value)
-    return int(array) if array.ndim == 0 else array.astype(np.int64)
+    return int(array) if array.ndim == 0 else array.astype(np.int64, copy=False)
 
 
 def _binary(op: str, left: Typed, right: Typed) -> Typed:
     """Both operands have one type in TIR; a literal does not say which."""
-    (a, b), bits = (left[0], right[0]), max(left[1], right[1])
+    a, b, bits = left[0], right[0], max(left[1], right[1])
     if a is None or b is None:
         # x * 0 is 0 and x % 1 is 0, whatever x is.
         zero = (op == "mul" and (_is(a, 0) or _is(b, 0))) or (
             op in ("floormod", "mod") and _is(b, 1)
         )
-        return (0 if zero else None), 0 if op in _COMPARISONS else bits
-    if op in _DIVISIONS and np.any(np.equal(b, 0)):
-        return None, bits
+        return (0 if zero else None), 0 if op in _COMPARISONS else bits, None
+    if op in _DIVISIONS and _has_zero(b):
+        return None, bits, None
     if op in _COMPARISONS:
-        return _plain(_BINARY[op](a, b)), 0
+        return _plain(_BINARY[op](a, b)), 0, 1
     if op in _SHIFTS and (np.any(np.less(b, 0)) or np.any(np.greater_equal(b, bits or 64))):
-        return None, bits
+        return None, bits, None
     if op == "mul" and bits == 32:
         left32, right32 = (np.asarray(np.asarray(one) % 2**32, dtype=np.uint64) for one in (a, b))
-        return _plain(left32 * right32 % np.uint64(2**32)), bits
-    if _too_large(op, a, b):
-        return None, bits
-    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits
+        return _plain(left32 * right32 % np.uint64(2**32)), bits, None
+    most = _most(op, left, right)
+    if most is not None and most > _LARGEST:
+        most = _grown(op, _magnitude(a), _magnitude(b))
+        if most > _LARGEST:  # it may not fit into the int64 that it is computed in
+            return None, bits, None
+    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits, None if bits else most
 
 
-def _too_large(op: str, a: Value, b: Value) -> bool:
-    """Whether a result may not fit into the int64 that it is computed in."""
-    left, right = _magnitude(a), _magnitude(b)
+def _has_zero(value: int | np.ndarray) -> bool:
+    return value == 0 if isinstance(value, int) else bool(np.any(np.equal(value, 0)))
+
+
+def _most(op: str, left: Typed, right: Typed) -> int | None:
+    """What no magnitude of a result is above, of operands that are known; what makes numbers larger
+    always has an answer."""
+    if op in _GROWING:
+        return _grown(op, _bound(left), _bound(right))
+    if op in ("floordiv", "div"):
+        return left[2]
+    if op in ("floormod", "mod"):
+        return abs(right[0]) if isinstance(right[0], int) else right[2]
+    return None
+
+
+def _grown(op: str, left: int, right: int) -> int:
     if op == "mul":
-        return left * right > _LARGEST
-    if op == "shift_left":
-        return left << right > _LARGEST
-    return op in ("add", "sub", "ceildiv") and left + right > _LARGEST
+        return left * right
+    return left << min(right, 64) if op == "shift_left" else left + right
+
+
+def _bound(typed: Typed) -> int:
+    value, _, most = typed
+    return _magnitude(value) if most is None or isinstance(value, int) else most
 
 
 def _magnitude(value: Value) -> int:
@@ -229,14 +253,14 @@ def _select(chooser: Typed, one: Typed, other: Typed) -> Typed:
     condition, then, orelse = chooser[0], one[0], other[0]
     bits = max(one[1], other[1])
     if condition is None:
-        return None, bits
+        return None, bits, None
     if isinstance(condition, int):
-        return (then if condition else orelse), bits
+        return (then if condition else orelse), bits, None
     if then is None or orelse is None:
         chosen = then if orelse is None else orelse
         wanted = bool(orelse is None)
-        return (chosen if np.all(np.not_equal(condition, 0) == wanted) else None), bits
-    return _plain(np.where(np.not_equal(condition, 0), then, orelse)), bits
+        return (chosen if np.all(np.not_equal(condition, 0) == wanted) else None), bits, None
+    return _plain(np.where(np.not_equal(condition, 0), then, orelse)), bits, None
 
 
 def _cast(expr: Call, threads: Threads) -> Typed:
@@ -245,14 +269,14 @@ def _cast(expr: Call, threads: Threads) -> Typed:
     unsigned = unsigned_bits(str(dtype.value)) if isinstance(dtype, Const) else 0
     value = evaluate(expr.args[1], threads) if match is not None else None
     if match is None or value is None:
-        return None, unsigned
+        return None, unsigned, None
     if match.group(1) == "bool":
-        return _plain(np.not_equal(value, 0)), 0
+        return _plain(np.not_equal(value, 0)), 0, 1
     bits = int(match.group(2) or 32)
     if bits >= 64:
-        return _wrapped(value, unsigned), unsigned
+        return _wrapped(value, unsigned), unsigned, None
     half = 0 if unsigned else 1 << (bits - 1)
-    return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned
+    return _plain((np.asarray(value) + half) % (1 << bits) - half), unsigned, None
 
 
 def is_arithmetic(call: Call) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from smemreuse.ir.expr import Call, Const, Expr, children, constant, walk
+from smemreuse.ir.expr import Call, Const, Expr, Var, children, constant, variables_in, walk
 from smemreuse.semantics.evaluate import wraps
 
 Varies = Callable[[Expr], bool]
@@ -47,3 +47,34 @@ def is_affine(expr: Expr, varies: Varies) -> bool:
             is_affine(arg, varies) for arg in expr.args
         )
     return False
+
+
+def growth(expr: Expr, var: Var) -> tuple[int, int] | None:
+    """By how much an expression grows where a variable grows by 1, at the least and at the most, as
+    far as it is seen from how it is written. None where it is not."""
+    if isinstance(expr, Var):
+        return (1, 1) if expr is var else (0, 0)
+    if var not in variables_in(expr):
+        return 0, 0
+    if not isinstance(expr, Call) or len(expr.args) != 2:
+        return None
+    grown = [growth(arg, var) for arg in expr.args]
+    numbers = [constant(arg) for arg in expr.args]
+    (one, other), (first, second) = grown, numbers
+    if expr.op in ("add", "sub") and one is not None and other is not None:
+        if expr.op == "add":
+            return one[0] + other[0], one[1] + other[1]
+        return one[0] - other[1], one[1] - other[0]
+    if expr.op == "mul" and (first is not None or second is not None):
+        number, operand = (second, one) if second is not None else (first, other)
+        if number is None or operand is None:
+            return None
+        ends = (number * operand[0], number * operand[1])
+        return min(ends), max(ends)
+    if second is None or second <= 0:
+        return None
+    if expr.op == "floormod":
+        return 1 - second, second - 1
+    if expr.op == "floordiv" and one is not None:
+        return one[0] // second, -(-one[1] // second)
+    return None

@@ -161,7 +161,7 @@ def setting_of(
         kernel.body, set(layout.partners), KernelAccesses.of(kernel.body).by_statement
     )
     axes = thread_axes(kernel.body)
-    return Setting(relevance, layout, axes, assume_barriers=False, budget=budget)
+    return Setting(relevance, layout, axes, budget=budget)
 
 
 def traced(kernel: Kernel, index: Mapping[Var, int] | None = None) -> Trace:

@@ -9,7 +9,10 @@ import pytest
 from smemreuse.checker import ONLY_GLANCED, cases
 from smemreuse.checker.cases import LARGE, Cases
 from smemreuse.checker.forms import Forms
+from smemreuse.checker.trace import Trace
+from smemreuse.checker.traces import GLANCE
 from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Block
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     SYNC,
@@ -287,6 +290,16 @@ def test_behind_the_long_loop_comes_the_shortest() -> None:
     assert sorted(found) == [*range(6), LARGE]
 
 
+def test_the_loop_without_a_round_may_come_before_the_long_one() -> None:
+    found = []
+    for case in Cases(short_first=True):
+        found.append((case.length(N), case.truth(A)))
+        if case.length(N) == LARGE:
+            case.need(N, 1, 1)
+    assert [length for length, _ in found[:2]] == [0, LARGE]
+    assert sorted(found) == [(n, c) for n in (0, 1, 2, 3, LARGE) for c in (0, 1)]
+
+
 def test_all_cases_come_where_one_condition_decides_whether_others_are_asked_for() -> None:
     found: list[tuple[int, ...]] = []
     first, *others = (FORMS(Var(name)) for name in "abc")
@@ -324,3 +337,44 @@ def test_what_is_right_is_not_proved_by_a_glance_where_there_is_more() -> None:
 def test_what_a_glance_sees_whole_is_judged() -> None:
     assert judge(TO_AND_FRO, glancing=True) == judge(TO_AND_FRO)
     assert judge("As[tx] = 1\nBs[tx] = As[63 - tx]\n", glancing=True).verdict is UNSOUND
+
+
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """What is given in each case that is traced from now on."""
+    seen: list[list[int]] = []
+    run = Trace.run
+
+    def noted(trace: Trace, body: Block) -> None:
+        try:
+            run(trace, body)
+        finally:
+            seen.append([*trace.values.unknowns.case.given.values()])
+
+    monkeypatch.setattr(Trace, "run", noted)
+    return seen
+
+
+def test_a_glance_begins_where_a_loop_has_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = traced(monkeypatch)
+    assert judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True).told
+    assert seen == [[0]]
+
+
+def test_a_glance_asks_for_no_third_kind_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = pipeline("4 + bx % 3") + SYNC + USE_B
+    seen = traced(monkeypatch)
+    monkeypatch.setattr("smemreuse.checker.traces.LONG", 100)
+    assert judge(body, elements=64, blocks=3, glancing=True).told == (ONLY_GLANCED,)
+    assert len(seen) == GLANCE
+    assert judge(body, elements=64, blocks=3).verdict is SOUND
+
+
+def test_a_glance_follows_a_trace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it sees until then counts."""
+    monkeypatch.setattr("smemreuse.checker.traces.LONG", 8)
+    late = TO_AND_FRO + 8 * SYNC
+    assert judge(late, glancing=True).told == (ONLY_GLANCED,)
+    assert judge(late).verdict is SOUND
+    wrong = judge("As[tx] = 1\nBs[tx] = 1\nO[tx] = As[63 - tx]\n" + late, glancing=True)
+    assert wrong.violations
+    assert ONLY_GLANCED in wrong.told

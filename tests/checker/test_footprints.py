@@ -134,3 +134,14 @@ def test_the_same_bytes_are_the_same_arrays() -> None:
     assert footprints(made(4), np.array([4, 0]), ids, SIZE)[1] is not one[1]
     assert footprints.whole(SIZE)[0] is footprints.whole(SIZE)[0]
     assert footprints.whole(4)[1].tolist() == [ANYONE] * 4
+
+
+def test_bytes_that_are_looked_up_alike_are_still_told_apart() -> None:
+    """Arrays are found by some of their numbers; all of them are compared."""
+    footprints, ids, even = Footprints(Work()), np.arange(128), np.arange(0, 256, 2)
+    other = even.copy()
+    other[1] += 1
+    found = [footprints(made(1), start, ids, 256)[0] for start in (even, other, even.copy())]
+    assert found[0].tolist() == even.tolist()
+    assert found[1].tolist() == other.tolist()
+    assert found[2] is found[0]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.checker.agent import Agent, Steps
+from smemreuse.checker.agent import Agent
 from smemreuse.checker.counters import Counters
+from smemreuse.checker.leaves import Leaf
 from smemreuse.checker.periods import MAX_PERIOD, Periods, Window
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.trace import Trace
@@ -65,10 +66,10 @@ class Counting(Trace):
         super().__init__(setting, block)
         self.seen: set[object] = set()
 
-    def _leaf(self, stmt: Stmt, agent: Agent) -> Steps:
+    def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
         if agent.loops:
             self.seen.add((agent.loops, agent.threads.count))
-        return super()._leaf(stmt, agent)
+        return super()._leaf(stmt, leaf, agent)
 
 
 def executed(body: str, before: str = "", count: int = COUNT) -> int:

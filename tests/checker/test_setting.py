@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.ir.kernel import For
+from smemreuse.checker.setting import remember_from, remembered_of
+from smemreuse.ir.kernel import For, Kernel
 from tests.checker.small import SYNC, kernel_of, setting_of, statement, under
 
 
@@ -40,3 +41,17 @@ def test_buffers_that_share_no_bytes_with_each_other_are_not_related() -> None:
     declared = "As[tx] = k\nBs[tx] = k\n"
     assert not independent(declared)
     assert independent(declared, Bs=256)
+
+
+def test_a_kernel_made_of_another_one_is_asked_nothing_twice() -> None:
+    before = kernel_of(under("for k in range(4)", "As[tx] = k\n"))
+    now, other = (Kernel(before.name, before.body) for _ in range(2))
+    remember_from(before, now)
+    assert remembered_of(now) is remembered_of(before)
+    assert remembered_of(other) is not remembered_of(before)
+
+
+def test_threads_that_are_others_have_other_values() -> None:
+    before, wider = kernel_of("As[tx] = 0\n"), kernel_of("As[tx] = 0\n", threads=128)
+    remember_from(before, wider)
+    assert remembered_of(wider) is not remembered_of(before)

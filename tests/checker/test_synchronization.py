@@ -302,6 +302,7 @@ def test_a_load_that_one_warp_waited_for_is_not_waited_for_by_all() -> None:
 
 USED = f"{DESCRIBE_A}{WGMMA_A}T.warpgroup_commit_batch()\n"
 DONE = "T.warpgroup_wait(0)\n"
+ALL_OF_A = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 128, 1)'
 OTHER = 'Cs = T.alloc_buffer((128,), "int32", scope="shared.dyn")\n'
 
 
@@ -315,9 +316,10 @@ OTHER = 'Cs = T.alloc_buffer((128,), "int32", scope="shared.dyn")\n'
     ],
 )
 def test_a_barrier_that_is_assumed_may_stand_before_the_wait(between: str, verdict: str) -> None:
-    body = f"{FILL}{USED}{between}{DONE}{OVERWRITE}"
+    used = USED.replace("As.data", ALL_OF_A)
+    body = f"{FILL}{used}{between}{DONE}{OVERWRITE}"
     declared = DESCRIPTORS + OTHER
     judged = {"declared": declared, "threads": 128, "offsets": {"Cs": 4096}}
     assert judge(body, assume_barriers=True, **judged).verdict == verdict  # type: ignore[arg-type]
-    surely = f"{FILL}{USED}{between}{DONE}{SYNC}{OVERWRITE}"
+    surely = f"{FILL}{used}{between}{DONE}{SYNC}{OVERWRITE}"
     assert judge(surely, assume_barriers=True, **judged).sound  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.running import run, run_json
 from tests.compilers.text.texts import launched
-from tests.conftest import DUMPS
+from tests.conftest import DUMPS, ROOT
 
 WHILE_TABLE = str(DUMPS / "while_table.sm_80.tir")
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
@@ -234,3 +234,34 @@ def test_a_bad_plan_file_is_one_line(tmp_path: Path, text: str, mend: str) -> No
     assert result.stderr.count("\n") == 1
     assert str(path) in result.stderr
     assert mend in result.stderr
+
+
+def test_a_sound_plan_tells_what_it_rests_on(tmp_path: Path) -> None:
+    """Nothing where lint calls the kernel clean."""
+    plan = plan_file(tmp_path, BATCHED, "dataflow")
+    found = verdict_of(BATCHED, "--plan", str(plan), exit_code=0)
+    assert found["rests_on"] == {"lint": "clean", "proved": True, "open": [], "assumptions": []}
+    told = " ".join(run("check", BATCHED, "--plan", str(plan)).stdout.split())
+    assert "nothing is assumed of the kernel itself: lint finds it clean" in told
+
+
+def test_an_assumption_that_does_not_hold_is_told(tmp_path: Path) -> None:
+    dump = str(ROOT / "fixtures" / "lint" / "refilled_without_fence.tir")
+    plan = plan_file(tmp_path, dump, "dataflow")
+    found = verdict_of(dump, "--plan", str(plan), exit_code=0)
+    assert found["verdict"] == "sound"
+    (one,) = found["rests_on"]["open"]
+    assert (one["assumption"], one["refuted"]) == ("fenced", True)
+    assert "with no fence between" in one["why"]
+    told = " ".join(run("check", dump, "--plan", str(plan)).stdout.split())
+    assert "is refuted, and assumed: that the kernel itself has its proxy fences" in told
+
+
+def test_a_plan_that_is_not_sound_rests_on_nothing(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, WHILE_TABLE, "inner")
+    assert verdict_of(WHILE_TABLE, "--plan", str(plan), exit_code=1)["rests_on"] is None
+
+
+def test_nor_does_a_kernel_in_which_nothing_is_merged() -> None:
+    data = json.loads(run("check", WHILE_TABLE, "--format", "json").stdout)
+    assert [kernel["rests_on"] for kernel in data["kernels"]] == [None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -181,3 +182,28 @@ def test_what_is_unused_or_symbolic_is_not_called_reused(tmp_path: Path) -> None
     path.write_text(dump_text(body + "for i in range(4):\n    As[i] = Bs[i]\n"))
     text = run("explain", path).stdout
     assert "1,024 of 1,024 bytes, those of symbolic size apart; nothing is reused" in text
+
+
+def test_what_sharing_rests_on_is_told() -> None:
+    result = run("explain", dump("batched_gemm.sm_80"), "--format", "json")
+    told = {tuple(one["buffers"]): one["rests_on"] for one in json.loads(result.stdout)["kernels"]}
+    proved = {"lint": "clean", "proved": True, "open": [], "assumptions": []}
+    assert told == {("As", "Bs"): None, ("As", "Cs"): proved, ("Bs", "Cs"): proved}
+    for buffers in ((), ("As", "Cs")):
+        assert "lint finds it clean" in run("explain", dump("batched_gemm.sm_80"), *buffers).stdout
+
+
+def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:
+    """The last thread reads behind the end of As, whatever is merged."""
+    body = """
+        tx = T.launch_thread("threadIdx.x", 64)
+        As[tx] = T.float32(1)
+        A_1 = T.decl_buffer((64,), data=A)
+        A_1[tx] = As[tx + 1]
+        Bs[tx] = T.float32(2)
+        A_1[tx] = Bs[63 - tx]
+    """
+    path = tmp_path / "dump.tir"
+    path.write_text(dump_text(LAUNCH + BUFFERS + dedent(body)))
+    told = " ".join(run("explain", str(path)).stdout.split())
+    assert "is refuted, and assumed: that the accesses of the kernel itself stay within" in told

@@ -110,7 +110,7 @@ def test_a_daemon_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_lowered: LoweredKernel, _title: str) -> RunKernel:
+    def fail(_lowered: LoweredKernel, _title: str, *, linted: bool) -> RunKernel:
         raise error
 
     monkeypatch.setattr(module, "run_kernel", fail)

@@ -45,7 +45,7 @@ class Deletion:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the model and `lint` say of it: `differs` is empty if no execution was seen to go wrong.
+    """What the model and `lint` say of it: `differs` is empty if no execution went wrong.
 
     That warps keep pace is an assumption, which `lint` tells. Without it some hang.
     """

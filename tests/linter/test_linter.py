@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from smemreuse.audit import BarrierStage
+from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
 from smemreuse.linter.collected import INSIDE, KEEP_PACE, SAME_VALUE
@@ -208,6 +211,32 @@ def test_what_goes_wrong_in_a_loop_of_one_block_alone_is_found(condition: str) -
     body = under("for k in range(60)", "As[tx] = 1\n" + wrong)
     assert ("race", True) in found(body, blocks=8, elements=128)
     assert found(under("for k in range(60)", "As[tx] = 1\n"), blocks=8, elements=128) == []
+
+
+MERGED = """\
+@T.prim_func
+def kernel(O: T.Buffer((64,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 64)
+    arena = T.alloc_buffer((512,), "uint8", scope="shared.dyn")
+    one: T.handle("int32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 0)
+    two: T.handle("int32", "shared.dyn") = T.handle_add_byte_offset(arena.data, 256)
+    As = T.decl_buffer((64,), "int32", data=one, scope="shared.dyn")
+    Bs = T.decl_buffer((64,), "int32", data=two, scope="shared.dyn")
+    As[tx + {shift}] = tx
+    O[tx] = As[tx + {shift}]
+    Bs[tx] = tx
+    O[tx] = Bs[tx]
+"""
+
+
+@pytest.mark.parametrize(("shift", "hazards"), [(0, []), (32, ["out-of-bounds"] * 2)])
+def test_an_index_leaves_what_its_view_declares_though_not_the_arena(
+    shift: int, hazards: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "merged.tir"
+    path.write_text(MERGED.format(shift=shift))
+    (kernel,) = read_dump(path).kernels
+    assert [one.kind.value for one in report_on(kernel).hazards if one.certain] == hazards
 
 
 VIEW = (

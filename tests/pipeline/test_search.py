@@ -225,10 +225,16 @@ def glancing_at(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, *names: str) ->
     return seen
 
 
+def nothing_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plan is hoped for before it was looked at."""
+    monkeypatch.setattr("smemreuse.pipeline.search.order_is_settled", lambda facts: facts is None)
+
+
 def test_in_a_lowering_a_glance_is_enough_before_a_plan_is_applied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kernel = dumped("flash_attention.sm_90a")
+    nothing_settled(monkeypatch)
     seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
     monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
     own = baseline_of(kernel).plan(kernel, DYN)
@@ -240,8 +246,50 @@ def test_in_a_lowering_a_glance_is_enough_before_a_plan_is_applied(
     assert hoped.arena_bytes <= own.arena_bytes
 
 
+def test_what_mostly_holds_is_applied_before_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
+    monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
+    own = baseline_of(kernel).plan(kernel, DYN)
+    assert search(kernel, SPEED, trusting=True).best().plan.offsets == own.offsets
+    smallest = search(kernel, STRICT, trusting=True).best()
+    assert smallest.provenance.origin is Origin.TRACED
+    assert not seen
+
+
+def test_where_a_hope_was_in_vain_the_next_plan_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
+    monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
+    found = search(kernel, STRICT, trusting=True)
+    hoped = found.best()
+    one, two, _ = next(iter(hoped.plan.sharing_pairs()))
+    found.learn(doubted(hoped, (one, two)))
+    assert not found.best().plan.shared_bytes(one, two)
+    assert seen
+
+
+def test_less_sharing_than_in_a_hopeful_plan_is_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = dumped("flash_attention.sm_90a")
+    nothing_settled(monkeypatch)
+    found = search(kernel, SPEED, trusting=True)
+    seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
+    hopeful = found._guess(Start.TRACED, frozenset())
+    room = sum(one.size or 0 for one in kernel.allocations(DYN))
+    assert hopeful.plan.sharing_pairs()
+    assert found._roomy(hopeful, room).plan.offsets != hopeful.plan.offsets
+    assert not seen
+
+
 def test_where_a_glance_was_in_vain_proofs_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = dumped("flash_attention.sm_90a")
+    nothing_settled(monkeypatch)
     seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
     found = search(kernel, SPEED, trusting=True)
     hoped = found.best()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from smemreuse.errors import PlanError
 from smemreuse.planner import Placement, Problem, validate, without_reuse
-from smemreuse.planner.problem import align_up
+from smemreuse.planner.problem import _clique_bound, align_up, with_conflicts
 from tests.planner.problems import problems
 
 
@@ -25,6 +25,20 @@ def test_items_conflict_exactly_where_their_ranges_overlap(problem: Problem) -> 
     }
     assert {tuple(sorted(edge)) for edge in problem.conflicts.edges} == overlapping
     assert set(problem.conflicts.nodes) == set(range(len(problem.sizes)))
+
+
+@given(problem=problems(), data=st.data())
+def test_the_bound_with_one_more_conflict_is_the_heaviest_clique(
+    problem: Problem, data: st.DataObject
+) -> None:
+    """It is found among what conflicts with both: no other clique is new."""
+    items = st.integers(0, max(len(problem.sizes) - 1, 0))
+    for pair in data.draw(st.lists(st.tuples(items, items), max_size=6)):
+        if pair[0] != pair[1]:
+            stricter = with_conflicts(problem, [pair])
+            if stricter is not problem:
+                assert stricter.lower_bound == _clique_bound(stricter.conflicts, problem.sizes)
+            problem = stricter
 
 
 @given(problem=problems())

@@ -31,11 +31,13 @@ from tests.report.made import (
     out,
     printed,
 )
+from tests.report.test_mending import AFTER, BEFORE, MENDING
 
 FOOTPRINT = KernelFootprint(
     name="gemm_kernel",
     arch="sm_80",
     threads=128,
+    registers=64,
     bytes_before=64 * KB,
     bytes_after=32 * KB,
     static_bytes=0,
@@ -44,7 +46,7 @@ FOOTPRINT = KernelFootprint(
     limit=163 * KB,
     fits=True,
 )
-UNKNOWN = KernelFootprint("one", None, None, None, None, None, None, None, None, None)
+UNKNOWN = KernelFootprint("one", *[None] * 10)
 REFUSED, MAY, MAY_TOO = PAIRS
 SHARING = ArenaSharing((((("As", "Cs")), 16 * KB), (("Bs", "Cs"), 16 * KB)), (REFUSED,), ())
 APPLIED = RunPlan(SHARED, Verdict(SOUND), (), SHARING, APART, Verdict(SOUND))
@@ -176,3 +178,31 @@ def test_kernels_of_one_name_are_told_apart_for_people_alone() -> None:
     assert run_overview_entry("s.py", kernels[2], SCOPE, OVERVIEW)["name"] == "gemm_kernel #2"
     entry: Any = run_entry("s.py", kernels[2])
     assert (entry["name"], entry["plans"][0]["name"]) == ("gemm_kernel", "gemm_kernel")
+
+
+LINTED = replace(GEMM, lint=BEFORE, mending=MENDING)
+
+
+def test_what_lint_finds_has_a_column() -> None:
+    """Only where it was asked."""
+    heading, row, _ = cells(run_table(out(), [LINTED, ONE], "speed"))
+    assert row[heading.index("lint")] == "hazards"
+    assert "lint" not in cells(run_table(out(), [GEMM], "speed"))[0]
+
+
+def test_hazards_and_mends_have_a_line_each() -> None:
+    told = [line.plain for line in run_lines(LINTED)]
+    assert "gemm_kernel: race (certain): thread 1 is too early" in told
+    assert any(line.startswith("gemm_kernel: `meet()` put in before") for line in told)
+    unknown = replace(GEMM, lint=replace(AFTER, unknown=("a budget",)))
+    assert "gemm_kernel: lint does not follow: a budget" in [
+        line.plain for line in run_lines(unknown)
+    ]
+
+
+def test_hazards_and_mends_as_data() -> None:
+    data: Any = run_entry("script.py", LINTED)
+    assert data["lint"]["status"] == "hazards"
+    assert data["mending"]["status"] == "clean"
+    bare: Any = run_entry("script.py", GEMM)
+    assert (bare["lint"], bare["mending"]) == (None, None)

@@ -99,6 +99,7 @@ def test_32_bits_wrap_as_they_do_on_the_gpu(expr: Expr) -> None:
         (call("add", 2**63 - 1, 1), None),
         (Const(2**70), None),
         (call("mul", call("shift_left", 1, 10**11), 0), 0),
+        (call("mul", call("mul", 2**40, 2**30), 0), 0),
     ],
     ids=str,
 )
@@ -109,6 +110,23 @@ def test_what_does_not_fit_is_not_known(expr: Expr, value: int | None) -> None:
 def test_a_large_constant_and_an_array_do_not_overflow() -> None:
     huge = call("mul", call("cast", "int64", TX), 6_364_136_223_846_793_005)
     assert evaluate(call("bitwise_and", huge, 127), THREADS) is None
+
+
+def test_what_turns_out_small_is_known_however_large_it_might_have_been() -> None:
+    """Of what is computed on the way only a bound is known; where that does not do it is looked."""
+    even = call("floormod", TX, 2)
+    large = call("mul", even, 2**60)
+    small = call("sub", large, call("mul", even, 2**60 - 3))
+    expected = VALUES % 2 * 3
+    for expr, factor in (
+        (call("mul", small, 2**50), 2**50),
+        (call("mul", call("floordiv", large, 2**59), 2**50), 2**51 / 3),
+        (call("shift_left", call("min", small, 1), 40), 2**40 / 3),
+    ):
+        assert np.array_equal(np.asarray(evaluate(expr, THREADS)), expected * factor)
+    shifted = call("shift_left", 1, call("floordiv", large, 2**58))
+    assert np.array_equal(np.asarray(evaluate(shifted, THREADS)), np.where(VALUES % 2, 16, 1))
+    assert evaluate(call("mul", large, 8), THREADS) is None
 
 
 def test_types_that_are_unsigned() -> None:

@@ -1,86 +1,155 @@
-"""Whether a later pass puts barriers wherever accesses of two buffers need one (rule 6)."""
+"""Whether a later pass surely puts a barrier wherever two buffers need one (rule 6).
+
+Between two statements that it sees collide it puts one before some statement of those in between,
+in the scope that holds both; so whoever goes from anywhere before the first to anywhere behind the
+second meets the others there. That is to be so on every way from one buffer's access to the
+other's, where one of them writes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-import numpy as np
-
-from smemreuse.checker.layout import Layout
-from smemreuse.checker.separation.facts import Facts
-from smemreuse.checker.uncompared import element_of
+from smemreuse.checker.foreseen import Foreseen
+from smemreuse.checker.separation.facts import Accesses, Facts
+from smemreuse.checker.separation.reach import Reach
+from smemreuse.checker.separation.tree import Scope
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Expr, variables_in
-from smemreuse.ir.kernel import Buffer, For, Stmt
-from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.ir.kernel import For, Stmt
+
+NEAR = 6
+"""So many statements at the ends of a way are compared with as many that are next to them."""
 
 
-def are_compared(facts: Facts, layout: Layout, one: Buffer, two: Buffer) -> bool:
-    """Whether it compares all accesses of two buffers and sees what collides, as `Uncompared` and
-    the trace have it."""
-    uncompared = facts.uncompared
-    if uncompared.in_while(one, two):
-        return False
-    unread = uncompared.unread(one, two) or uncompared.unread(two, one)
-    shift = layout.offsets[one] - layout.offsets[two]
-    for (stmt, first), (other, second) in product(facts.by_buffer[one], facts.by_buffer[two]):
-        both = (first.access, second.access)
-        if not element_of(first) or not element_of(second) or Access.READ_WRITE in both:
-            continue
-        if first.access is not second.access:
-            if _are_alike(facts, (stmt, first), (other, second), shift):
-                return False
-        elif first.access is Access.WRITE and unread:
-            if not _meets_itself(facts, (stmt, first), (other, second), shift):
-                return False
-    return True
+class Compared:
+    """The accesses of two buffers, which come one after the other in a scope."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        foreseen: Foreseen,
+        region: Scope,
+        group: Reach,
+        accesses: tuple[Accesses, Accesses],
+    ):
+        self._facts = facts
+        self._foreseen = foreseen
+        self._region = region
+        self._group = group
+        self._bodies: dict[Stmt, list[Stmt]] = {}
+        first, second = accesses
+        if self._place(first[0][0]) > self._place(second[0][0]):
+            first, second = second, first
+        self._first, self._second = first, second
+        self._seen = foreseen.seen.in_order
+
+    def everywhere(self) -> bool:
+        """Whether a barrier is put on every way that needs one."""
+        if not all(self._on_the_way(one, two) for one, two in _ways(self._first, self._second)):
+            return False
+        loop = self._region.loop
+        if loop is None:
+            return True
+        if not isinstance(loop.owner, For):
+            return False
+        return all(
+            self._on_the_way_round(one, two, loop) for one, two in _ways(self._second, self._first)
+        )
+
+    def _place(self, stmt: Stmt) -> int:
+        return self._facts.tree.index_in(self._region, stmt)
+
+    def _on_the_way(self, one: Stmt, two: Stmt) -> bool:
+        return any(
+            self._meet(earlier, later)
+            for earlier, later in self._between(one, two)
+            if self._holds_either(earlier, later, one, two)
+        )
+
+    def _on_the_way_round(self, one: Stmt, two: Stmt, loop: Scope) -> bool:
+        """From one round to the next: behind the one, before the other, or where rounds meet."""
+        inside = self._inside(loop)
+        behind, before = self._behind(one, inside), self._before(two, inside)
+        rounds = product((one, *behind[-NEAR:]), (two, *before[:NEAR]))
+        if any(self._meet_round(*pair, loop) for pair in rounds):
+            return True
+        return any(
+            self._meet(earlier, later)
+            for earlier, later in (*_near(behind), *_near(before[::-1]))
+            if self._holds_either(earlier, later, one, two)
+        )
+
+    def _inside(self, loop: Scope) -> list[Stmt]:
+        assert loop.owner is not None
+        if loop.owner not in self._bodies:
+            frames = self._foreseen.around.loops
+            self._bodies[loop.owner] = [stmt for stmt in self._seen if loop.owner in frames(stmt)]
+        return self._bodies[loop.owner]
+
+    def _behind(self, one: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+        """What is seen from a statement on, and what is before it with no barrier in between."""
+        since = self._foreseen.position
+        return [stmt for stmt in among if since(stmt) >= since(one)]
+
+    def _before(self, two: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+        order = self._foreseen.around.order
+        return [stmt for stmt in among if order[stmt] <= order[two]]
+
+    def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
+        """Pairs of statements that are not before the one, nor behind the other."""
+        seen = self._before(two, self._behind(one, self._seen))
+        yield one, two
+        yield from _near(seen)
+        yield from _near(seen[::-1])
+
+    def _holds_either(self, earlier: Stmt, later: Stmt, one: Stmt, two: Stmt) -> bool:
+        """Whether the scope of a barrier holds an end of the way, so that the way leads by it."""
+        scope = self._facts.tree.region((earlier, later))
+        return any(scope in self._scopes(end) for end in (one, two))
+
+    def _scopes(self, stmt: Stmt) -> Iterator[Scope]:
+        scope: Scope | None = self._facts.tree.places[stmt][0]
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def _meet(self, earlier: Stmt, later: Stmt) -> bool:
+        if not self._foreseen.collides(earlier, later, None):
+            return False
+        scope = self._facts.tree.region((earlier, later))
+        begin, end = (self._facts.tree.index_in(scope, one) for one in (earlier, later))
+        return self._all_pass(scope, scope.statements[begin : end + 1])
+
+    def _meet_round(self, earlier: Stmt, later: Stmt, loop: Scope) -> bool:
+        assert isinstance(loop.owner, For)
+        if not self._foreseen.collides(earlier, later, loop.owner):
+            return False
+        begin, end = (self._facts.tree.index_in(loop, one) for one in (earlier, later))
+        passed = (*loop.statements[begin:], *loop.statements[: end + 1])
+        return self._all_pass(loop, passed)
+
+    def _all_pass(self, scope: Scope, passed: Iterable[Stmt]) -> bool:
+        """Whether all of the group come by these statements of a scope, and meet at whatever the
+        pass takes for a barrier in them."""
+        if not self._facts.assumed_for(scope.statements[0], self._group):
+            return False
+        return not any(map(self._foreseen.sites.may_skip, passed))
 
 
-Made = tuple[Stmt, MemoryAccess]
-
-
-def _are_alike(facts: Facts, one: Made, two: Made, shift: int) -> bool:
-    """Whether two elements may have the same index, and several threads each."""
-    (stmt, first), (other, second) = one, two
-    start, there = first.footprint.start, second.footprint.start
-    if element_of(first) != element_of(second) or start is None or there is None:
-        return False
-    if variables_in(start) != variables_in(there):
-        return False
-    mine, theirs = (_places(facts, stmt, start), _places(facts, other, there))
-    if mine is None or theirs is None:
-        return True
-    if len(mine) != len(theirs) or not np.array_equal(mine + shift, theirs):
-        return False
-    exactly = evaluate(start, facts.reaches[stmt].threads)
-    return exactly is None or len(np.unique(mine)) < len(mine)
-
-
-def _meets_itself(facts: Facts, one: Made, two: Made, shift: int) -> bool:
-    """Whether a thread surely writes to one place in both."""
-    (stmt, first), (other, second) = one, two
-    if first.footprint.start is None or second.footprint.start is None:
-        return False
-    mine = _places(facts, stmt, first.footprint.start)
-    theirs = _places(facts, other, second.footprint.start)
-    if mine is None or theirs is None:
-        return False
-    ids, here, there = np.intersect1d(
-        facts.reaches[stmt].threads.ids, facts.reaches[other].threads.ids, return_indices=True
+def _ways(first: Accesses, second: Accesses) -> Iterator[tuple[Stmt, Stmt]]:
+    found = (
+        (one, two)
+        for one, earlier in first
+        for two, later in second
+        if Access.READ not in (earlier.access, later.access) or earlier.access is not later.access
     )
-    return bool(len(ids) and (mine[here] + shift == theirs[there]).any())
+    return iter(dict.fromkeys(found))
 
 
-def _places(facts: Facts, stmt: Stmt, start: Expr) -> np.ndarray | None:
-    """Where each thread accesses in the first round of all loops, and in the first block."""
-    threads: Threads = facts.reaches[stmt].threads
-    for scope in facts.tree.around(stmt):
-        if isinstance(scope, For):
-            begin = evaluate(scope.begin, threads)
-            threads = threads.bind(scope.var, begin)
-    for name in variables_in(start):
-        if threads.values.get(name) is None:
-            threads = threads.bind(name, 0)
-    found = evaluate(start, threads)
-    return None if found is None else np.broadcast_to(found, (threads.count,))
+def _near(seen: Sequence[Stmt]) -> Iterator[tuple[Stmt, Stmt]]:
+    """Pairs of the first of these statements, in their order or backwards."""
+    for at in range(min(NEAR, len(seen))):
+        for stmt in seen[at + 1 : at + 1 + NEAR]:
+            yield seen[at], stmt
+            yield stmt, seen[at]

@@ -51,7 +51,6 @@ class Facts:
         self.tree = Tree(body)
         self.reaches = Reaches(body, operations, axes)
         self.barriers = aligned_barriers(body, self.reaches)
-        self.uncompared = operations.uncompared(accesses)
         self._operations = operations
         self._accesses = accesses
         self._within: dict[Stmt, frozenset[Stmt]] = {}
@@ -135,10 +134,6 @@ class Facts:
         """Whether threads part at a branch, and it is known which take which arm."""
         value = evaluate(stmt.condition, self.reaches[stmt].threads)
         return isinstance(value, np.ndarray) and self.splits(stmt)
-
-    def meets_inside(self, stmt: Stmt) -> bool:
-        """Whether threads in an arm of a branch may meet there without the others."""
-        return self._operations.meets_inside(stmt, self._accesses)
 
     def blocks(self, stmt: Stmt) -> bool:
         """Whether a thread may have to wait at a statement for one that is not there with it."""

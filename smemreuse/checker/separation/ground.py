@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.kernel import Block, If, Stmt
@@ -19,11 +20,15 @@ class Ground:
     """
 
     def __init__(
-        self, facts: Facts, accesses: tuple[Accesses, Accesses], group: Reach, *, assume: bool
+        self,
+        facts: Facts,
+        accesses: tuple[Accesses, Accesses],
+        group: Reach,
+        foreseen: Foreseen | None,
     ):
         self._facts = facts
         self._group = group
-        self._assume = assume
+        self._foreseen = foreseen
         self.accesses: dict[Stmt, list[tuple[int, Engine]]] = {}
         self.accessed: set[Stmt] = set()
         for which, found in enumerate(accesses):
@@ -45,7 +50,7 @@ class Ground:
     def assumed_before(self, stmt: Stmt) -> bool:
         """Whether a later pass puts a barrier before a statement, if there is need for one: it does
         where all come by that access the buffers (rule 6)."""
-        if not self._assume or not self._facts.assumed_for(stmt, self._group):
+        if self._foreseen is None or not self._facts.assumed_for(stmt, self._group):
             return False
         if self._facts.touches(stmt):
             return True
@@ -54,8 +59,10 @@ class Ground:
 
     def assumed_behind(self, stmt: Stmt) -> bool:
         """Whether a later pass puts a barrier directly behind a wait for cp.async."""
-        return self._assume and self._facts.assumed_for(stmt, self._group)
+        return self._foreseen is not None and self._facts.assumed_for(stmt, self._group)
 
     def meets_in_part(self, stmt: Stmt) -> bool:
         """Whether some threads may meet in a branch, which a later pass may be content with."""
-        return self._facts.splits(stmt) and self._facts.meets_inside(stmt)
+        if not isinstance(stmt, If) or self._foreseen is None:
+            return False
+        return self._facts.splits(stmt) and self._foreseen.sites.meets_inside(stmt)

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.relevance import Operations
-from smemreuse.checker.separation.compared import are_compared
+from smemreuse.checker.separation.compared import Compared
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
@@ -42,11 +43,10 @@ class Separation:
         accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
         operations: Operations,
         work: Work,
-        *,
-        assume_barriers: bool,
+        foreseen: Foreseen | None,
     ):
         self._work = work
-        self._assume = assume_barriers
+        self._foreseen = foreseen
         self._facts: Facts | None = None
         try:
             work.do(STATEMENT * operations.count)
@@ -87,8 +87,13 @@ class Separation:
         if not reach.together or any(_may_leave(facts, found, layout) for found in accesses):
             return False
         self._work.do(STATEMENT * len(region.statements))
-        assume = self._assume and are_compared(facts, layout, one, two)
-        ground = Ground(facts, accesses, reach, assume=assume)
+        foreseen = self._foreseen
+        if (
+            foreseen is not None
+            and not Compared(facts, foreseen, region, reach, accesses).everywhere()
+        ):
+            foreseen = None
+        ground = Ground(facts, accesses, reach, foreseen)
         loop = region.loop
         Gaps(ground).require_none((loop or region).statements, loop is not None)
         if loop is not None:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smemreuse.compilers.text.buffers import arguments_of
+from smemreuse.compilers.text.edits import LineEdits
 from smemreuse.compilers.text.insertion import InsertionPoints
 from smemreuse.compilers.text.reader import Dump, DumpFunction
 from smemreuse.compilers.text.script import write_script
@@ -32,7 +33,6 @@ from smemreuse.results.plan import Plan
 Planner = Callable[[Kernel, str], Plan]
 
 _ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # as Python's tokenizer ends lines
 
 
 @dataclass(frozen=True)
@@ -99,20 +99,12 @@ def _arena_size(plan: Plan) -> Expr:
     return plan.arena_expr or Const(plan.arena_bytes)
 
 
-class _Editor:
-    """Line edits of a source text, collected first and made from the end."""
+class _Editor(LineEdits):
+    """Writes the allocations of a source text anew."""
 
     def __init__(self, source: str):
-        self._lines = _LINE.findall(source)
+        super().__init__(source)
         self._used = set(re.findall(r"\w+", source))
-        self._edits: list[tuple[int, int, list[str]]] = []  # from line, to line (0-based), new text
-
-    def result(self) -> str:
-        lines = list(self._lines)
-        for start, end, text in sorted(self._edits, key=lambda edit: edit[:2], reverse=True):
-            line_end = re.sub(r"[^\r\n]", "", self._lines[start]) or "\n"
-            lines[start:end] = [f"{line}{line_end}" for line in text]
-        return "".join(lines)
 
     def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
         arena = self._fresh(_ARENA_NAMES[plan.scope])
@@ -123,7 +115,7 @@ class _Editor:
         size = write_script(_arena_size(plan), prefix)
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
         line, indent = self._arena_place(text, kernel, plan)
-        self._edits.append((line, line, [indent + make]))
+        self.replace(line, line, [indent + make])
 
     def add_barriers(self, text: FunctionText, kernel: Kernel, plan: Plan) -> int:
         """Puts in the barriers that a plan needs (rule 6), each on a line; gives their number."""
@@ -131,10 +123,10 @@ class _Editor:
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         for stmt in before:
             line = (stmt.line or 0) - 1
-            indent = self._lines[line][: -len(self._lines[line].lstrip())]
-            if line < 0 or self._lines[line].lstrip().startswith("elif"):
+            indent = self.lines[line][: -len(self.lines[line].lstrip())]
+            if line < 0 or self.lines[line].lstrip().startswith("elif"):
                 raise PlanError("a barrier belongs before this `elif`; write `else:` and `if`")
-            self._edits.append((line, line, [f'{indent}{prefix}.tvm_storage_sync("shared")']))
+            self.replace(line, line, [f'{indent}{prefix}.tvm_storage_sync("shared")'])
         return len(before)
 
     def _replace(
@@ -154,28 +146,23 @@ class _Editor:
             address = f"{prefix}.handle_add_byte_offset({arena}.data, {place})"
             view = f"{buffer.name} = {_view_call(call, pointer)}"
             new = [f"{indent}{pointer}: {handle} = {address}", f"{indent}{view}"]
-        self._edits.append((node.lineno - 1, node.end_lineno or node.lineno, new))
+        self.replace(node.lineno - 1, node.end_lineno or node.lineno, new)
 
     def _whole_line(self, node: ast.Assign) -> str:
         """The indentation of an allocation that has its lines to itself."""
-        last = self._lines[(node.end_lineno or node.lineno) - 1].encode()
+        last = self.lines[(node.end_lineno or node.lineno) - 1].encode()
         after = last[node.end_col_offset or 0 :].decode(errors="replace").strip()
-        indent = self._indent(node)
+        indent = self.indent(node)
         if indent is None or (after and not after.startswith("#")):
             raise PlanError("the allocation shares its line; give it its own", line=node.lineno)
         return indent
-
-    def _indent(self, node: ast.stmt) -> str | None:
-        """What stands before a statement that begins its line; None before one that does not."""
-        before = self._lines[node.lineno - 1].encode()[: node.col_offset].decode()
-        return None if before.strip() else before
 
     def _arena_place(self, text: FunctionText, kernel: Kernel, plan: Plan) -> tuple[int, str]:
         """The line before which the arena goes, with its indentation."""
         places = InsertionPoints(text)
         allocations = [text.spans[buffer] for buffer in plan.buffers]
         for place in places.candidates(_launch(text, kernel), allocations):
-            indent = self._indent(place.node)
+            indent = self.indent(place.node)
             if indent is not None and places.sees(place, [_arena_size(plan)]):
                 return place.node.lineno - 1, indent
         raise PlanError(

@@ -14,15 +14,18 @@ from typing import Any
 
 import tilelang
 import tilelang.transform
+import tvm_ffi
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 
 from smemreuse.compilers.tilelang.active import current_session, pinned_session
+from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.errors import BackendError
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
+COMPILE = "tilelang_callback_cuda_compile"
 
 _installed = False
 _lock = threading.Lock()
@@ -46,6 +49,8 @@ def install() -> None:
         KernelCache.cached = _pinned(KernelCache.cached)
         JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
+        compiled = _noting_registers(tvm_ffi.get_global_func(COMPILE))
+        tvm_ffi.register_global_func(COMPILE, compiled, override=True)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
         JITImpl._tuner_cache = _PerSession("_tuner_cache", dict)
@@ -100,6 +105,18 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
         return run
 
     return thread_sync
+
+
+def _noting_registers(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes a binary of CUDA C++; the session learns what registers its kernels have."""
+
+    def compiled(code: Any, target: Any, pass_config: Any = None) -> Any:
+        binary, session = stock(code, target, pass_config), current_session()
+        if session is not None:
+            session.note_registers(registers_of(bytes(binary)))
+        return binary
+
+    return compiled
 
 
 def _is_cuda(mod: Any) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from tilelang.utils.language import get_prim_func_name
 import smemreuse
 from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.compilers.session import DeviceFunction, MergeSession
+from smemreuse.compilers.tilelang.mending import Synchronized, mended_or_as_it_is
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -25,20 +26,24 @@ from smemreuse.compilers.tilelang.verify import (
 from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.results.mending import Mending
 from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 Pass: TypeAlias = Callable[[Any], Any]
 
 DISABLE_SYNC = "tl.disable_thread_storage_sync"
 MERGE_STATIC = "tirx.merge_static_smem"
+PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
 
 
 class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized."""
+    """What one thread's lowering has merged and not yet seen synchronized, and what it has lowered
+    that is not yet compiled."""
 
     def __init__(self) -> None:
         self.merged: dict[str, PendingMerge] = {}
-        self.unmerged: list[LoweredKernel] = []
+        self.unmerged: dict[str, tuple[DeviceFunction, Baseline]] = {}
+        self.lowered: list[LoweredKernel] = []
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,13 @@ class Session(MergeSession):
 
     A kernel that comes out of TileLang's cache was not lowered again and adds no plan; `cached` are
     the functions that came out of the one on disk, each once, and `reloaded` their names. `left`
-    are those on which our merge failed, with a warning.
+    are those on which our merge failed, with a warning. With `mend` the hazards of kernels
+    themselves are mended where that takes no more than barriers, waits and fences; `mendings` tell
+    what came of each kernel, merged or not.
     """
 
+    mend: bool = False
+    mendings: list[Mending] = field(default_factory=list)
     cached: list[CachedFunction] = field(default_factory=list, repr=False)
     _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
 
@@ -84,6 +93,7 @@ class Session(MergeSession):
     def cache_token(self) -> str:
         """What tells this session's kernels from any other's in TileLang's caches."""
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
+        checked += "/mended" if self.mend else ""
         return f"smemreuse/{_code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
 
     def lowering_pass(
@@ -98,7 +108,8 @@ class Session(MergeSession):
             stock = stock.without_reuse()
 
         def transform(mod: Any, ctx: Any) -> Any:
-            self._lowering.merged, self._lowering.unmerged = {}, []
+            self._lowering.merged, self._lowering.unmerged = {}, {}
+            self._lowering.lowered = []
             options = self.options
             if disable_reuse:
                 options = replace(options, objective="none")
@@ -129,8 +140,7 @@ class Session(MergeSession):
         """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
         attempts = self.attempts(function, wanted.scopes, wanted.stock, wanted.options)
         if attempts is None:
-            kernels = function.kernels
-            self._lowering.unmerged += [LoweredKernel(kernel, wanted.stock) for kernel in kernels]
+            self._lowering.unmerged[function.name] = (function, wanted.stock)
             return function.func
         stock = StockMerge(wanted.stock, wanted.stock_pass)
         pending = PendingMerge(function, attempts, stock)
@@ -144,29 +154,74 @@ class Session(MergeSession):
         Plans that do not hold there are taken back: the function is merged anew, with the pairs
         apart that are to blame, and synchronized again.
         """
-        self.kernels += self._lowering.unmerged
-        self._lowering.unmerged = []
 
         def rewrite(name: str, var: Any, func: Any) -> Any:
             pending = self._lowering.merged.pop(name, None)
             if pending is None:
-                return func
+                return self._unmerged(name, func)
             return self.or_stock(
                 name,
                 lambda: self._confirmed(pending, func),
-                lambda: with_barriers(name, pending.stock.merged(pending.function)),
+                lambda: self._unmerged(
+                    name, with_barriers(name, pending.stock.merged(pending.function))
+                ),
             )
 
         return self.rewrite_functions(mod, rewrite)
 
+    def _unmerged(self, name: str, func: Any) -> Any:
+        """A function in which nothing of ours is merged, with its mends if that is asked."""
+        known = self._lowering.unmerged.pop(name, None)
+        is_left = any(left.function == name for left in self.left)
+        if not isinstance(func, tvm.tirx.PrimFunc) or not (known or is_left):
+            return func
+        merged = known[0].visitor.allocated if known else {}
+        synchronized, mendings = self._mended(Synchronized(name, func, merged))
+        self.mendings += mendings
+        if known:
+            function, stock = known
+            for number, kernel in enumerate(function.kernels):
+                mending = mendings[number] if mendings else None
+                lint = partial(synchronized.report, number)
+                lowered = LoweredKernel(kernel, stock, (), None, lint, mending)
+                self.kernels.append(lowered)
+                self._lowering.lowered.append(lowered)
+        return synchronized.func
+
+    def _mended(self, function: Synchronized) -> tuple[Synchronized, tuple[Mending, ...]]:
+        """A function with its mends, and what came of its kernels; as it is if none are asked."""
+        if not self.mend:
+            return function, ()
+        return mended_or_as_it_is(function)
+
     def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""
+        function = pending.function
         choice, confirmed = pending.confirmed(func, unchecked=self.unchecked)
         config = dict(tvm.transform.PassContext.current().config)
         stock = pending.stock.baseline
-        audit = StockAudit(pending.function, stock, choice.proposal, config)
-        self.keep(pending.function, choice, stock, audit.verdict)
-        return confirmed
+        merged = function.visitor.allocated
+        synchronized, mendings = self._mended(Synchronized(function.name, confirmed, merged))
+        if synchronized.func is not confirmed and not self.unchecked:
+            judged = function.judged(choice.proposal, synchronized.func)
+            if not judged.acceptable:
+                synchronized = Synchronized(function.name, confirmed, merged)
+                mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
+        self.mendings += mendings
+        audit = StockAudit(function, stock, choice.proposal, config)
+        self._lowering.lowered += self.keep(
+            function, choice, stock, audit.verdict, synchronized.report, mendings
+        )
+        return synchronized.func
+
+    def note_registers(self, registers: Mapping[str, int]) -> None:
+        """What each thread of a kernel has, by the kernel's name, in what was lowered here last."""
+        for known in self._lowering.lowered:
+            if known.kernel.name in registers:
+                found = replace(known, registers=registers[known.kernel.name])
+                place = next(at for at, each in enumerate(self.kernels) if each is known)
+                self.kernels[place] = found
+        self._lowering.lowered = []
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,11 @@ class TirVisitor(LiveVisitor):
         reader._earlier = {node: list(blocks) for node, blocks in self._read.items()}
         return reader
 
+    @property
+    def live_buffers(self) -> Mapping[Any, Buffer]:
+        """The model's buffers by those of the function that was read."""
+        return self._buffers
+
     def alloc_buffer(self, node: Any) -> Stmt:
         buffer = node.buffer
         made = self._allocated_earlier(buffer) or self._make(buffer, None)

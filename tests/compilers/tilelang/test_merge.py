@@ -12,10 +12,11 @@ import tilelang
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.baselines import baseline_of
+from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.judging import judge_with_barriers
-from smemreuse.pipeline.lowered import LoweredKernel
 from tests.compilers.tilelang.conftest import Case
 from tests.compilers.tilelang.lowering import arena_of, lower
 from tests.conftest import DUMPS
@@ -221,9 +222,9 @@ def test_tilelang_is_the_version_the_hooks_are_for() -> None:
 def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
     """One that dies between the merge and `ThreadSync`, and then one that is not for CUDA."""
     (kernel,) = read_dump(DUMPS / "leaf_both.sm_80.tir").kernels
-    left = LoweredKernel(kernel, baseline_of(kernel))
+    function = DeviceFunction(kernel.name, None, TirVisitor())
     with smemreuse.tilelang.merge() as session:
-        session._lowering.unmerged.append(left)
+        session._lowering.unmerged[kernel.name] = (function, baseline_of(kernel))
         tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
     assert session.kernels == []
 

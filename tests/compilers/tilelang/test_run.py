@@ -24,11 +24,11 @@ sys.path.insert(0, {str(ROOT)!r})
 import tilelang
 from fixtures.kernels import FIXTURES
 
-def lower(name):
+def lower(name, **options):
     fixture = FIXTURES[name]
     target = tilelang.tvm.target.Target({{"kind": "cuda", "arch": "sm_80"}})
     with target:
-        tilelang.lower(fixture.make(**fixture.configs["small"]), target=target)
+        tilelang.lower(fixture.make(**fixture.configs["small"]), target=target, **options)
 
 """
 
@@ -66,7 +66,7 @@ def test_the_commands_of_the_readme(tmp_path: Path) -> None:
         (row,) = (line for line in done.stdout.splitlines() if line.startswith("| main_kernel"))
         cells = [cell.strip() for cell in row.strip("| ").split("|")]
         assert cells[1:4] == ["sm_90", "263,168", "197,632"]
-        assert cells[5:] == ["0 -> 1", "sound", "Bs+Cs"]
+        assert cells[5:] == ["0 -> 1", "sound", "clean", "Bs+Cs"]
         assert "As and Bs do not share: live together" in done.stdout
         assert "As+Cs could share; sharing them adds no resident block" in done.stdout
 
@@ -92,6 +92,19 @@ def test_json_tells_every_kernel_and_leaves_stdout_to_the_script(tmp_path: Path)
     assert (plan["verdict"], plan["objective"], plan["scope"]) == ("sound", "bytes", "shared.dyn")
     assert {tuple(pair["buffers"]) for pair in plan["shared"]} == {("As", "Cs"), ("Bs", "Cs")}
     assert gemm["bytes_after"] <= gemm["bytes_before"]
+
+
+def test_of_compiled_kernels_registers_count_too(tmp_path: Path) -> None:
+    """Those of each compilation, though the kernels have one name."""
+    compiles = "lower('batched_gemm', enable_device_compile=True)"
+    path = script(tmp_path, compiles, "lower('batched_gemm')", compiles)
+    done = smemreuse("run", "--json", "out.json", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, lowered, again = document(tmp_path / "out.json")["kernels"]
+    assert lowered["registers"] is None
+    assert 128 < first["registers"] == again["registers"] < 256
+    assert lowered["blocks_after"] == 3
+    assert first["blocks_after"] == 65_536 // (-(-first["registers"] // 8) * 8 * 128) < 3
 
 
 def test_without_kernels_there_is_json_and_no_empty_report(tmp_path: Path) -> None:
@@ -199,7 +212,8 @@ def test_two_outputs_need_two_files(tmp_path: Path) -> None:
 
 
 def test_a_kernel_from_the_cache_is_told_like_any_other(tmp_path: Path) -> None:
-    """Once, however often it is loaded. The script has no name in any encoding."""
+    """Once, however often it is loaded, but for its registers. The script has no name in any
+    encoding."""
     path = tmp_path / os.fsdecode(b"caf\xe9.py")
     twice = "import runpy\nfor _ in range(2):\n    runpy.run_path({!r}, run_name='__main__')\n"
     path.write_text(twice.format(str(EXAMPLE)))
@@ -217,5 +231,8 @@ def test_a_kernel_from_the_cache_is_told_like_any_other(tmp_path: Path) -> None:
     again = run()
     told = "smemreuse: from TileLang's cache, and lowered once more to tell of them: main"
     assert again.stderr.splitlines()[-1] == told
+    (kernel,) = found["kernels"]
+    assert 32 < kernel["registers"] < 256
+    found["kernels"] = [{**kernel, "registers": None}]
     assert document(tmp_path / "out.json") == {**found, "reloaded": ["main"]}
     assert "main_kernel" in (tmp_path / "r.html").read_text(encoding="utf-8")

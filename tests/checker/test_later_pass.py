@@ -23,9 +23,14 @@ def test_it_does_not_go_round_a_while(condition: str) -> None:
 
     assert not proved(loop(USE_A + USE_B))
     assert not proved(loop(under("for k in range(2)", USE_A) + USE_B))
-    assert not proved(loop(under("for k in range(2)", USE_A + USE_B)))
+    assert not proved(loop(under("for k in range(1)", USE_A + USE_B)))
     assert proved(USE_B + loop(USE_A))
     assert proved(under("for k in range(3)", USE_A + USE_B))
+
+
+def test_what_a_loop_in_it_carries_gets_a_barrier_in_each_round_of_that() -> None:
+    body = under("for k in range(2)", USE_A + USE_B) + "c[0] = c[0] + 1\n"
+    assert proved("c[0] = 0\n" + under("while c[0] < 3", body))
 
 
 def test_a_barrier_at_the_end_of_a_round_is_enough() -> None:

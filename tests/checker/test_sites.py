@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.results.verdict import UNPROVED
+from smemreuse.results.verdict import SOUND, UNPROVED, VerdictKind
 from tests.checker.small import COPY_A, SYNC, judge, under
 
 MEET = 'T.tvm_storage_sync("shared", 1, 32)\n'
+GOES_ROUND_C = under("for k in range(3)", "Cs[31 - tx] = k\nO[tx] = Cs[tx]\n")
 GOES_ROUND = under("for k in range(3)", "As[31 - tx] = k\nO[tx] = As[tx]\n")
 WRITE_B = "Bs[(tx * 3 + 31) % 64] = 1\n"
 READ_B = "O[tx] = Bs[tx]\n"
@@ -28,17 +29,30 @@ def some(body: str) -> str:
     ],
 )
 def test_what_is_done_before_or_behind_an_arm_needs_a_barrier_of_all(arm: str) -> None:
-    for body in (some(arm) + WRITE_B + FORTH, FORTH + WRITE_B + some(arm)):
-        assert judge(body, assume_barriers=True).verdict is UNPROVED
-    assert judge(some(arm) + SYNC + WRITE_B + FORTH, assume_barriers=True).sound
-    assert judge(FORTH + WRITE_B + SYNC + some(arm), assume_barriers=True).sound
+    """In the arm threads meet between what they do to As and to Cs, and that is enough for it."""
+
+    def verdict(body: str) -> VerdictKind:
+        declared = 'Cs = T.alloc_buffer((64,), "int32", scope="shared.dyn")'
+        found = judge(body, declared=declared, offsets={"Cs": 256}, assume_barriers=True)
+        return found.verdict
+
+    before, behind = some(GOES_ROUND_C + arm), some(arm + GOES_ROUND_C)
+    for body in (behind + WRITE_B + FORTH, FORTH + WRITE_B + before):
+        assert verdict(body) is UNPROVED
+    assert verdict(behind + SYNC + WRITE_B + FORTH) is SOUND
+    assert verdict(FORTH + WRITE_B + SYNC + before) is SOUND
+
+
+def test_what_comes_behind_all_barriers_of_an_arm_is_compared_with_what_is_behind_it() -> None:
+    arm = "As[31 - tx] = tx\nO[tx] = As[tx]\n"
+    assert judge(some(arm) + WRITE_B + FORTH, assume_barriers=True).sound
 
 
 @pytest.mark.parametrize(
     "arm",
     [
         "As[31 - tx] = tx\n",
-        under("for k in range(3)", "As[31 - tx] = k\n"),
+        under("for k in range(2)", "As[31 - tx + k * 32] = k\n"),
         "Bs[tx + 32] = As[31 - tx]\n",
     ],
 )

@@ -1,0 +1,169 @@
+"""Show on a CUDA device what `lint` finds, and what compute-sanitizer finds of it.
+
+    python -m scripts.lint_on_gpu --out docs/results/lint-h200.json
+    python -m scripts.lint_on_gpu --rehearse        # lints, lowers and compiles only: needs no GPU
+
+Each kernel of fixtures/witnesses, wrong and mended, is linted, and launched many times on fresh
+inputs in a process of its own; its results are compared with what it must give. Then it is launched
+once more under each tool of compute-sanitizer. Exit 1 if a mended kernel was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from scripts.hazards_on_gpu import environment
+
+LAUNCHES = 40
+SECONDS_EACH = 60
+TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
+TOLD = re.compile(r"(?:RACECHECK|ERROR) SUMMARY: (\d+) (?:hazards? displayed|errors?)")
+ARCH = "sm_90a"
+
+
+def witness(name: str) -> Any:
+    from fixtures.witnesses.kernels import WITNESSES
+
+    return next(each for each in WITNESSES if each.name == name)
+
+
+def linted(name: str, mended: bool) -> dict[str, Any]:
+    """What `lint` says of a kernel as TileLang's merge receives it, with all its barriers."""
+    import smemreuse
+    from fixtures.kernels.lowering import capture
+    from fixtures.witnesses.kernels import PASS_CONFIGS
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.tir")
+        path.write_text(capture(witness(name).make(mended), ARCH, PASS_CONFIGS))
+        (kernel,) = smemreuse.read(path)
+    report = smemreuse.lint(kernel, "present")
+    found = [str(hazard.kind) for hazard in report.hazards if hazard.certain]
+    return {"status": str(report.status), "certain": found}
+
+
+def launched(name: str, mended: bool, launches: int) -> dict[str, int]:
+    """Launches a kernel on fresh inputs: how many launches, and how many elements, were wrong."""
+    import tilelang
+    import torch
+
+    from fixtures.witnesses.kernels import PASS_CONFIGS
+
+    each = witness(name)
+    kernel = tilelang.compile(each.make(mended), pass_configs=PASS_CONFIGS)
+    torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
+    wrong = elements = 0
+    for _ in range(launches):
+        given = torch.randint(1, 1001, each.shape, dtype=torch.int32).cuda()
+        must = each.expected(given.cpu()).contiguous().cuda()
+        found = torch.full(must.shape, -1, dtype=torch.int32).cuda()
+        torch.cuda.synchronize()
+        kernel(given, found)
+        torch.cuda.synchronize()
+        differ = int((found.cpu() != must.cpu()).sum())
+        wrong += differ > 0
+        elements += differ
+    return {"launches": launches, "wrong_launches": wrong, "wrong_elements": elements}
+
+
+def apart(name: str, mended: bool, launches: int, *under: str) -> subprocess.CompletedProcess[str]:
+    """Launches in a process of its own; raises `TimeoutExpired` where it hangs."""
+    command = [*under, sys.executable, "-m", "scripts.lint_on_gpu", "--one", name]
+    command += [*(["--mended"] if mended else []), "--launches", str(launches)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=SECONDS_EACH, start_new_session=True
+    )
+
+
+def measured(name: str, mended: bool) -> dict[str, Any]:
+    """Lints and launches one kernel."""
+    data: dict[str, Any] = {"mended": mended, "lint": linted(name, mended)}
+    try:
+        done = apart(name, mended, LAUNCHES)
+    except subprocess.TimeoutExpired:
+        return {**data, "hangs": True}
+    if done.returncode:
+        return {**data, "error": done.stderr.strip().splitlines()[-1][:300]}
+    return {**data, **json.loads(done.stdout.splitlines()[-1])}
+
+
+def sanitized(task: tuple[str, bool, str]) -> str:
+    """How many errors or hazards a tool of compute-sanitizer tells in one launch."""
+    name, mended, tool = task
+    try:
+        done = apart(name, mended, 1, "compute-sanitizer", "--tool", tool)
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    told = TOLD.search(done.stdout + done.stderr)
+    return told.group(1) if told else "failed"
+
+
+def version() -> str:
+    told = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True)
+    return told.stdout.strip().splitlines()[-1].split()[1]
+
+
+def rehearsed(names: list[str]) -> None:
+    from fixtures.kernels.lowering import compile_cuda, cuda_source
+    from fixtures.witnesses.kernels import PASS_CONFIGS
+
+    for name in names:
+        for mended in (False, True):
+            source = cuda_source(witness(name).make(mended), ARCH, PASS_CONFIGS)
+            compile_cuda(source, ARCH)
+            print(name, "mended" if mended else "wrong", linted(name, mended))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--mended", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--launches", type=int, default=LAUNCHES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(launched(options.one, options.mended, options.launches)))
+        return 0
+    from fixtures.witnesses.kernels import WITNESSES
+
+    names = [each.name for each in WITNESSES]
+    if options.rehearse:
+        rehearsed(names)
+        return 0
+    return measure_all(names, options.out)
+
+
+def measure_all(names: list[str], out: Path | None) -> int:
+    """Launches one kernel after the other, then all under the tools, several at a time."""
+    found: list[dict[str, Any]] = []
+    for name in names:
+        variants = [measured(name, mended) for mended in (False, True)]
+        found.append({"name": name, "kind": witness(name).kind, "variants": variants})
+    tasks = [*itertools.product(names, (False, True), TOOLS)]
+    with ThreadPoolExecutor(8) as pool:
+        for (name, mended, tool), told in zip(tasks, pool.map(sanitized, tasks), strict=True):
+            variant = found[names.index(name)]["variants"][mended]
+            variant.setdefault("sanitizer", {})[tool] = told
+    for each in found:
+        for variant in each["variants"]:
+            print(each["name"], variant)
+    if out:
+        data = {**environment(), "schema": "smemreuse.witnesses/1", "sanitizer": version()}
+        del data["delay_cycles"]
+        out.write_text(json.dumps({**data, "kernels": found}, indent=1) + "\n")
+    return int(not all(each["variants"][1].get("wrong_launches") == 0 for each in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

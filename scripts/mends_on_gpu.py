@@ -1,0 +1,223 @@
+"""Show on a CUDA device that kernels which `merge(mend=True)` mends are right, and what that costs.
+
+    python -m scripts.mends_on_gpu --out docs/results/mends-h200.json
+    python -m scripts.mends_on_gpu --rehearse        # lowers and compiles only: needs no GPU
+
+Two parts. Kernels of fixtures/witnesses that go wrong, and that barriers, waits or proxy fences
+mend, as they are and mended. And the Mamba-2 chunk scan, which TileLang 0.1.15 leaves without the
+fences that it needs: as it is, mended, and with the fences written by hand; each is held against a
+reference in float64 and against its own first launch, and all are timed in turns. Exit 1 if what
+was mended was wrong, or another in any launch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scripts.benchmarks.timing import judge, measure
+from scripts.benchmarks.variants import Variant
+from scripts.hazards_on_gpu import environment
+from scripts.run_on_gpu import launch, same_bits
+
+ARCH = "sm_90a"
+LAUNCHES = 40
+TILES = ("64x64x64, one stage", "64x64x64", "128x64x64")
+AS_IT_IS, MENDED, BY_HAND = "as it is", "mended", "fenced by hand"
+SCANS = (
+    (AS_IT_IS, "chunk_scan", False),
+    (MENDED, "chunk_scan", True),
+    (BY_HAND, "chunk_scan_fenced", False),
+)
+FENCE = "tl::fence_proxy_async()"
+
+
+@dataclass
+class Compiled:
+    """A kernel, and what was put into it: each statement, and where."""
+
+    kernel: Any
+    status: str
+    put_in: list[str]
+
+    @property
+    def source(self) -> str:
+        return str(self.kernel.get_kernel_source())
+
+    def as_data(self) -> dict[str, Any]:
+        return {"lint": self.status, "put_in": self.put_in, "fences": self.source.count(FENCE)}
+
+
+def compiled(func: Any, pass_configs: Mapping[str, object], mend: bool) -> Compiled:
+    """A kernel as smemreuse lowers it, and what lint says of it then."""
+    import tilelang
+
+    import smemreuse.tilelang
+
+    with smemreuse.tilelang.merge(mend=mend) as session:
+        kernel = tilelang.compile(
+            func, target={"kind": "cuda", "arch": ARCH}, pass_configs=dict(pass_configs)
+        )
+    (lowered,) = session.kernels
+    assert lowered.lint is not None
+    insertions = [one.insertion for found in session.mendings for one in found.mends]
+    put_in = [f"{each} {one.where}" for one in insertions for each in one.inserted]
+    return Compiled(kernel, str(lowered.lint().status), put_in)
+
+
+# Witnesses ----------------------------------------------------------------------------------------
+
+
+def witnesses() -> list[Any]:
+    """The kernels whose hazards are of a kind that is mended."""
+    from fixtures.witnesses.kernels import WITNESSES
+
+    return [one for one in WITNESSES if one.kind in ("race", "missing-wait", "missing-fence")]
+
+
+def witness_variants(each: Any) -> list[tuple[str, Compiled]]:
+    from fixtures.witnesses.kernels import PASS_CONFIGS
+
+    return [
+        (name, compiled(each.make(False), PASS_CONFIGS, mend))
+        for name, mend in ((AS_IT_IS, False), (MENDED, True))
+    ]
+
+
+def launched(each: Any, kernel: Any) -> dict[str, int]:
+    """How many launches on fresh inputs gave something else than they must."""
+    import torch
+
+    wrong = 0
+    for _ in range(LAUNCHES):
+        given = torch.randint(1, 1001, each.shape, dtype=torch.int32).cuda()
+        must = each.expected(given.cpu()).contiguous()
+        found = torch.full(must.shape, -1, dtype=torch.int32).cuda()
+        kernel(given, found)
+        torch.cuda.synchronize()
+        wrong += not torch.equal(found.cpu(), must)
+    return {"launches": LAUNCHES, "wrong_launches": wrong}
+
+
+# The chunk scan -----------------------------------------------------------------------------------
+
+
+def scan_variants(tile: str) -> list[tuple[str, Compiled]]:
+    from fixtures.benchmarks import BENCHMARKS
+
+    return [
+        (name, compiled(one.make(**one.config(tile)), one.pass_configs, mend))
+        for name, benchmark, mend in SCANS
+        for one in (BENCHMARKS[benchmark],)
+    ]
+
+
+def scanned(tile: str, found: Sequence[tuple[str, Compiled]]) -> list[dict[str, Any]]:
+    """Launches the variants of a tile in turns on the same inputs, and times them."""
+    import torch
+
+    from fixtures.benchmarks import BENCHMARKS
+
+    benchmark = BENCHMARKS["chunk_scan"]
+    config = benchmark.config(tile)
+    variants = [Variant(name, kernel=one.kernel) for name, one in found]
+    generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
+    args = benchmark.inputs(config, generator, torch.device("cuda"))
+    expected = benchmark.reference(args, config)
+    first: dict[str, Any] = {}
+    for _ in range(LAUNCHES):
+        for variant in variants:
+            outputs = launch(variant, args, expected)
+            if outputs is None:
+                raise RuntimeError(f"{variant.merge}: {variant.launch_error}")
+            judge(variant, outputs, expected, benchmark.tolerance)
+            before = first.setdefault(variant.merge, outputs)
+            for index, output in outputs.items():
+                variant.differing.setdefault(index, 0)
+                variant.differing[index] += not same_bits(output, before[index])
+    measure(benchmark, config, variants)
+    steady = first[BY_HAND]
+    return [
+        {
+            "variant": variant.merge,
+            **one.as_data(),
+            "launches": variant.launches,
+            "wrong_launches": variant.wrong_launches,
+            "differing_launches": max(variant.differing.values()),
+            "as_by_hand": all(
+                same_bits(output, steady[index]) for index, output in first[variant.merge].items()
+            ),
+            "worst_error": variant.worst_error,
+            "median_ms": statistics.median(variant.rounds_ms),
+            **_of(variant, variants[0]),
+        }
+        for variant, (_, one) in zip(variants, found, strict=True)
+    ]
+
+
+def _of(variant: Variant, base: Variant) -> dict[str, Any]:
+    """The time in each round over that of the kernel as it is: median and quartiles."""
+    pairs = zip(variant.rounds_ms, base.rounds_ms, strict=True)
+    low, middle, high = statistics.quantiles([own / other for own, other in pairs], n=4)
+    return {"of_as_it_is": {"median": middle, "quartiles": [low, high]}}
+
+
+# The whole ----------------------------------------------------------------------------------------
+
+
+def rehearse() -> int:
+    """Compiles everything, and says what was put in."""
+    for each in witnesses():
+        for name, one in witness_variants(each):
+            print(each.name, name, one.status, one.put_in)
+    for tile in TILES:
+        for name, one in scan_variants(tile):
+            print(f"chunk_scan {tile}", name, one.status, f"{one.source.count(FENCE)} fences")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    options = parser.parse_args()
+    if options.rehearse:
+        return rehearse()
+    import torch
+
+    torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
+    kernels = []
+    for each in witnesses():
+        variants = [
+            {"variant": name, **one.as_data(), **launched(each, one.kernel)}
+            for name, one in witness_variants(each)
+        ]
+        kernels.append({"name": each.name, "kind": each.kind, "variants": variants})
+    scans = [{"tile": tile, "variants": scanned(tile, scan_variants(tile))} for tile in TILES]
+    told = [(one["name"], each) for one in kernels for each in one["variants"]]
+    told += [(f"chunk_scan {one['tile']}", each) for one in scans for each in one["variants"]]
+    for name, one in told:
+        time_ms = f" {one['median_ms']:.4f} ms" if "median_ms" in one else ""
+        differ = f", {one['differing_launches']} differ" if "differing_launches" in one else ""
+        wrong = f"{one['wrong_launches']} of {one['launches']} wrong"
+        print(f"{name:36} {one['variant']:15} {one['lint']:8} {wrong}{differ}{time_ms}")
+    if options.out:
+        data = {**environment(), "schema": "smemreuse.mends/1", "arch": ARCH}
+        del data["delay_cycles"]
+        text = json.dumps({**data, "witnesses": kernels, "chunk_scan": scans}, indent=1)
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(text + "\n")
+    mended = [one for _, one in told if one["variant"] == MENDED]
+    return int(any(one["wrong_launches"] or one.get("differing_launches") for one in mended))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,267 @@
+"""Which statements a later pass surely sees collide, so that a barrier comes between (rule 6).
+
+TileLang's `ThreadSync` leaves a barrier out where it proves that two accesses do not collide, or
+does not compare them. Its proofs hold for all threads, rounds and arguments. So one collision that
+is found in what it compares, for certain threads in certain rounds, tells that there is none:
+
+- the elements of two accesses begin at the same byte, of two threads, or of one if both write;
+- in the same round of all loops around both, or in rounds of one loop that follow one another;
+- an access pointer collides with any element, and with another one unless their elements, counted
+  in each one's own width, are apart;
+- two elements that may have one index, and the same threads, do not count: the pass takes them for
+  one thread's. Nor do two copies, two atomics, or two writes in rounds that follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from smemreuse.checker.surroundings import Comers, Condition, Surroundings, held, known_to_hold
+from smemreuse.checker.work import Work
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import Buffer, For, If, Stmt, While
+from smemreuse.semantics.evaluate import evaluate
+from smemreuse.semantics.sights import Sight
+
+ROUNDS = 8
+"""Rounds of a loop that are tried, and the last ones."""
+
+LANE = 16
+"""Units of work for each element that is compared."""
+
+MAX_ELEMENTS = 1 << 18
+_THREADS = 1 << 11
+
+Made = tuple[Stmt, Sight]
+
+
+@dataclass(frozen=True, eq=False)
+class _Elements:
+    """Indices of elements, in the units of their access, with the threads that come to them."""
+
+    comers: Comers
+    index: np.ndarray
+
+
+class Collisions:
+    """Answers for the statements of one kernel; each pair is looked at once."""
+
+    def __init__(self, around: Surroundings, sights: Mapping[Stmt, tuple[Sight, ...]]):
+        self._around = around
+        self.sights = sights
+        self._known: dict[tuple[object, ...], bool] = {}
+        self._elements: dict[tuple[object, ...], _Elements | None] = {}
+
+    def surely(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+    ) -> bool:
+        """Whether the pass sees one statement collide with a later one.
+
+        That is in the same rounds, or with `loop` in the next round of that. `offsets` are those of
+        the buffers in their arena, in bytes; a buffer without one lies alone.
+        """
+        if loop is None and (
+            self._around.order[one] >= self._around.order[two] or self._around.are_apart(one, two)
+        ):
+            return False
+        return any(
+            self._collide((one, first), (two, second), loop, offsets, work)
+            for first, second in product(self.sights.get(one, ()), self.sights.get(two, ()))
+        )
+
+    def _collide(
+        self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+    ) -> bool:
+        (_, first), (_, second) = one, two
+        both_write = first.is_write and second.is_write
+        if not (first.is_write or second.is_write) or (both_write and loop is not None):
+            return False  # writes alone get a barrier before the loop
+        if (first.is_copy and second.is_copy and both_write) or (
+            first.is_atomic and second.is_atomic
+        ):
+            return False
+        together = first.buffer in offsets and second.buffer in offsets
+        if not together and first.buffer is not second.buffer:
+            return False
+        if first.by_pointer is not second.by_pointer:
+            return True
+        begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))
+        if first.by_pointer:
+            places: tuple[int, ...] = (begin[0] // first.width, begin[1] // second.width)
+        else:
+            places = (begin[1] // second.width * second.width,)
+            places = (begin[0] // first.width * first.width - places[0],)
+        key = (first, second, loop, places)
+        if key not in self._known:
+            self._known[key] = self._found(one, two, loop, places, work)
+        return self._known[key]
+
+    def _found(
+        self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], work: Work
+    ) -> bool:
+        for rounds in self._tried(one[0], two[0], loop):
+            shifted = None if one[1].by_pointer else loop
+            first = self._those(one, rounds, None)
+            second = self._those(two, rounds, shifted)
+            if first is None or second is None:
+                return False
+            if not _compatible(first.comers.conditions, second.comers.conditions):
+                return False
+            work.do(LANE * (first.index.size + second.index.size))
+            if one[1].by_pointer:
+                meet = _pointers_meet(one[1], two[1], first, second, places)
+            else:
+                meet = _elements_meet(one[1], two[1], first, second, places[0])
+            if meet:
+                return True
+        return False
+
+    def _tried(self, one: Stmt, two: Stmt, loop: For | None) -> Iterator[Mapping[For, int]]:
+        """Rounds of the common loops: all in the first, then others of each."""
+        theirs = self._around.loops(two)
+        common = [
+            mine
+            for mine, other in zip(self._around.loops(one), theirs, strict=False)
+            if mine is other
+        ]
+        first = dict.fromkeys(common, 0)
+        short = loop is not None and (constant(loop.extent) or 2) < 2
+        if short or (loop is not None and (loop not in first or constant(loop.step) != 1)):
+            return
+        yield first
+        for each in common:
+            count = constant(each.extent)
+            last = None if count is None else count - (2 if each is loop else 1)
+            tried = range(1, ROUNDS + 1) if last is None else range(1, min(ROUNDS, last) + 1)
+            for at in (*tried, *((last,) if last is not None and last > ROUNDS else ())):
+                yield {**first, each: at}
+
+    def _those(
+        self, made: Made, rounds: Mapping[For, int], shifted: For | None
+    ) -> _Elements | None:
+        stmt, sight = made
+        key = (sight, tuple(rounds.items()), shifted)
+        if key not in self._elements:
+            self._elements[key] = self._indices(stmt, sight, rounds, shifted)
+        return self._elements[key]
+
+    def _indices(
+        self, stmt: Stmt, sight: Sight, rounds: Mapping[For, int], shifted: For | None
+    ) -> _Elements | None:
+        """The elements where they are known; of `shifted` the index alone is a round further."""
+        found = self._around.at(stmt, rounds)
+        if found is not None and isinstance(stmt, (If, While)):
+            found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
+        for condition, holds in sight.guards if found is not None else ():
+            found = None if found is None else held(found, condition, holds, None)
+        if found is None or sight.index is None:
+            return None
+        threads = found.threads
+        if shifted is not None:
+            now = threads.values.get(shifted.var)
+            if not isinstance(now, int):
+                return None
+            threads = threads.bind(shifted.var, now + 1)
+        index = evaluate(sight.index, threads)
+        if index is None or threads.count * sight.lanes > MAX_ELEMENTS:
+            return None
+        each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
+        return _Elements(found, each)
+
+
+def _pointers_meet(
+    one: Sight, two: Sight, first: _Elements, second: _Elements, places: tuple[int, ...]
+) -> bool:
+    """Whether elements of two pointers lie in each other's reach, as the pass counts them: each
+    behind so many elements of its own width."""
+    mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
+    if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
+        return False
+    (low, high), (begin, end) = mine, theirs
+    order = np.argsort(begin)
+    furthest = np.maximum.accumulate(end[order])
+    behind = np.searchsorted(begin[order], high, side="right")  # so many begin before mine end
+    return bool(((behind > 0) & (furthest[behind - 1] >= low)).any())
+
+
+def _reach(sight: Sight, found: _Elements, offset: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The first and the last element behind a pointer, for some threads."""
+    extent = evaluate(sight.extent, found.comers.threads)
+    if extent is None:
+        return None
+    begin = found.index + offset
+    return begin, begin + np.broadcast_to(extent, begin.shape) - 1
+
+
+def _elements_meet(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+    """Whether elements begin at the same byte, of different threads unless both are written.
+
+    `shift` is how far behind the second buffer the first one begins.
+    """
+    if not first.index.size or not second.index.size:
+        return False
+    if _may_be_alike(one, two, first, second, shift):
+        return False
+    mine, by_mine = _bytes(one, first, shift)
+    theirs, by_theirs = _bytes(two, second, 0)
+    if one.is_write and two.is_write:
+        return bool(np.intersect1d(mine * _THREADS + by_mine, theirs * _THREADS + by_theirs).size)
+    places, low, high = _by_place(mine, by_mine)
+    others, least, most = _by_place(theirs, by_theirs)
+    _, here, there = np.intersect1d(places, others, assume_unique=True, return_indices=True)
+    alone = (low[here] == high[here]) & (least[there] == most[there])
+    return bool((~alone | (low[here] != least[there])).any())
+
+
+def _may_be_alike(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+    """Whether both may have the same index, and the same threads: the pass takes each of these for
+    one that meets only itself."""
+    if one.width != two.width or (one.lanes, one.stride) != (two.lanes, two.stride):
+        return False
+    mine, theirs = first.comers, second.comers
+    if mine.free or theirs.free:
+        return False  # the pass knows of a loop that goes round one of them alone
+    if np.array_equal(mine.threads.ids, theirs.threads.ids):
+        return bool(np.array_equal(first.index * one.width + shift, second.index * two.width))
+    return False
+
+
+def _bytes(sight: Sight, found: _Elements, shift: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each element begins, with its thread."""
+    lanes = sight.stride * np.arange(sight.lanes)
+    places = ((found.index[:, None] + lanes) * sight.width + shift).ravel()
+    return places, np.repeat(found.comers.threads.ids, sight.lanes)
+
+
+def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each place once, with the first and the last of its threads."""
+    order = np.lexsort((ids, places))
+    places, ids = places[order], ids[order]
+    begins = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
+    ends = np.append(begins[1:], len(places)) - 1
+    return places[begins], ids[begins], ids[ends]
+
+
+def _compatible(one: Sequence[Condition], two: Sequence[Condition]) -> bool:
+    """Whether conditions on what is not known can hold for both: all that either has the other one
+    has, too, or no two of them speak of the same."""
+
+    def has(conditions: Sequence[Condition], other: Condition) -> bool:
+        return any(
+            each.frame is not None and other.frame is not None and each.frame is other.frame
+            for each in conditions
+        )
+
+    common = [each for each in one if has(two, each)]
+    own = [each for each in one if not has(two, each)]
+    own += [each for each in two if not has(one, each)]
+    return not any(
+        each.symbols & other.symbols
+        for at, each in enumerate(own)
+        for other in (*common, *own[at + 1 :])
+        if each.frame is not other.frame and not (each.is_range and other.is_range)
+    )

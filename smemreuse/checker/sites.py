@@ -1,0 +1,336 @@
+"""Where in a kernel a later pass may have barriers, whatever it sees collide (rule 6).
+
+TileLang's `ThreadSync` looks at the statements of a branch or loop first, and gives what collides
+there a barrier of those who come to it. Whoever looks at what is around finds that barrier on the
+way, and takes it for one of all threads that is surely met: also where the arm is not taken, the
+loop goes round no time, or some threads alone are in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import (
+    Assert,
+    Attr,
+    Block,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    While,
+    nested_blocks,
+    walk_statements,
+)
+from smemreuse.semantics.effects import Effect, Engine, Group
+from smemreuse.semantics.periodic import growth
+from smemreuse.semantics.sights import Sight
+
+Doing = Callable[[Stmt], Iterable[Effect]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What decides whether two accesses may be seen to collide, wherever they are."""
+
+    buffer: Buffer
+    is_write: bool
+    by_pointer: bool
+    is_copy: bool
+
+
+MAX_PAIRS = 16
+"""Pairs of statements of which it is asked whether they surely collide."""
+
+Kinds = frozenset[Kind]
+NOTHING: Kinds = frozenset()
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is accessed in a statement, and by which; `is_whole`: no barrier can be in it."""
+
+    kinds: Kinds
+    statements: tuple[Stmt, ...]
+    is_whole: bool
+
+
+class Sites:
+    """The places for barriers of one kernel, where `partners` share their bytes.
+
+    `sights` and `doing` tell what the pass sees of a statement itself, and what its operations do.
+    """
+
+    def __init__(
+        self,
+        body: Block,
+        sights: Mapping[Stmt, tuple[Sight, ...]],
+        doing: Doing,
+        partners: Mapping[Buffer, Collection[Buffer]],
+        surely: Callable[[Stmt, Stmt], bool],
+    ):
+        """`surely` tells whether it surely sees a statement collide with a later one."""
+        self._sights = sights
+        self._doing = doing
+        self._partners = partners
+        self._surely = surely
+        self._meets: dict[Block, bool] = {}
+        self._skips: dict[Stmt, bool] = {}
+        self._kinds: dict[Stmt, Kinds] = {}
+        self._heads: dict[If, tuple[Stmt, ...]] = {}
+        self._tails: dict[Block, frozenset[Stmt]] = {}
+        self._around: dict[Stmt, bool] = {}
+        self._inside: dict[Stmt, bool] = {}
+        self._all: dict[Stmt, Kinds] = {}
+        self._standing: set[Stmt] = set()
+        self._stand(body, False)
+
+    # Before statements ----------------------------------------------------------------------------
+
+    def may_stand(self, stmt: Stmt) -> bool:
+        """Whether there may be a barrier right before a statement."""
+        return stmt in self._standing
+
+    def may_be_around(self, stmt: Stmt) -> bool:
+        """Whether there may be one before a statement, or in it."""
+        if stmt not in self._around:
+            self._around[stmt] = any(map(self.may_stand, walk_statements((stmt,))))
+        return self._around[stmt]
+
+    def _stand(self, block: Block, looping: bool) -> None:
+        """Finds these places: it may stand where a statement collides with one before it, or in a
+        loop with any; before a loop of writes that collide, and before a branch that it is moved
+        out of."""
+        before: list[_Group] = []
+        if looping:
+            before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))
+        self._sequence(block, before)
+
+    def _sequence(self, block: Block, before: list[_Group]) -> None:
+        """`before` is what has been accessed since a barrier, at the most. Where something of it
+        surely collides with what comes, that and all before it is behind a barrier then."""
+        for stmt in block:
+            if isinstance(stmt, (Attr, Assert)):
+                self._sequence(stmt.body, before)
+                continue
+            kinds = self._within(stmt)
+            may_meet = isinstance(stmt, (If, For, While)) and self.meets_inside(stmt)
+            if (
+                may_meet
+                or self.is_barrier(stmt)
+                or self.meets_before(stmt)
+                or any(self._may_collide(one.kinds, kinds) for one in before)
+            ):
+                self._standing.add(stmt)
+            if kinds:
+                now = _Group(kinds, self._seen(stmt), not may_meet)
+                for at in reversed(range(len(before))):
+                    if self._must_collide(before[at], now):
+                        del before[: at + before[at].is_whole]
+                        break
+                before.append(now)
+            for inner in nested_blocks(stmt):
+                self._stand(inner, isinstance(stmt, (For, While)))
+
+    def _within(self, stmt: Stmt) -> Kinds:
+        """What is accessed in a statement."""
+        if stmt not in self._all:
+            inner = (self._within(one) for block in nested_blocks(stmt) for one in block)
+            self._all[stmt] = self._own(stmt).union(*inner)
+        return self._all[stmt]
+
+    # Barriers inside -----------------------------------------------------------------------------
+
+    def meets(self, block: Block) -> bool:
+        """Whether there may be a barrier in a block."""
+        if block not in self._meets:
+            self._meets[block] = self._may_meet(block)
+        return self._meets[block]
+
+    def meets_inside(self, stmt: Stmt) -> bool:
+        """Whether there may be a barrier in a branch or loop."""
+        if not isinstance(stmt, (For, While)):
+            return any(map(self.meets, nested_blocks(stmt)))
+        if stmt not in self._inside:
+            self._inside[stmt] = self._may_meet((stmt,)) and not self._only_writes(stmt)
+        return self._inside[stmt]
+
+    def meets_before(self, stmt: Stmt) -> bool:
+        """Whether there may be one before a loop for what its rounds write: where nothing is read
+        in it the pass puts it there."""
+        return isinstance(stmt, For) and self._only_writes(stmt) and self.meets((stmt,))
+
+    def _only_writes(self, stmt: For | While) -> bool:
+        """Whether a loop reads nothing, and a round of it has no place for a barrier."""
+        reads = any(not kind.is_write for kind in self._within(stmt))
+        return isinstance(stmt, For) and not reads and not self.meets(stmt.body)
+
+    def may_skip(self, stmt: Stmt) -> bool:
+        """Whether threads that come by a statement may leave out a barrier that is in it."""
+        if stmt not in self._skips:
+            self._skips[stmt] = self._may_skip(stmt)
+        return self._skips[stmt]
+
+    def _may_skip(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, (If, While)):
+            return self.meets_inside(stmt)
+        if isinstance(stmt, For) and not (constant(stmt.extent) or 0) > 0:
+            return self.meets_inside(stmt)
+        return any(map(self.may_skip, (one for inner in nested_blocks(stmt) for one in inner)))
+
+    def _may_meet(self, block: Block) -> bool:
+        if any(map(self.is_barrier, walk_statements(block))):
+            return True
+        seen: dict[Kinds, None] = {}
+        for stmt, loops in _inside(block, ()):
+            kinds = self._own(stmt)
+            if kinds and (
+                self._may_meet_itself(stmt, loops)
+                or any(self._may_collide(before, kinds) for before in seen)
+            ):
+                return True
+            if kinds:
+                seen[kinds] = None
+        return False
+
+    def _may_meet_itself(self, stmt: Stmt, loops: Sequence[For]) -> bool:
+        """Whether a statement may be seen to collide with itself in the next round of a loop."""
+        if not loops or not self._may_collide(self._own(stmt), self._own(stmt)):
+            return False
+        sights = self._sights[stmt]
+        if len(sights) > 1 or sights[0].by_pointer:
+            return True
+        return not all(_moves_on(sights[0], loop) for loop in loops)
+
+    def is_barrier(self, stmt: Stmt) -> bool:
+        """Whether several warps meet at a statement, or a later pass has them meet behind it."""
+        return any(map(_is_barrier, self._doing(stmt)))
+
+    # What is accessed before and behind ----------------------------------------------------------
+
+    def heads(self, branch: If) -> tuple[Stmt, ...]:
+        """The statements in a branch before which no barrier can be in it: what collides with one
+        of them gets its barrier before the branch."""
+        if branch not in self._heads:
+            self._heads[branch] = self._head(branch)[0]
+        return self._heads[branch]
+
+    def _head(self, branch: If) -> tuple[tuple[Stmt, ...], bool]:
+        found: tuple[Stmt, ...] = ()
+        for arm in (branch.then, branch.orelse):
+            first, ends = self._first(arm)
+            found += first
+            if ends:
+                return found, True
+        return found, False
+
+    def _first(self, block: Block) -> tuple[tuple[Stmt, ...], bool]:
+        """Those of a block, and whether there may be a barrier behind them."""
+        found: tuple[Stmt, ...] = ()
+        kinds = NOTHING
+        for stmt in block:
+            if self.is_barrier(stmt) or self.meets_before(stmt):
+                return found, True
+            if isinstance(stmt, (Attr, Assert)):
+                here, ends = self._first(stmt.body)
+            elif self.meets_inside(stmt):
+                here, ends = self.heads(stmt) if isinstance(stmt, If) else (), True
+            else:
+                here, ends = self._seen(stmt), False
+            now = self._of(here)
+            if self._may_collide(kinds, now):
+                return found, True
+            found, kinds = found + here, kinds | now
+            if ends:
+                return found, True
+        return found, False
+
+    def tail(self, block: Block) -> frozenset[Stmt]:
+        """The statements of an arm behind which no barrier can be in it."""
+        if block not in self._tails:
+            self._tails[block] = frozenset(self._last(block)[0])
+        return self._tails[block]
+
+    def _last(self, block: Block) -> tuple[tuple[Stmt, ...], bool]:
+        """Those of a block, and whether there may be a barrier before them."""
+        found: tuple[Stmt, ...] = ()
+        kinds = NOTHING
+        for stmt in reversed(block):
+            if self.is_barrier(stmt):
+                return found, True
+            if isinstance(stmt, (Attr, Assert)):
+                here, ends = self._last(stmt.body)
+            elif self.meets_inside(stmt):
+                return found, True
+            else:
+                here, ends = self._seen(stmt), self.meets_before(stmt)
+            now = self._of(here)
+            if self._may_collide(now, kinds):
+                return found, True
+            found, kinds = here + found, kinds | now
+            if ends:
+                return found, True
+        return found, False
+
+    def _seen(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        return tuple(one for one in walk_statements((stmt,)) if self._own(one))
+
+    # What may collide ----------------------------------------------------------------------------
+
+    def _own(self, stmt: Stmt) -> Kinds:
+        if stmt not in self._kinds:
+            self._kinds[stmt] = frozenset(
+                Kind(one.buffer, one.is_write, one.by_pointer, one.is_copy)
+                for one in self._sights.get(stmt, ())
+            )
+        return self._kinds[stmt]
+
+    def _of(self, statements: Iterable[Stmt]) -> Kinds:
+        return frozenset[Kind]().union(*map(self._own, statements))
+
+    def _may_collide(self, before: Kinds, behind: Kinds) -> bool:
+        return any(self._may_be_seen(one, two) for one in before for two in behind)
+
+    def _must_collide(self, before: _Group, behind: _Group) -> bool:
+        """Whether the pass surely sees something there collide with something here."""
+        if not self._may_collide(before.kinds, behind.kinds):
+            return False
+        pairs = product(before.statements, behind.statements)
+        return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
+
+    def _may_be_seen(self, one: Kind, two: Kind) -> bool:
+        if not (one.is_write or two.is_write) or one.buffer.scope != two.buffer.scope:
+            return False
+        if one.is_write and two.is_write and one.is_copy and two.is_copy:
+            return False
+        if one.buffer is two.buffer or two.buffer in self._partners.get(one.buffer, ()):
+            return True
+        return one.by_pointer or two.by_pointer
+
+
+def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """The statements of a block and those in them, each with the loops there that it is in. The
+    pass goes round no `while`."""
+    for stmt in block:
+        yield stmt, loops
+        within = (*loops, stmt) if isinstance(stmt, For) else loops
+        for inner in nested_blocks(stmt):
+            yield from _inside(inner, within)
+
+
+def _moves_on(sight: Sight, loop: For) -> bool:
+    """Whether a thread goes to other elements in the next round of a loop, as far away as the index
+    tells by itself: then the pass sees it."""
+    step = None if sight.index is None else growth(sight.index, loop.var)
+    span = (sight.lanes - 1) * abs(sight.stride)
+    return step is not None and (step[0] > span or step[1] < -span)
+
+
+def _is_barrier(effect: Effect) -> bool:
+    """Whether there is a barrier of several warps, or a later pass puts one behind it."""
+    if effect.meeting is not None:
+        return effect.meeting.group not in (Group.WARP, Group.NOBODY)
+    return effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC

@@ -1,0 +1,229 @@
+"""Which threads come to a statement, and in which rounds of its loops, as a later pass has it.
+
+TileLang's `ThreadSync` keeps for each access the ranges of the loops around it, the conditions of
+the branches, and what variables were bound to. Here all of that is evaluated for all threads at
+once: in given rounds of some loops, and in any of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.ir.expr import Call, Expr, Load, Var, walk
+from smemreuse.ir.kernel import (
+    THREAD_EXTENT,
+    VIRTUAL_THREAD,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    For,
+    If,
+    Stmt,
+    While,
+    nested_blocks,
+)
+from smemreuse.ir.launch import AXES, stride_of, tag_of
+from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.table import varies_by_thread
+
+MAX_LANES = 1 << 14
+"""Threads times rounds that are looked at for one statement."""
+
+Symbols = frozenset[Var | Buffer]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A scope around a statement, or a variable bound before it.
+
+    `holds` tells in which arm of a branch it is.
+    """
+
+    stmt: Stmt
+    holds: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """One on what is not known: `symbols` are what it depends on. `is_range` is a loop's."""
+
+    frame: Frame | None
+    symbols: Symbols
+    is_range: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Comers:
+    """The threads that come to a statement, once for each round of the loops that are open.
+
+    `free` are those loops, `conditions` those that have to hold beside.
+    """
+
+    threads: Threads
+    free: frozenset[For]
+    conditions: tuple[Condition, ...]
+
+
+class Surroundings:
+    """The scopes around each statement of a kernel whose blocks have these axes."""
+
+    def __init__(self, body: Block, axes: Mapping[str, int]):
+        self._axes = axes
+        self.frames: dict[Stmt, tuple[Frame, ...]] = {}
+        self.order: dict[Stmt, int] = {}
+        self._everyone = np.arange(int(np.prod(list(axes.values()))))
+        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...]], Comers | None] = {}
+        self._block(body, ())
+
+    def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
+        for stmt in block:
+            self.frames[stmt], self.order[stmt] = frames, len(self.order)
+            for number, inner in enumerate(nested_blocks(stmt)):
+                self._block(inner, (*frames, Frame(stmt, number == 0)))
+            if isinstance(stmt, Bind):
+                frames = (*frames, Frame(stmt))
+
+    def loops(self, stmt: Stmt) -> tuple[For, ...]:
+        """The loops around a statement, outermost first."""
+        return tuple(one.stmt for one in self.frames[stmt] if isinstance(one.stmt, For))
+
+    def are_apart(self, one: Stmt, two: Stmt) -> bool:
+        """Whether two statements are in different arms of a branch."""
+        for mine, theirs in zip(self._scopes(one), self._scopes(two), strict=False):
+            if mine.stmt is not theirs.stmt:
+                return False
+            if mine.holds != theirs.holds:
+                return True
+        return False
+
+    def _scopes(self, stmt: Stmt) -> Iterator[Frame]:
+        return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
+
+    def at(self, stmt: Stmt, rounds: Mapping[For, int]) -> Comers | None:
+        """Who comes to a statement in these rounds, from 0, of some loops around it; None if that
+        is not understood."""
+        mine = tuple((loop, rounds[loop]) for loop in self.loops(stmt) if loop in rounds)
+        key = (stmt, mine)
+        if key not in self._known:
+            self._known[key] = self._found(stmt, dict(mine))
+        return self._known[key]
+
+    def _found(self, stmt: Stmt, rounds: Mapping[For, int]) -> Comers | None:
+        comers: Comers | None = Comers(
+            Threads(self._everyone, row=self._axes.get(AXES[0], 1)), frozenset(), ()
+        )
+        for frame in self.frames[stmt]:
+            if comers is not None:
+                comers = self._within(frame, comers, rounds)
+        return comers
+
+    def _within(self, frame: Frame, comers: Comers, rounds: Mapping[For, int]) -> Comers | None:
+        stmt, threads = frame.stmt, comers.threads
+        if isinstance(stmt, Bind):
+            value = evaluate(stmt.value, threads)
+            return _with(comers, threads.bind(stmt.var, value))
+        if isinstance(stmt, For):
+            return self._round(frame, stmt, comers, rounds)
+        if isinstance(stmt, (If, While)):
+            return held(comers, stmt.condition, frame.holds, frame)
+        if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD:
+            return None
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            return _with(comers, threads.bind(stmt.var, self._axis(stmt, threads)))
+        return comers
+
+    def _axis(self, stmt: Attr, threads: Threads) -> Value:
+        """Of the block index any will do: what is asked is whether there may be a collision."""
+        tag = tag_of(stmt)
+        if tag not in self._axes:
+            return 0
+        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
+
+    def _round(
+        self, frame: Frame, loop: For, comers: Comers, rounds: Mapping[For, int]
+    ) -> Comers | None:
+        threads = comers.threads
+        begin, extent, step = (
+            evaluate(one, threads) for one in (loop.begin, loop.extent, loop.step)
+        )
+        if not isinstance(begin, int) or not isinstance(step, int) or step < 1:
+            return None
+        conditions = comers.conditions
+        if extent is None:
+            symbols = symbols_of(loop.extent, threads)
+            if symbols is None:
+                return None
+            conditions = (*conditions, Condition(frame, symbols, is_range=True))
+        elif not isinstance(extent, int):
+            return None
+        count = 1 if extent is None else len(range(begin, begin + extent, step))
+        if loop in rounds:
+            at = rounds[loop]
+            if extent is not None and at >= count:
+                return Comers(_nobody(threads), comers.free, conditions)
+            return Comers(threads.bind(loop.var, begin + at * step), comers.free, conditions)
+        count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
+        values = begin + step * np.arange(count)
+        return Comers(threads.repeated(loop.var, values), comers.free | {loop}, conditions)
+
+
+def held(comers: Comers, condition: Expr, holds: bool, frame: Frame | None) -> Comers | None:
+    """Those for whom a condition holds, or does not; None where nobody knows for which threads."""
+    if isinstance(condition, Call) and condition.op == "not":
+        return held(comers, condition.args[0], not holds, frame)
+    if isinstance(condition, Call) and condition.op == ("and" if holds else "or"):
+        found: Comers | None = comers
+        for part in condition.args:
+            found = None if found is None else held(found, part, holds, frame)
+        return found
+    threads = comers.threads
+    value = evaluate(condition, threads)
+    if value is None:
+        symbols = symbols_of(condition, threads)
+        if symbols is None:
+            return None
+        return Comers(threads, comers.free, (*comers.conditions, Condition(frame, symbols)))
+    mask = np.broadcast_to(np.equal(value, 0) != holds, threads.ids.shape)
+    return comers if mask.all() else _with(comers, threads.where(mask))
+
+
+def symbols_of(expr: Expr, threads: Threads) -> Symbols | None:
+    """What an expression depends on that is the same for all threads; None if they may differ."""
+    found: set[Var | Buffer] = set()
+    for node in walk(expr):
+        if isinstance(node, Var):
+            value = threads.values.get(node)
+            if isinstance(value, np.ndarray):
+                return None
+            if value is None:
+                found.add(node)
+        elif isinstance(node, Load):
+            found.add(node.buffer.storage)
+        elif isinstance(node, Call) and varies_by_thread(node):
+            return None
+    return frozenset(found)
+
+
+def known_to_hold(comers: Comers, condition: Expr) -> Comers:
+    """Those for whom nothing that is known speaks against a condition."""
+    if isinstance(condition, Call) and condition.op == "and":
+        for part in condition.args:
+            comers = known_to_hold(comers, part)
+        return comers
+    value = evaluate(condition, comers.threads)
+    if value is None:
+        return comers
+    mask = np.broadcast_to(np.not_equal(value, 0), comers.threads.ids.shape)
+    return _with(comers, comers.threads.where(mask))
+
+
+def _with(comers: Comers, threads: Threads) -> Comers:
+    return Comers(threads, comers.free, comers.conditions)
+
+
+def _nobody(threads: Threads) -> Threads:
+    return threads.where(np.zeros(threads.count, dtype=bool))

@@ -1,0 +1,47 @@
+"""What ptxas has given each kernel of a CUDA binary that TileLang compiled."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+ATTRIBUTES = ".nv.info"
+"""The section of a cubin that tells of its kernels: of each attribute a format, a number and two
+bytes, which are its value, or how many bytes of value follow them."""
+
+WITH_VALUE = 0x04
+REGISTERS = 0x2F
+"""The attribute whose value is a symbol and how many registers each thread of it has."""
+
+
+def registers_of(binary: bytes) -> dict[str, int]:
+    """The registers of a thread of each kernel, by its name; none where it is no cubin.
+
+    They are what the hardware gives to each thread at the launch, whatever groups of warps hand to
+    each other after that.
+    """
+    try:
+        cubin = ELFFile(io.BytesIO(binary))
+        section, symbols = (cubin.get_section_by_name(name) for name in (ATTRIBUTES, ".symtab"))
+    except ELFError:
+        return {}
+    if section is None or symbols is None:
+        return {}
+    return {
+        symbols.get_symbol(symbol).name: count for symbol, count in _register_counts(section.data())
+    }
+
+
+def _register_counts(attributes: bytes) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at + 4 <= len(attributes):
+        form, number, size = struct.unpack_from("<BBH", attributes, at)
+        at += 4
+        if form == WITH_VALUE:
+            if number == REGISTERS and size == 8:
+                yield struct.unpack_from("<II", attributes, at)
+            at += size

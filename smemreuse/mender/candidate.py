@@ -1,0 +1,29 @@
+"""What might be put in for one hazard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smemreuse.ir.kernel import Stmt
+from smemreuse.results.mending import Inserted, Insertion
+
+Insertions = tuple[Insertion, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Insertions that might mend a hazard together; `weaker` ones in their stead, each asking for
+    less than the one before, are of use only where these are."""
+
+    insertions: Insertions
+    weaker: tuple[Insertions, ...] = ()
+
+    @classmethod
+    def of(cls, anchor: Stmt, behind: bool, *inserted: Inserted) -> Candidate:
+        """A single insertion."""
+        return cls((Insertion(anchor, behind, inserted),))
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The operations that are put in."""
+        return frozenset(one.call.op for each in self.insertions for one in each.inserted)

@@ -1,0 +1,190 @@
+"""What might mend a hazard, the least first. Whether it does is for the linter to say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
+from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.linter.words import engine_of
+from smemreuse.mender.candidate import Candidate
+from smemreuse.mender.tree import Spot, Tree, last_of
+from smemreuse.mender.waits import wait_candidates
+from smemreuse.results.hazards import Hazard, HazardKind, Remedy
+from smemreuse.results.mending import Inserted
+from smemreuse.semantics.effects import Group, Signal
+from smemreuse.semantics.synchronizing import (
+    NAMED_BARRIERS,
+    block_barrier,
+    named_barrier,
+    proxy_fence,
+    warp_barrier,
+)
+from smemreuse.semantics.table import evaluated_call, evaluated_effect
+
+RELEASES = (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT)
+WARP = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What might be put into one kernel. `scope` is the storage scope for which its barriers are
+    written."""
+
+    kernel: Kernel
+    tree: Tree
+    scope: str
+
+    def of(self, hazard: Hazard, earlier: Stmt | None, later: Stmt | None) -> Iterator[Candidate]:
+        """For a hazard between two statements of the kernel's body, of which `later` is missing
+        where the kernel ends."""
+        if earlier is None:
+            return
+        if hazard.kind is HazardKind.MISSING_WAIT:
+            yield from wait_candidates(self.tree, self.scope, hazard.mend.engine, earlier, later)
+        elif later is None:
+            return
+        elif hazard.kind is HazardKind.MISSING_FENCE:
+            yield from self._fences(earlier, later)
+        elif hazard.mend.remedy is Remedy.BARRIER:
+            yield from self._barriers(hazard, earlier, later)
+            # What one arm has an engine do may be over too late for another that is told of it.
+            engine = engine_of(earlier).value
+            yield from wait_candidates(self.tree, self.scope, engine, earlier, later)
+
+    def are_written(self, candidate: Candidate) -> bool:
+        """Whether it is known how the kernel's compiler writes what is put in: barriers, and what
+        the kernel has already."""
+        if self.kernel.dialect.has_tilelang_operations:
+            return True
+        return candidate.operations <= {block_barrier(self.scope).op} | self._operations
+
+    @cached_property
+    def _operations(self) -> set[str]:
+        calls = map(evaluated_call, walk_statements(self.kernel.body))
+        return {call.op for call in calls if call is not None}
+
+    # Fences -------------------------------------------------------------------------------------
+
+    def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
+        """Before whoever made the generic access tells others that it is over; else before the
+        access of the async proxy, which is right where its thread waits for them first."""
+        around = reversed(self.tree.unconditional(later))
+        for anchor in dict.fromkeys((*self._releases(earlier), *around, later)):
+            yield Candidate.of(anchor, False, Inserted(proxy_fence()))
+        yield Candidate.of(earlier, True, Inserted(proxy_fence()))
+
+    def _releases(self, stmt: Stmt) -> Iterator[Stmt]:
+        """Before which statements a thread has done one, and not told anybody yet."""
+        for near in self.tree.behind(stmt):
+            release = next(filter(_is_release, walk_statements((near,))), None)
+            if release is not None:
+                yield release
+                if near is not release:
+                    yield near
+                return
+
+    # Barriers -----------------------------------------------------------------------------------
+
+    def _barriers(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
+        """Of the warp where lanes of one may be meant, of the block, or of those who come by."""
+        if self.tree.in_two_arms(earlier, later):
+            return
+        spots = list(dict.fromkeys(self._between(hazard, earlier, later)))
+        barriers = [block_barrier(self.scope)]
+        if not hazard.certain:
+            barriers.insert(0, warp_barrier())
+        barriers += self._partial(hazard)
+        for barrier in barriers:
+            for anchor, behind in spots:
+                yield Candidate.of(anchor, behind, Inserted(barrier))
+
+    def _between(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[tuple[Stmt, bool]]:
+        """Places between two statements, or between their rounds of a loop."""
+        spots = self.tree.common(earlier, later)
+        if spots is None:
+            return
+        one, two = spots
+        around = self._round_of(hazard, earlier, later)
+        path = self.tree.path(later)
+        inner = [spot.stmt for spot in path[path.index(two) + 1 :]]
+        if around is None and one.index < two.index:
+            yield two.stmt, False
+            yield from ((stmt, False) for stmt in inner)
+            return
+        common = [loop for loop in self.tree.loops(earlier) if loop in self.tree.loops(later)]
+        wanted = [around] if around is not None else []
+        for loop in [*wanted, *(other for other in reversed(common) if other is not around)]:
+            mine, theirs = (self._in_loop(loop, stmt) for stmt in (earlier, later))
+            places = [(last_of(loop.body), True), (theirs.stmt, False)]
+            yield from reversed(places) if theirs.index > mine.index else places
+        yield from ((stmt, False) for stmt in inner)
+
+    def _round_of(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> For | None:
+        """The outermost loop around both of which they are in different rounds."""
+        if hazard.other is None:
+            return None
+        rounds = dict(hazard.other.loops), dict(hazard.site.loops)
+        around = self.tree.loops(later)
+        for loop in self.tree.loops(earlier):
+            if isinstance(loop, For) and loop in around:
+                name = loop.var.name
+                if rounds[0].get(name) != rounds[1].get(name):
+                    return loop
+        return None
+
+    def _in_loop(self, loop: Stmt, stmt: Stmt) -> Spot:
+        """What stands for a statement in the body of a loop around it."""
+        return next(spot for spot in self.tree.path(stmt) if spot.scope is loop)
+
+    def _partial(self, hazard: Hazard) -> list[Call]:
+        """A barrier of the threads that a hazard names, where they are whole warps and not all."""
+        span = hazard.mend.threads
+        number = self._free_number
+        if span is None or number is None or self._threads is None:
+            return []
+        count = span[1] - span[0]
+        if span[0] % WARP or count % WARP or not WARP < count < self._threads:
+            return []
+        return [named_barrier(self.scope, number, count)]
+
+    @cached_property
+    def _threads(self) -> int | None:
+        try:
+            return math.prod(thread_axes(self.kernel.body).values())
+        except UnknownThreads:
+            return None
+
+    @cached_property
+    def _free_number(self) -> int | None:
+        """The number of a named barrier that the kernel does not use; the highest, since passes
+        that are yet to come take the lowest. None where it cannot be told."""
+        used: set[int] = set()
+        for stmt in walk_statements(self.kernel.body):
+            call, effect = evaluated_call(stmt), evaluated_effect(stmt)
+            meeting = effect.meeting if effect is not None else None
+            if call is None or meeting is None or meeting.group is not Group.NAMED:
+                continue
+            at = meeting.identity
+            if at is None or at >= len(call.args):
+                continue
+            number = getattr(call.args[at], "value", None)
+            if not isinstance(number, int):
+                return None
+            used.add(number)
+        return max((one for one in NAMED_BARRIERS if one not in used), default=None)
+
+
+def _is_release(stmt: Stmt) -> bool:
+    """Whether threads tell others at a statement what they have done."""
+    effect = evaluated_effect(stmt)
+    if effect is None:
+        return False
+    if effect.mbarrier is not None:
+        return effect.mbarrier.signal in RELEASES and effect.mbarrier.hands_over
+    meeting = effect.meeting
+    return meeting is not None and meeting.arrives and meeting.group is not Group.NOBODY

@@ -1,0 +1,223 @@
+"""`mend`: tries what might mend each hazard, and keeps the least that the linter calls clean.
+
+A candidate is judged by linting the kernel that has it, as if somebody had written it there. It
+stays if its hazard is gone and no other has come. What is not needed in the end is taken out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from smemreuse.audit import BarrierStage, barriers_follow
+from smemreuse.checker.work import Work
+from smemreuse.ir.kernel import (
+    SHARED_SCOPES,
+    Allocate,
+    Bind,
+    Declare,
+    Kernel,
+    Stmt,
+    walk_statements,
+)
+from smemreuse.linter import Apart, lint_apart, taken_apart
+from smemreuse.linter.linter import OF_LINT
+from smemreuse.mender.candidate import Candidate, Insertions
+from smemreuse.mender.candidates import Candidates
+from smemreuse.mender.tree import Tree, with_insertions
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Site
+from smemreuse.results.mending import Insertion, Mended, Mending, Unmended
+
+MOST_LINTS = 60
+OF_MENDING = 5 * OF_LINT
+"""How often a kernel is linted, with one thing or another put in, and units of work for it all."""
+
+PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER)
+MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
+"""What may show behind a hazard that is mended: of an access the first hazard alone is told."""
+
+NOT_PUT_IN = "its mend is a change of what the kernel does, not something to put in"
+NOT_FOLLOWED = "lint does not follow all of the kernel, and could not tell whether a mend does"
+NOT_WRITTEN = "how its compiler writes waits and proxy fences is not known here"
+NO_PLACE = "nothing that could be put in orders the two"
+NONE_CLEAN = "none of {} that might be put in makes it clean"
+GIVEN_UP = "budget: it takes too long to try what might mend it"
+
+Key = tuple[HazardKind, object, object, tuple[str, ...]]
+Found = tuple[object, tuple[str, ...]]
+
+
+def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
+    """The least that makes a kernel clean, as far as barriers, waits and proxy fences can.
+
+    Certain hazards and possible ones are mended. `barriers` is as for `lint`; what a later pass
+    inserts is not put in. Where nothing can be put in the kernel stays as it is, and the reason is
+    told of each hazard that is left.
+    """
+    later = barriers_follow(kernel, barriers)
+    apart = taken_apart(kernel)
+    found = _Search(apart, later).result()
+    return found if apart.kernel is kernel else _in_the_arena(kernel, apart.kernel, found)
+
+
+def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
+    """What was found for a kernel whose merged buffers were taken apart, for the kernel itself."""
+    theirs, ours = (list(_acting(one)) for one in (apart, kernel))
+    places = dict(zip(theirs, ours, strict=False))
+    needed = {one.insertion.anchor for one in found.mends}
+    if len(theirs) != len(ours) or not needed <= places.keys():
+        return found.taken_back("its place in the merged kernel cannot be told")
+    mends = tuple(
+        replace(one, insertion=one.insertion.at(places[one.insertion.anchor], places))
+        for one in found.mends
+    )
+    return replace(found, mends=mends)
+
+
+def _acting(kernel: Kernel) -> Iterator[Stmt]:
+    """The statements between which something is put in."""
+    allocating = (Allocate, Bind, Declare)
+    return (one for one in walk_statements(kernel.body) if not isinstance(one, allocating))
+
+
+@dataclass
+class _Search:
+    """One kernel, and what has been put in so far. `later` tells that barriers are to come."""
+
+    apart: Apart
+    later: bool
+    chosen: list[Mended] = field(default_factory=list)
+    refused: dict[Key, str] = field(default_factory=dict)
+    lints: int = 0
+
+    def __post_init__(self) -> None:
+        kernel = self.apart.kernel
+        scopes = kernel.shared_scopes() or SHARED_SCOPES
+        # One that an author writes is for the first scope, and tells of no pass that has been here.
+        scope = SHARED_SCOPES[0] if self.later else scopes[-1]
+        self.candidates = Candidates(kernel, Tree(kernel.body), scope)
+        self.origins: dict[Stmt, Stmt] = {}
+        self.work = Work(OF_MENDING)
+        self.before = self._lint(())
+        self.once = self.work.done
+
+    def result(self) -> Mending:
+        report = self.before
+        while True:
+            hazard = self._next(report)
+            if hazard is None:
+                break
+            report = self._mended(hazard, report)
+        report = self._without_needless(report)
+        if _badness(report) >= _badness(self.before):
+            self.chosen, report = [], self.before
+        left = tuple(Unmended(one, self._why(one)) for one in report.hazards)
+        return Mending(self.before, report, tuple(self.chosen), left)
+
+    def _next(self, report: LintReport) -> Hazard | None:
+        """The first hazard that has not been tried; those that are certain come first."""
+        for hazard in report.hazards:
+            key = self._key(hazard)
+            if key in self.refused:
+                continue
+            if self.before.unknown:
+                self.refused[key] = NOT_FOLLOWED
+            elif hazard.mend.remedy not in PUT_IN:
+                self.refused[key] = NOT_PUT_IN
+            elif self._is_spent:
+                self.refused[key] = GIVEN_UP
+            else:
+                return hazard
+        return None
+
+    def _why(self, hazard: Hazard) -> str:
+        return self.refused.get(self._key(hazard), NO_PLACE)
+
+    def _mended(self, hazard: Hazard, report: LintReport) -> LintReport:
+        """The report on the kernel with the first candidate that mends a hazard; `report` where
+        there is none."""
+        earlier = self._stmt(hazard.other or hazard.mend.behind)
+        later = self._stmt(hazard.site) if hazard.other is not None else None
+        tried, why = 0, NO_PLACE
+        for candidate in self.candidates.of(hazard, earlier, later):
+            if not self.candidates.are_written(candidate):
+                why = NOT_WRITTEN
+                continue
+            if self._is_spent:
+                self.refused[self._key(hazard)] = GIVEN_UP
+                return report
+            tried += 1
+            found = self._lint((*self._insertions, *candidate.insertions))
+            if self._is_better(hazard, report, found):
+                kept, found = self._weakest(candidate, hazard, report, found)
+                self.chosen += [Mended(one, hazard) for one in kept]
+                return found
+        self.refused[self._key(hazard)] = NONE_CLEAN.format(tried) if tried else why
+        return report
+
+    def _weakest(
+        self, candidate: Candidate, hazard: Hazard, before: LintReport, found: LintReport
+    ) -> tuple[Insertions, LintReport]:
+        """Of a candidate that mends, what asks for the least and mends as well."""
+        kept = candidate.insertions
+        for weaker in candidate.weaker:
+            if self._is_spent:
+                break
+            after = self._lint((*self._insertions, *weaker))
+            if not self._is_better(hazard, before, after) or _badness(after) > _badness(found):
+                break
+            kept, found = weaker, after
+        return kept, found
+
+    def _without_needless(self, report: LintReport) -> LintReport:
+        """Takes out what a later insertion has made superfluous, and what mended nothing in all."""
+        for one in list(self.chosen) if len(self.chosen) > 1 else []:
+            rest = [other for other in self.chosen if other is not one]
+            found = self._lint([each.insertion for each in rest])
+            if _badness(found) <= _badness(report):
+                self.chosen, report = rest, found
+        return report
+
+    # Linting ------------------------------------------------------------------------------------
+
+    @property
+    def _insertions(self) -> tuple[Insertion, ...]:
+        return tuple(one.insertion for one in self.chosen)
+
+    def _lint(self, insertions: Sequence[Insertion]) -> LintReport:
+        self.lints += 1
+        kernel = self.apart.kernel
+        body, origins = with_insertions(kernel.body, insertions)
+        self.origins.update(origins)
+        found = replace(self.apart, kernel=replace(kernel, body=body))
+        return lint_apart(found, self.later, self.work)
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether one more time would be more than is allowed for."""
+        return self.lints >= MOST_LINTS or self.work.done + self.once > self.work.limit
+
+    def _is_better(self, hazard: Hazard, before: LintReport, after: LintReport) -> bool:
+        """Whether a hazard is gone, and nothing else has come but what it may have hidden."""
+        was, now = set(map(self._key, before.hazards)), set(map(self._key, after.hazards))
+        if self._key(hazard) in now or not set(after.unknown) <= set(before.unknown):
+            return False
+        hidden = {self._found(one) for one in before.hazards}
+        new = [one for one in after.hazards if self._key(one) not in was]
+        return all(one.kind in MAY_SHOW and self._found(one) in hidden for one in new)
+
+    def _stmt(self, site: Site | None) -> Stmt | None:
+        stmt = site.stmt if site is not None else None
+        return None if stmt is None else self.origins.get(stmt, stmt)
+
+    def _key(self, hazard: Hazard) -> Key:
+        one, two = self._stmt(hazard.other), self._stmt(hazard.site)
+        return hazard.kind, one, two or str(hazard.site), hazard.buffers
+
+    def _found(self, hazard: Hazard) -> Found:
+        return self._stmt(hazard.site), hazard.buffers
+
+
+def _badness(report: LintReport) -> tuple[int, int, int]:
+    certain = sum(one.certain for one in report.hazards)
+    return len(report.unknown), certain, len(report.hazards)

@@ -1,0 +1,57 @@
+"""What is told of mends: lines for people, and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smemreuse.report.data import Data
+from smemreuse.report.hazards import hazard_data, site_data
+from smemreuse.results.hazards import LintStatus, Site
+from smemreuse.results.mending import Mended, Mending, Unmended
+
+
+def mending_lines(mending: Mending) -> Iterator[str]:
+    """What was put in, what could not be mended, and what lint finds then."""
+    name = mending.kernel
+    for one in mending.mends:
+        yield f"{name}: {one.sentence}"
+    for left in mending.unmended:
+        yield f"{name}: not mended: {left.hazard.kind} at {left.hazard.site}: {left.why}"
+    for reason in mending.after.unknown:
+        yield f"{name}: not followed: {reason}"
+    yield f"{name}: {_outcome(mending)}"
+
+
+def _outcome(mending: Mending) -> str:
+    if mending.mends:
+        return f"mended, and now {mending.after.status}"
+    if mending.before.status is LintStatus.CLEAN:
+        return "clean: nothing to mend"
+    return f"{mending.after.status}: nothing was put in"
+
+
+def mending_data(mending: Mending) -> Data:
+    """The mends of one kernel, as JSON has them."""
+    return {
+        "status_before": mending.before.status.value,
+        "status": mending.after.status.value,
+        "mends": [_mended(one, mending.kernel) for one in mending.mends],
+        "unmended": [_unmended(one, mending.kernel) for one in mending.unmended],
+        "unknown": list(mending.after.unknown),
+    }
+
+
+def _mended(one: Mended, kernel: str) -> Data:
+    insertion = one.insertion
+    return {
+        "remedy": one.remedy.value,
+        "put_in": [str(each) for each in insertion.inserted],
+        "side": "behind" if insertion.behind else "before",
+        "at": site_data(Site.of(insertion.anchor)),
+        "mends": hazard_data(one.hazard, kernel),
+        "sentence": one.sentence,
+    }
+
+
+def _unmended(one: Unmended, kernel: str) -> Data:
+    return {"hazard": hazard_data(one.hazard, kernel), "why": one.why}

@@ -1,0 +1,93 @@
+"""What a verdict on a plan takes for granted of the kernel itself, and what of that is proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.results.hazards import HazardKind, LintReport
+
+
+class Assumption(str, Enum):
+    """What the proof of a plan assumes of the kernel without it; the value is the word in JSON.
+
+    `sentence` says it in one. `kinds` are the hazards that speak against it.
+    """
+
+    sentence: str
+    kinds: frozenset[HazardKind]
+
+    ORDERED = (
+        "no-races",
+        "the kernel itself has no data race and waits for what it starts",
+        (HazardKind.RACE, HazardKind.MISSING_WAIT),
+    )
+    WRITTEN = (
+        "written-before-read",
+        "the kernel itself reads nothing that it has not written",
+        (HazardKind.UNINITIALISED_READ,),
+    )
+    FENCED = (
+        "fenced",
+        "the kernel itself has its proxy fences",
+        (HazardKind.MISSING_FENCE,),
+    )
+    INSIDE = (
+        "in-bounds",
+        "the accesses of the kernel itself stay within their buffers",
+        (HazardKind.OUT_OF_BOUNDS,),
+    )
+    MEETING = (
+        "barriers-reached",
+        "all threads come to the barriers of the kernel itself",
+        (HazardKind.BARRIER_DIVERGENCE, HazardKind.BARRIER_DEADLOCK),
+    )
+
+    def __new__(
+        cls, word: str, sentence: str = "", kinds: tuple[HazardKind, ...] = ()
+    ) -> Assumption:
+        # The defaults are for type checkers, to which `Assumption("fenced")` is a call of this.
+        assumption = str.__new__(cls, word)
+        assumption._value_ = word
+        assumption.sentence = sentence
+        assumption.kinds = frozenset(kinds)
+        return assumption
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Open:
+    """An assumption that is not proved, and why; `refuted` by a hazard that is certain."""
+
+    assumption: Assumption
+    why: str
+    refuted: bool = False
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What lint found of a kernel for which a plan is sound."""
+
+    report: LintReport
+
+    @property
+    def open(self) -> tuple[Open, ...]:
+        """The assumptions that are not proved: all where something was not followed, else those
+        that a hazard speaks against."""
+        found = []
+        for assumption in Assumption:
+            against = [one for one in self.report.hazards if one.kind in assumption.kinds]
+            certain = [one for one in against if one.certain]
+            if against:
+                told = (certain or against)[0]
+                found.append(Open(assumption, f"{told.kind}: {told.witness}", bool(certain)))
+            elif self.report.unknown:
+                found.append(Open(assumption, f"not followed: {self.report.unknown[0]}"))
+        return tuple(found)
+
+    @property
+    def proved(self) -> bool:
+        """Whether a sound plan is so without any assumption on the kernel."""
+        return self.report.clean and not self.report.assumptions

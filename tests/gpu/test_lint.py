@@ -1,0 +1,21 @@
+"""What lint finds goes wrong on a CUDA device, and mended it is right; skipped without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.witnesses.kernels import WITNESSES, Witness
+from scripts.lint_on_gpu import measured
+
+pytestmark = [pytest.mark.tilelang, pytest.mark.gpu]
+
+
+@pytest.mark.parametrize("witness", WITNESSES, ids=lambda each: each.name)
+def test_a_mended_kernel_is_right(witness: Witness) -> None:
+    assert measured(witness.name, mended=True)["wrong_launches"] == 0
+
+
+@pytest.mark.parametrize("witness", WITNESSES, ids=lambda each: each.name)
+def test_a_hazard_shows(witness: Witness) -> None:
+    found = measured(witness.name, mended=False)
+    assert found.get("hangs") or found["wrong_launches"]
