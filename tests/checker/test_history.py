@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.checker.history import RECENT, History, Recent
+from smemreuse.checker.layout import Layout
 from smemreuse.checker.order import Known, Order
 from smemreuse.checker.traced import TracedAccess
 from tests.checker.small import SYNC, access, judge, layout_of, shared, under, warps
@@ -319,3 +320,11 @@ def test_a_conflict_of_one_arm_is_not_forgotten_over_the_other() -> None:
     body = f"{branch}Bs[tx] = 8\n{{}}As[tx] = 1\nO[tx] = As[tx]\n"
     assert not judge(body.format("")).sound
     assert judge(body.format(SYNC)).sound
+
+
+def test_of_a_buffer_with_itself_more_accesses_are_kept_apart() -> None:
+    history = History(Layout.alone({A: 8}, {A: "A"}), WARPS)
+    for number in range(2 * RECENT):
+        made = access(A, (number % 8,), ids=(number % 64,), by=(number % 64,), event=number)
+        history.note(made, order_at(1, 1))
+    assert len(history.seen[A, A]._recent) == 2 * RECENT

@@ -10,7 +10,7 @@ from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
-from smemreuse.linter.collected import SAME_VALUE
+from smemreuse.linter.collected import INSIDE, KEEP_PACE, SAME_VALUE
 from smemreuse.results.hazards import LintReport, LintStatus
 from tests.checker.small import (
     ARRIVE,
@@ -269,3 +269,110 @@ def test_a_descriptor_of_a_view_that_begins_where_a_variable_says(
     hazards = found(body, threads=128, elements=4096, declared=DESCRIPTORS)
     assert {kind for kind, _ in hazards} == kinds
     assert all(certain for _, certain in hazards)
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "second", "hazards"),
+    [
+        ("D[0] > 5", "", "D[0] > 5", set()),
+        ("D[0] > 5", "", "D[0] > 4", {("uninitialised-read", False)}),
+        ("D[0] > 5", "D[0] = 7\n", "D[0] > 5", {("uninitialised-read", False)}),
+        ("D[tx] > 5", "", "D[tx] > 5", {("uninitialised-read", False)}),
+    ],
+)
+def test_what_data_decide_twice_goes_one_way(
+    first: str, between: str, second: str, hazards: set[tuple[str, bool]]
+) -> None:
+    """As long as they are the same for all threads, and do not change."""
+    fill = under(f"if {first}", "As[tx] = tx\n")
+    read = under(f"if {second}", "O[tx] = As[63 - tx]\n")
+    told = found(fill + SYNC + between + read)
+    assert {one for one in told if one[0] != "race"} == hazards
+
+
+def test_a_loop_whose_length_data_decide_is_tried_with_each() -> None:
+    loop = under("for k in range(D[0])", "As[tx] = k\n")
+    assert found(loop + under("if D[0] > 0", READ)) == []
+    assert found(loop + under("if D[0] > -1", READ)) == [("uninitialised-read", False)]
+
+
+MULTIPLY = "T.warpgroup_commit_batch()\n"
+
+
+@pytest.mark.parametrize(
+    ("behind", "hazards"),
+    [
+        (MULTIPLY + "T.warpgroup_wait(0)\nO[tx] = acc[0]\n", set()),
+        (MULTIPLY + "O[tx] = acc[0]\nT.warpgroup_wait(0)\n", {("missing-wait", True)}),
+        (MULTIPLY + "acc[0] = T.float32(0)\nT.warpgroup_wait(0)\n", {("missing-wait", True)}),
+        ("T.warpgroup_wait(0)\nO[tx] = acc[0]\n", {("missing-wait", True)}),
+        (MULTIPLY + WGMMA_A + MULTIPLY + "T.warpgroup_wait(0)\nO[tx] = acc[0]\n", set()),
+        (
+            MULTIPLY + under("if tx < 64", "T.warpgroup_wait(0)\n") + "O[tx] = acc[0]\n",
+            {("missing-wait", False)},
+        ),
+    ],
+)
+def test_registers_are_there_when_their_group_has_been_waited_for(
+    behind: str, hazards: set[tuple[str, bool]]
+) -> None:
+    make = "T.initialize_wgmma_descriptor(da[0], As.data, 1, 1, 64)\n"
+    fill = under("for j in range(32)", "As[j * 128 + tx] = j\n")
+    body = fill + "T.fence_proxy_async()\n" + SYNC + make + WGMMA_A + behind
+    told = set(found(body, threads=128, elements=4096, declared=DESCRIPTORS))
+    assert {kind for kind, _ in told} == {kind for kind, _ in hazards}
+    if ("missing-wait", True) in hazards:
+        assert told == hazards
+
+
+PARITY = "T.mbarrier_wait_parity(full[1], k % 2 ^ 1)\n"
+
+
+def pipeline(waits: str, release: str, count: int) -> Kernel:
+    """The first warps fill, the others read and let them fill again."""
+    init = under(
+        "if tx == 0",
+        "T.ptx_init_barrier_thread_count(full[0], 64)\n"
+        f"T.ptx_init_barrier_thread_count(full[1], {count})\n",
+    )
+    fill = "As[tx] = tx + k\n" + ARRIVE
+    read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[127 - tx]\n" + release
+    arms_ = under("if tx < 64", under("for k in range(4)", waits + fill))
+    arms_ += under("if tx >= 64", under("for k in range(4)", read))
+    return kernel_of(init + SYNC + arms_, threads=128)
+
+
+def test_a_wait_comes_before_what_ends_the_next_phase() -> None:
+    report = report_on(pipeline(PARITY, "T.ptx_arrive_barrier(full[1])\n", 64))
+    assert (report.status, report.assumptions) == (LintStatus.CLEAN, ())
+
+
+def test_an_arrival_for_a_phase_that_is_not_sure_is_told() -> None:
+    """Without its wait a warp may arrive twice in one phase."""
+    report = report_on(pipeline("", "T.ptx_arrive_barrier(full[1])\n", 64))
+    assert [hazard.certain for hazard in report.hazards] == [False]
+    assert report.unknown
+
+
+def test_warps_keep_pace_where_one_alone_is_waited_for() -> None:
+    """The second warp waits with the first, and nobody waits for it."""
+    init = under(
+        "if tx == 0",
+        "T.ptx_init_barrier_thread_count(full[0], 1)\n"
+        "T.ptx_init_barrier_thread_count(full[1], 64)\n",
+    )
+    load = under(
+        "if tx == 0", "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n" + tma_load("As", 128)
+    )
+    fill = under("if tx < 64", under("for k in range(4)", PARITY + load))
+    read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[tx]\nT.fence_proxy_async()\n"
+    drain = under(
+        "if tx >= 64", under("for k in range(4)", read + "T.ptx_arrive_barrier(full[1])\n")
+    )
+    report = report_on(kernel_of(init + SYNC + fill + drain, threads=128))
+    assert (report.status, report.assumptions) == (LintStatus.CLEAN, (KEEP_PACE,))
+
+
+def test_an_index_that_is_not_known_is_assumed_to_stay_inside() -> None:
+    report = report_on(kernel_of(f"As[tx] = tx\n{SYNC}O[tx] = As[D[tx]]\n"))
+    assert (report.status, report.assumptions) == (LintStatus.CLEAN, (INSIDE,))
