@@ -25,8 +25,8 @@ class Module:
     @T.prim_func(private=True)
     def main(X: T.handle("float32", "global"), Y: T.handle("float32", "global"),
              Z: T.handle("int32", "global")):
-        T.func_attr({{"target": T.target({{"arch": "sm_90a", "keys": ["cuda", "gpu"], "kind": "cuda",
-            "max_num_threads": 1024, "tag": "", "thread_warp_size": 32}}),
+        T.func_attr({{"target": T.target({{"arch": "sm_90a", "keys": ["cuda", "gpu"],
+            "kind": "cuda", "max_num_threads": 1024, "tag": "", "thread_warp_size": 32}}),
             "tirx.is_global_func": True, "tirx.noalias": True}})
         D = T.decl_buffer((65536,), "float32", data=X)
         O = T.decl_buffer((65536,), "float32", data=Y)
@@ -67,7 +67,8 @@ class Shared:
 def text_of(buffers: tuple[Shared, ...], body: str, threads: int = THREADS) -> str:
     """A module with one device kernel: D and L are global inputs, O the output."""
     declared = "".join(
-        f'        {one.name} = T.alloc_buffer(({one.elements},), "{one.dtype}", scope="shared.dyn")\n'
+        f"        {one.name} = "
+        f'T.alloc_buffer(({one.elements},), "{one.dtype}", scope="shared.dyn")\n'
         for one in buffers
     )
     return _HEADER.format(buffers=declared, threads=threads) + indent(body, "        ")

@@ -11,14 +11,15 @@ from tests.compilers.tilelang.synchronized import Shared, random_verdicts, verdi
 
 pytestmark = pytest.mark.tilelang
 
-A, B = Shared("A", "float32", 160), Shared("B", "float32", 160)
-SMALL = Shared("B", "int8", 640)
+A, B = Shared("A", "float32", 320), Shared("B", "float32", 320)
+SMALL = Shared("B", "int8", 1280)
 
 MISSED = {
     "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4 + 1] = D[tx]\n"),
     "two rounds apart": (
         (A, B),
-        "for k in range(4):\n    O[tx] = A[tx + k % 4 * 32]\n    B[63 - tx + (k + 2) % 4 * 32] = D[tx]\n",
+        "for k in range(4):\n"
+        "    O[tx] = A[tx + k % 4 * 64]\n    B[63 - tx + (k + 2) % 4 * 64] = D[tx]\n",
     ),
     "arms of other rounds": (
         (A, B),
@@ -36,7 +37,8 @@ SEEN = {
     "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4] = D[tx]\n"),
     "one round apart": (
         (A, B),
-        "for k in range(4):\n    O[tx] = A[tx + k % 4 * 32]\n    B[63 - tx + (k + 1) % 4 * 32] = D[tx]\n",
+        "for k in range(4):\n"
+        "    O[tx] = A[tx + k % 4 * 64]\n    B[63 - tx + (k + 3) % 4 * 64] = D[tx]\n",
     ),
     "an index that is bound": (
         (A, B),
