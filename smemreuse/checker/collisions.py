@@ -20,15 +20,26 @@ from itertools import product
 
 import numpy as np
 
-from smemreuse.checker.surroundings import Comers, Condition, Surroundings, held, known_to_hold
+from smemreuse.checker.surroundings import (
+    Comers,
+    Condition,
+    Surroundings,
+    Symbols,
+    held,
+    known_to_hold,
+    symbols_of,
+)
 from smemreuse.checker.work import Work
-from smemreuse.ir.expr import constant
+from smemreuse.ir.expr import Var, constant
 from smemreuse.ir.kernel import Buffer, For, If, Stmt, While
-from smemreuse.semantics.evaluate import evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.sights import Sight
 
 ROUNDS = 8
 """Rounds of a loop that are tried, and the last ones."""
+
+GUESSES = (0, 1, 2)
+"""Values that are tried of what is not known."""
 
 LANE = 16
 """Units of work for each element that is compared."""
@@ -45,6 +56,7 @@ class _Elements:
 
     comers: Comers
     index: np.ndarray
+    guessed: Symbols = frozenset()
 
 
 class Collisions:
@@ -105,19 +117,20 @@ class Collisions:
     ) -> bool:
         for rounds in self._tried(one[0], two[0], loop):
             shifted = None if one[1].by_pointer else loop
-            first = self._those(one, rounds, None)
-            second = self._those(two, rounds, shifted)
-            if first is None or second is None:
-                return False
-            if not _compatible(first.comers.conditions, second.comers.conditions):
-                return False
-            work.do(LANE * (first.index.size + second.index.size))
-            if one[1].by_pointer:
-                meet = _pointers_meet(one[1], two[1], first, second, places)
-            else:
-                meet = _elements_meet(one[1], two[1], first, second, places[0])
-            if meet:
-                return True
+            for guess in GUESSES:
+                first = self._those(one, rounds, None, guess)
+                second = self._those(two, rounds, shifted, guess)
+                if first is None or second is None or not _compatible(first, second):
+                    return False
+                work.do(LANE * (first.index.size + second.index.size))
+                if one[1].by_pointer:
+                    meet = _pointers_meet(one[1], two[1], first, second, places)
+                else:
+                    meet = _elements_meet(one[1], two[1], first, second, places[0])
+                if meet:
+                    return True
+                if not first.guessed and not second.guessed:
+                    break
         return False
 
     def _tried(self, one: Stmt, two: Stmt, loop: For | None) -> Iterator[Mapping[For, int]]:
@@ -141,18 +154,24 @@ class Collisions:
                 yield {**first, each: at}
 
     def _those(
-        self, made: Made, rounds: Mapping[For, int], shifted: For | None
+        self, made: Made, rounds: Mapping[For, int], shifted: For | None, guess: int
     ) -> _Elements | None:
         stmt, sight = made
-        key = (sight, tuple(rounds.items()), shifted)
+        key = (sight, tuple(rounds.items()), shifted, guess)
         if key not in self._elements:
-            self._elements[key] = self._indices(stmt, sight, rounds, shifted)
+            self._elements[key] = self._indices(stmt, sight, rounds, shifted, guess)
         return self._elements[key]
 
     def _indices(
-        self, stmt: Stmt, sight: Sight, rounds: Mapping[For, int], shifted: For | None
+        self,
+        stmt: Stmt,
+        sight: Sight,
+        rounds: Mapping[For, int],
+        shifted: For | None,
+        guess: int,
     ) -> _Elements | None:
-        """The elements where they are known; of `shifted` the index alone is a round further."""
+        """The elements; of `shifted` the index alone is a round further. What is not known, and the
+        pass therefore takes for anything, is `guess`."""
         found = self._around.at(stmt, rounds)
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
@@ -167,10 +186,19 @@ class Collisions:
                 return None
             threads = threads.bind(shifted.var, now + 1)
         index = evaluate(sight.index, threads)
+        guessed: Symbols = frozenset()
+        if index is None:
+            unknown = symbols_of(sight.index, found)
+            if unknown is None:
+                return None
+            guessed = unknown
+            values = {**threads.values, **{one: guess for one in unknown if isinstance(one, Var)}}
+            threads = Threads(threads.ids, values, lambda load, who: guess, threads.row)
+            index = evaluate(sight.index, threads)
         if index is None or threads.count * sight.lanes > MAX_ELEMENTS:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
-        return _Elements(found, each)
+        return _Elements(found, each, guessed)
 
 
 def _pointers_meet(
@@ -246,9 +274,13 @@ def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return places[begins], ids[begins], ids[ends]
 
 
-def _compatible(one: Sequence[Condition], two: Sequence[Condition]) -> bool:
+def _compatible(first: _Elements, second: _Elements) -> bool:
     """Whether conditions on what is not known can hold for both: all that either has the other one
-    has, too, or no two of them speak of the same."""
+    has, too, or no two of them speak of the same. Nor may they of what is guessed."""
+    one, two = first.comers.conditions, second.comers.conditions
+    guessed = first.guessed | second.guessed
+    if any(each.symbols & guessed for each in (*one, *two)):
+        return False
 
     def has(conditions: Sequence[Condition], other: Condition) -> bool:
         return any(

@@ -154,7 +154,7 @@ class Surroundings:
             return None
         conditions = comers.conditions
         if extent is None:
-            symbols = symbols_of(loop.extent, threads)
+            symbols = symbols_of(loop.extent, comers)
             if symbols is None:
                 return None
             conditions = (*conditions, Condition(frame, symbols, is_range=True))
@@ -183,7 +183,7 @@ def held(comers: Comers, condition: Expr, holds: bool, frame: Frame | None) -> C
     threads = comers.threads
     value = evaluate(condition, threads)
     if value is None:
-        symbols = symbols_of(condition, threads)
+        symbols = symbols_of(condition, comers)
         if symbols is None:
             return None
         return Comers(threads, comers.free, (*comers.conditions, Condition(frame, symbols)))
@@ -191,13 +191,14 @@ def held(comers: Comers, condition: Expr, holds: bool, frame: Frame | None) -> C
     return comers if mask.all() else _with(comers, threads.where(mask))
 
 
-def symbols_of(expr: Expr, threads: Threads) -> Symbols | None:
-    """What an expression depends on that is the same for all threads; None if they may differ."""
-    found: set[Var | Buffer] = set()
+def symbols_of(expr: Expr, comers: Comers) -> Symbols | None:
+    """What an expression depends on that is not known; None if threads may differ in it."""
+    threads, found = comers.threads, set[Var | Buffer]()
+    rounds = {loop.var for loop in comers.free}
     for node in walk(expr):
         if isinstance(node, Var):
             value = threads.values.get(node)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) and node not in rounds:
                 return None
             if value is None:
                 found.add(node)

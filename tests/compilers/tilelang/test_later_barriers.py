@@ -1,0 +1,76 @@
+"""The barriers that `ThreadSync` does not put in are not counted on in a dump either.
+
+Each kernel is judged under one plan twice: as a dump, and behind the pass itself.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compilers.tilelang.synchronized import Shared, random_verdicts, verdicts
+
+pytestmark = pytest.mark.tilelang
+
+A, B = Shared("A", "float32", 320), Shared("B", "float32", 320)
+SMALL = Shared("B", "int8", 1280)
+
+MISSED = {
+    "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4 + 1] = D[tx]\n"),
+    "two rounds apart": (
+        (A, B),
+        "for k in range(4):\n"
+        "    O[tx] = A[tx + k % 4 * 64]\n    B[63 - tx + (k + 2) % 4 * 64] = D[tx]\n",
+    ),
+    "arms of other rounds": (
+        (A, B),
+        "for k in range(4):\n"
+        "    if k % 2 == 0:\n        O[tx] = A[tx]\n"
+        "    if k % 2 == 1:\n        B[63 - tx] = D[tx]\n",
+    ),
+    "an index in a local": (
+        (A, B),
+        "c[0] = tx\nO[tx] = A[c[0]]\nB[c[0] + 1] = D[tx]\n",
+    ),
+}
+
+SEEN = {
+    "first bytes of elements": ((A, SMALL), "O[tx] = A[tx]\nB[(63 - tx) * 4] = D[tx]\n"),
+    "one round apart": (
+        (A, B),
+        "for k in range(4):\n"
+        "    O[tx] = A[tx + k % 4 * 64]\n    B[63 - tx + (k + 3) % 4 * 64] = D[tx]\n",
+    ),
+    "an index that is bound": (
+        (A, B),
+        "v: T.int32 = 63 - tx\nO[tx] = A[tx]\nB[v] = D[tx]\n",
+    ),
+}
+
+
+def _with_cast(body: str, buffers: tuple[Shared, ...]) -> str:
+    if buffers[1].dtype == "float32":
+        return body
+    return body.replace("= D[tx]", f'= T.Cast("{buffers[1].dtype}", D[tx])')
+
+
+@pytest.mark.parametrize("name", MISSED)
+def test_what_it_does_not_see_collide_is_not_ordered(name: str) -> None:
+    buffers, body = MISSED[name]
+    dump, behind = verdicts(buffers, _with_cast(body, buffers))
+    assert not behind.sound
+    assert not dump.sound
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_it_sees_collide_gets_its_barrier(name: str) -> None:
+    buffers, body = SEEN[name]
+    dump, behind = verdicts(buffers, _with_cast(body, buffers))
+    assert behind.sound
+    assert dump.sound
+
+
+@pytest.mark.parametrize("begin", range(0, 60, 20))
+def test_random_kernels_that_are_sound_as_a_dump_are_so_behind_the_pass(begin: int) -> None:
+    for seed in range(begin, begin + 20):
+        dump, behind, text = random_verdicts(seed)
+        assert not (dump.sound and behind.violations), text
