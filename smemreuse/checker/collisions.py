@@ -6,8 +6,8 @@ is found in what it compares, for certain threads in certain rounds, tells that 
 
 - the elements of two accesses begin at the same byte, of two threads, or of one if both write;
 - in the same round of all loops around both, or in rounds of one loop that follow one another;
-- an access pointer collides with any element, and with another one unless their elements, counted
-  in each one's own width, are apart;
+- an access pointer collides with any element, and with another one unless in all rounds the one's
+  elements, counted in each one's own width, come before the other's;
 - two elements that may have one index, and the same threads, do not count: the pass takes them for
   one thread's. Nor do two copies, two atomics, or two writes in rounds that follow one another.
 """
@@ -115,6 +115,7 @@ class Collisions:
     def _found(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], work: Work
     ) -> bool:
+        reaches = [False, False]
         for rounds in self._tried(one[0], two[0], loop):
             shifted = None if one[1].by_pointer else loop
             for guess in GUESSES:
@@ -124,10 +125,11 @@ class Collisions:
                     return False
                 work.do(LANE * (first.index.size + second.index.size))
                 if one[1].by_pointer:
-                    meet = _pointers_meet(one[1], two[1], first, second, places)
-                else:
-                    meet = _elements_meet(one[1], two[1], first, second, places[0])
-                if meet:
+                    found = _reaching(one[1], two[1], first, second, places)
+                    reaches = [was or now for was, now in zip(reaches, found, strict=True)]
+                elif _elements_meet(one[1], two[1], first, second, places[0]):
+                    return True
+                if all(reaches):
                     return True
                 if not first.guessed and not second.guessed:
                     break
@@ -201,19 +203,20 @@ class Collisions:
         return _Elements(found, each, guessed)
 
 
-def _pointers_meet(
+def _reaching(
     one: Sight, two: Sight, first: _Elements, second: _Elements, places: tuple[int, ...]
-) -> bool:
-    """Whether elements of two pointers lie in each other's reach, as the pass counts them: each
-    behind so many elements of its own width."""
+) -> tuple[bool, bool]:
+    """Whether what is behind one pointer goes as far as the other, for some of their threads, and
+    the other way round; as the pass counts elements, each in its own width.
+
+    It takes two pointers to be apart only if the one ends before the other begins for all threads
+    and rounds, or the other way round: stages that take turns are not.
+    """
     mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
     if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
-        return False
+        return False, False
     (low, high), (begin, end) = mine, theirs
-    order = np.argsort(begin)
-    furthest = np.maximum.accumulate(end[order])
-    behind = np.searchsorted(begin[order], high, side="right")  # so many begin before mine end
-    return bool(((behind > 0) & (furthest[behind - 1] >= low)).any())
+    return bool(high.max() >= begin.min()), bool(end.max() >= low.min())
 
 
 def _reach(sight: Sight, found: _Elements, offset: int) -> tuple[np.ndarray, np.ndarray] | None:
