@@ -47,6 +47,7 @@ def check_plan(
     accesses: KernelAccesses | None = None,
     work: Work | None = None,
     glancing: bool = False,
+    hoping: bool = False,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
@@ -55,7 +56,8 @@ def check_plan(
     those of the kernel, where somebody has found them already. `budget` is how many statements one
     trace may execute, `work` how much may be done for all plans of the kernel together. With
     `glancing` a plan that is wrong is found out most of the time, and soon; where nothing is found
-    and there is more to follow, it is unproved for `ONLY_GLANCED`.
+    and there is more to follow, it is unproved for `ONLY_GLANCED`. With `hoping` that pass is taken
+    to insert a barrier between all that it compares: no proof, but for who judges once more.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
     names = unique_names(kernel.allocations(scope))
@@ -75,7 +77,7 @@ def check_plan(
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
     most = Work(OF_CHECK, work or work_of(kernel))
-    setup = _Setup(accesses, assume_barriers, budget, most, glancing)
+    setup = _Setup(accesses, assume_barriers, budget, most, glancing, hoping)
     try:
         foreseen = _foreseen(kernel, scope, layout, setup)
     except (UnknownThreads, Uncovered) as reason:
@@ -139,6 +141,7 @@ class _Setup:
     budget: int
     work: Work
     glancing: bool
+    hoping: bool
 
 
 def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Foreseen | None:
@@ -147,9 +150,8 @@ def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Fore
     if not setup.assume_barriers:
         return None
     seen, operations = seen_of(kernel, setup.accesses.pointers), operations_of(kernel)
-    if scope != DYNAMIC:
-        return Foreseen.of(kernel.body, seen, operations, {}, {}, setup.work)
-    return Foreseen.of(kernel.body, seen, operations, layout.offsets, layout.partners, setup.work)
+    together = (layout.offsets, layout.partners) if scope == DYNAMIC else ({}, {})
+    return Foreseen.of(kernel.body, seen, operations, *together, setup.work, hoping=setup.hoping)
 
 
 def _remaining(kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None) -> Layout:

@@ -76,29 +76,42 @@ class Collisions:
         That is in the same rounds, or with `loop` in the next round of that. `offsets` are those of
         the buffers in their arena, in bytes; a buffer without one lies alone.
         """
+        return any(
+            self._collide((one, first), (two, second), loop, offsets, work)
+            for first, second in self._compared(one, two, loop, offsets)
+        )
+
+    def perhaps(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
+    ) -> bool:
+        """Whether the pass compares the two at all; as for `surely`."""
+        return any(True for _ in self._compared(one, two, loop, offsets))
+
+    def _compared(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
+    ) -> Iterator[tuple[Sight, Sight]]:
+        """The accesses of two statements that the pass compares with each other."""
         if loop is None and (
             self._around.order[one] >= self._around.order[two] or self._around.are_apart(one, two)
         ):
-            return False
-        return any(
-            self._collide((one, first), (two, second), loop, offsets, work)
-            for first, second in product(self.sights.get(one, ()), self.sights.get(two, ()))
-        )
+            return
+        for first, second in product(self.sights.get(one, ()), self.sights.get(two, ())):
+            both_write = first.is_write and second.is_write
+            if not (first.is_write or second.is_write) or (both_write and loop is not None):
+                continue  # writes alone get a barrier before the loop
+            if (first.is_copy and second.is_copy and both_write) or (
+                first.is_atomic and second.is_atomic
+            ):
+                continue
+            if first.buffer is second.buffer or (
+                first.buffer in offsets and second.buffer in offsets
+            ):
+                yield first, second
 
     def _collide(
         self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], work: Work
     ) -> bool:
         (_, first), (_, second) = one, two
-        both_write = first.is_write and second.is_write
-        if not (first.is_write or second.is_write) or (both_write and loop is not None):
-            return False  # writes alone get a barrier before the loop
-        if (first.is_copy and second.is_copy and both_write) or (
-            first.is_atomic and second.is_atomic
-        ):
-            return False
-        together = first.buffer in offsets and second.buffer in offsets
-        if not together and first.buffer is not second.buffer:
-            return False
         if first.by_pointer is not second.by_pointer:
             return True
         begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))

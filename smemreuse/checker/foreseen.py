@@ -66,13 +66,18 @@ def seen_of(kernel: Kernel, pointers: Pointers) -> Seen:
 
 @dataclass
 class Foreseen:
-    """The same under a plan: `offsets` are those of buffers that the pass sees in one arena."""
+    """The same under a plan: `offsets` are those of buffers that the pass sees in one arena.
+
+    With `hoping`, all that the pass compares is taken to collide, though nobody knows: for a plan
+    that is judged once more when the barriers are there.
+    """
 
     seen: Seen
     sites: Sites
     offsets: Mapping[Buffer, int]
     work: Work
     _positions: Mapping[Stmt, int]
+    hoping: bool = False
     _known: dict[tuple[Stmt, Stmt, For | None], bool] = field(default_factory=dict)
 
     @staticmethod
@@ -83,6 +88,8 @@ class Foreseen:
         offsets: Mapping[Buffer, int],
         partners: Mapping[Buffer, Collection[Buffer]],
         work: Work,
+        *,
+        hoping: bool = False,
     ) -> Foreseen:
         """`partners` are the buffers that share bytes with another one."""
 
@@ -90,7 +97,7 @@ class Foreseen:
             return seen.collisions.surely(one, two, None, offsets, work)
 
         sites = Sites(body, seen.collisions.sights, operations.effects, partners, surely)
-        return Foreseen(seen, sites, offsets, work, _positions(body, sites))
+        return Foreseen(seen, sites, offsets, work, _positions(body, sites), hoping)
 
     @property
     def around(self) -> Surroundings:
@@ -114,7 +121,12 @@ class Foreseen:
         next round of a loop."""
         key = (one, two, loop)
         if key not in self._known:
-            self._known[key] = self.seen.collisions.surely(one, two, loop, self.offsets, self.work)
+            collisions = self.seen.collisions
+            self._known[key] = (
+                collisions.perhaps(one, two, loop, self.offsets)
+                if self.hoping
+                else collisions.surely(one, two, loop, self.offsets, self.work)
+            )
         return self._known[key]
 
     def is_of_thread(self, condition: Expr) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from smemreuse.checker import ONLY_GLANCED
 from smemreuse.ir.kernel import Kernel, Stmt
-from smemreuse.pipeline.judging import barriers_with, glance, judge
+from smemreuse.pipeline.judging import barriers_with, glance, hope, judge
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import ObjectiveName, Origin, Provenance
 from smemreuse.results.verdict import UNPROVED, Verdict
@@ -39,6 +39,10 @@ class Candidate:
     def glanced_at(self) -> Candidate:
         """The same plan, judged only so far that most of what is wrong shows."""
         return Candidate(self.kernel, self.plan, glance)
+
+    def hoped_for(self) -> Candidate:
+        """The same plan, judged for where it is judged once more with its barriers."""
+        return Candidate(self.kernel, self.plan, hope)
 
     @property
     def is_hopeful(self) -> bool:

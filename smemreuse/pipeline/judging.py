@@ -41,10 +41,19 @@ def judge_offsets(
     return facts_of(kernel).ask(verdict_of_layout, *key)
 
 
+def hope(kernel: Kernel, plan: Plan) -> Verdict:
+    """As `judge`, where it is judged once more behind the compiler's barriers: they are taken to be
+    wherever they may be."""
+    return facts_of(kernel).ask(verdict_of_layout, *_key(plan), False, True)
+
+
 def glance(kernel: Kernel, plan: Plan) -> Verdict:
-    """As `judge`, and only so far that most of what is wrong shows."""
-    key = (plan.scope, tuple(plan.offsets.items()), plan.arena_bytes)
-    return facts_of(kernel).ask(verdict_of_layout, *key, tuple(plan.alignments.items()), True)
+    """As `hope`, and only so far that most of what is wrong shows."""
+    return facts_of(kernel).ask(verdict_of_layout, *_key(plan), True, True)
+
+
+def _key(plan: Plan) -> tuple[str, _Bytes, int, _Bytes]:
+    return plan.scope, tuple(plan.offsets.items()), plan.arena_bytes, tuple(plan.alignments.items())
 
 
 def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[Stmt]:
@@ -68,8 +77,9 @@ def verdict_of_layout(
     arena: int,
     alignments: _Bytes,
     glancing: bool = False,
+    hoping: bool = False,
 ) -> Verdict:
-    """As `judge_offsets`, reached anew, and with `glancing` only as far as `check_plan` says."""
+    """As `judge_offsets`, reached anew; `glancing` and `hoping` are as for `check_plan`."""
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
     needed = barriers_with(kernel, places)
     if needed:
@@ -84,6 +94,7 @@ def verdict_of_layout(
         accesses=facts_of(kernel).memory,
         work=work_of(facts.kernel),
         glancing=glancing,
+        hoping=hoping,
     )
     if not needed:
         return verdict

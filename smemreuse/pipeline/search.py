@@ -215,8 +215,10 @@ class Search:
     def _looked_at(self, candidate: Candidate) -> Candidate:
         """A candidate as it is judged before it is applied: at a glance, where it will be judged
         behind that, and until this was in vain once."""
-        if not self.trusting or self._glanced_in_vain:
+        if not self.trusting:
             return candidate
+        if self._glanced_in_vain:
+            return candidate.hoped_for()
         self._glanced.append(candidate.plan)
         return candidate.glanced_at()
 
