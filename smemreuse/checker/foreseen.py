@@ -68,8 +68,8 @@ def seen_of(kernel: Kernel, pointers: Pointers) -> Seen:
 class Foreseen:
     """The same under a plan: `offsets` are those of buffers that the pass sees in one arena.
 
-    With `hoping`, all that the pass compares is taken to collide, though nobody knows: for a plan
-    that is judged once more when the barriers are there.
+    With `hoping`, all that the pass compares is taken to collide, and a barrier to be wherever one
+    may be, though nobody knows: for a plan that is judged once more when the barriers are there.
     """
 
     seen: Seen

@@ -41,7 +41,7 @@ class LaterPass:
         if stmt is not None and self._foreseen.sites.may_stand(stmt):
             self._settle(agent)
         if not agent.partly:
-            self._synchronization.assume_barrier(agent.threads)
+            self._synchronization.assume_barrier(agent.threads, hoping=self._foreseen.hoping)
 
     def comes_to(self, stmt: Stmt, agent: Agent) -> None:
         """Whatever the pass sees collide with a statement has a barrier before it."""

@@ -39,9 +39,9 @@ class Meetings:
         self._state.order.barrier(warps)
         self._state.proxies.fences.barrier(warps)
 
-    def assume_barrier(self, threads: Threads) -> None:
-        """A later pass may put a barrier of these threads here."""
-        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids))
+    def assume_barrier(self, threads: Threads, *, hoping: bool = False) -> None:
+        """A later pass may put a barrier of these threads here; `hoping` is as for `check_plan`."""
+        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids), hoping=hoping)
 
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""

@@ -187,10 +187,11 @@ class Order:
         for warp in warps.tolist():
             self.known[warp] = known
 
-    def assume_barrier(self, warps: np.ndarray) -> None:
-        """As a barrier that may be here, for the clock that counts with all of these."""
+    def assume_barrier(self, warps: np.ndarray, *, hoping: bool = False) -> None:
+        """As a barrier that may be here, for the clock that counts with all of these; if one is
+        content to hope, also for that of barriers that surely are."""
         if len(warps):
-            self._meet(warps, self._clocks[:1])
+            self._meet(warps, self._clocks[: 2 if hoping else 1])
 
     def insert(
         self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray, among: np.ndarray | None
