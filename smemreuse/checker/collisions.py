@@ -33,6 +33,7 @@ from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Var, constant
 from smemreuse.ir.kernel import Buffer, For, If, Stmt, While
 from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.periodic import growth
 from smemreuse.semantics.sights import Sight
 
 ROUNDS = 8
@@ -45,6 +46,9 @@ LANE = 16
 """Units of work for each element that is compared."""
 
 MAX_ELEMENTS = 1 << 18
+MAX_STEPS = 256
+"""Rounds of a loop of which each is compared with the next one."""
+
 _THREADS = 1 << 11
 
 Made = tuple[Stmt, Sight]
@@ -86,6 +90,39 @@ class Collisions:
     ) -> bool:
         """Whether the pass compares the two at all; as for `surely`."""
         return any(True for _ in self._compared(one, two, loop, offsets))
+
+    def moves_on(self, stmt: Stmt, loop: For) -> bool:
+        """Whether each thread goes to other elements in the next round of a loop.
+
+        That is trusted to be proved by the pass where it is so in all rounds, or where the index
+        steps on by itself, as it is written. An unknown index does not.
+        """
+        key = (stmt, loop)
+        if key not in self._known:
+            self._known[key] = all(
+                _steps_on(sight, loop) or self._differs(stmt, sight, loop)
+                for sight in self.sights[stmt]
+            )
+        return self._known[key]
+
+    def _differs(self, stmt: Stmt, sight: Sight, loop: For) -> bool:
+        count = constant(loop.extent)
+        if count is None or not 1 < count <= MAX_STEPS or sight.index is None:
+            return False
+        for at in range(count - 1):
+            found = self._around.at(stmt, {loop: at})
+            now = None if found is None else found.threads.values.get(loop.var)
+            if found is None or not isinstance(now, int):
+                return False
+            then = found.threads.bind(loop.var, now + (constant(loop.step) or 1))
+            indices = evaluate(sight.index, found.threads), evaluate(sight.index, then)
+            if indices[0] is None or indices[1] is None:
+                return False
+            step = np.asarray(indices[1]) - np.asarray(indices[0])
+            span = (sight.lanes - 1) * abs(sight.stride)
+            if (np.abs(step) <= span).any():
+                return False
+        return True
 
     def _compared(
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
@@ -214,6 +251,13 @@ class Collisions:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
         return _Elements(found, each, guessed)
+
+
+def _steps_on(sight: Sight, loop: For) -> bool:
+    """Whether the next round of a loop is beyond all lanes of this one."""
+    step = None if sight.index is None else growth(sight.index, loop.var)
+    span = (sight.lanes - 1) * abs(sight.stride)
+    return step is not None and (step[0] > span or step[1] < -span)
 
 
 def _reaching(

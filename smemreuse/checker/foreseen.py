@@ -96,7 +96,14 @@ class Foreseen:
         def surely(one: Stmt, two: Stmt) -> bool:
             return seen.collisions.surely(one, two, None, offsets, work)
 
-        sites = Sites(body, seen.collisions.sights, operations.effects, partners, surely)
+        sites = Sites(
+            body,
+            seen.collisions.sights,
+            operations.effects,
+            partners,
+            surely,
+            seen.collisions.moves_on,
+        )
         return Foreseen(seen, sites, offsets, work, _positions(body, sites), hoping)
 
     @property

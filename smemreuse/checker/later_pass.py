@@ -72,10 +72,22 @@ class LaterPass:
     # Branches ------------------------------------------------------------------------------------
 
     def before_branch(self, branch: If, agent: Agent) -> None:
-        """What is seen to collide with the first statements of a branch has a barrier before it."""
+        """What is seen to collide with the first statements of a branch has a barrier before it,
+        whether they are carried out now or not."""
         if self._foreseen is not None and not agent.partly:
             for stmt in self._foreseen.sites.heads(branch):
                 self._require(stmt, agent)
+
+    def behind_branch(self, branch: If, agent: Agent, *, taken: bool) -> None:
+        """What is seen to collide with the last statements of the arm that was not taken has a
+        barrier behind the branch all the same. Those of the first arm the pass has forgotten where
+        there may be a barrier in the second."""
+        foreseen = self._foreseen
+        if foreseen is None or agent.partly:
+            return
+        if taken or not foreseen.sites.meets(branch.orelse):
+            for stmt in foreseen.sites.tail(branch.orelse if taken else branch.then):
+                agent.marks.note(stmt, self._mark(agent))
 
     def part(
         self,

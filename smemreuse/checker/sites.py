@@ -26,7 +26,6 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.effects import Effect, Engine, Group
-from smemreuse.semantics.periodic import growth
 from smemreuse.semantics.sights import Sight
 
 Doing = Callable[[Stmt], Iterable[Effect]]
@@ -71,12 +70,15 @@ class Sites:
         doing: Doing,
         partners: Mapping[Buffer, Collection[Buffer]],
         surely: Callable[[Stmt, Stmt], bool],
+        moves_on: Callable[[Stmt, For], bool],
     ):
-        """`surely` tells whether it surely sees a statement collide with a later one."""
+        """`surely` tells whether it surely sees a statement collide with a later one, `moves_on`
+        whether it sees that one goes to other elements in the next round of a loop."""
         self._sights = sights
         self._doing = doing
         self._partners = partners
         self._surely = surely
+        self._moves_on = moves_on
         self._meets: dict[Block, bool] = {}
         self._skips: dict[Stmt, bool] = {}
         self._kinds: dict[Stmt, Kinds] = {}
@@ -203,7 +205,7 @@ class Sites:
         sights = self._sights[stmt]
         if len(sights) > 1 or sights[0].by_pointer:
             return True
-        return not all(_moves_on(sights[0], loop) for loop in loops)
+        return not all(self._moves_on(stmt, loop) for loop in loops)
 
     def is_barrier(self, stmt: Stmt) -> bool:
         """Whether several warps meet at a statement, or a later pass has them meet behind it."""
@@ -319,14 +321,6 @@ def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[
         within = (*loops, stmt) if isinstance(stmt, For) else loops
         for inner in nested_blocks(stmt):
             yield from _inside(inner, within)
-
-
-def _moves_on(sight: Sight, loop: For) -> bool:
-    """Whether a thread goes to other elements in the next round of a loop, as far away as the index
-    tells by itself: then the pass sees it."""
-    step = None if sight.index is None else growth(sight.index, loop.var)
-    span = (sight.lanes - 1) * abs(sight.stride)
-    return step is not None and (step[0] > span or step[1] < -span)
 
 
 def _is_barrier(effect: Effect) -> bool:

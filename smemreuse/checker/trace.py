@@ -256,6 +256,7 @@ class Trace:
         if condition is None and self._setting.is_told(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
+        self._later_pass.before_branch(stmt, agent)
         if condition is None:
             self._either(stmt, agent)
         elif isinstance(condition, int):
@@ -264,6 +265,7 @@ class Trace:
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
             if condition:
                 self._later_pass.skips(agent, stmt.orelse)
+            self._later_pass.behind_branch(stmt, agent, taken=bool(condition))
             agent.threads = threads
         else:
             arms = [
@@ -273,7 +275,6 @@ class Trace:
                 )
                 if self._relevance.block(block)
             ]
-            self._later_pass.before_branch(stmt, agent)
             yield from self._meet(arms, agent, (stmt,))
 
     def _meet(self, arms: list[Arm], agent: Agent, branches: Sequence[If]) -> Steps:
@@ -312,7 +313,6 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        self._later_pass.before_branch(stmt, agent)
         with self._later_pass.unsure(agent, apart):
             marks = agent.marks.copy()
             self._drive(self._run(stmt.then, agent))
