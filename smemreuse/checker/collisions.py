@@ -46,6 +46,7 @@ LANE = 16
 """Units of work for each element that is compared."""
 
 MAX_ELEMENTS = 1 << 18
+MAX_INDEX = 1 << 48
 MAX_STEPS = 256
 """Rounds of a loop of which each is compared with the next one."""
 
@@ -248,6 +249,8 @@ class Collisions:
             threads = Threads(threads.ids, values, lambda load, who: guess, threads.row)
             index = evaluate(sight.index, threads)
         if index is None or threads.count * sight.lanes > MAX_ELEMENTS:
+            return None
+        if isinstance(index, int) and abs(index) > MAX_INDEX:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
         return _Elements(found, each, guessed)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from itertools import islice
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
+
+MAX_MARKS = 64
+"""Statements with which another one is compared, the latest first."""
 
 
 class LaterPass:
@@ -78,15 +82,11 @@ class LaterPass:
             for stmt in self._foreseen.sites.heads(branch):
                 self._require(stmt, agent)
 
-    def behind_branch(self, branch: If, agent: Agent, *, taken: bool) -> None:
-        """What is seen to collide with the last statements of the arm that was not taken has a
-        barrier behind the branch all the same. Those of the first arm the pass has forgotten where
-        there may be a barrier in the second."""
-        foreseen = self._foreseen
-        if foreseen is None or agent.partly:
-            return
-        if taken or not foreseen.sites.meets(branch.orelse):
-            for stmt in foreseen.sites.tail(branch.orelse if taken else branch.then):
+    def behind_branch(self, branch: If, agent: Agent) -> None:
+        """What is seen to collide with the last statements of a branch has a barrier behind it,
+        whether they have been carried out now or not."""
+        if self._foreseen is not None and not agent.partly:
+            for stmt in self._foreseen.sites.ends(branch):
                 agent.marks.note(stmt, self._mark(agent))
 
     def part(
@@ -215,7 +215,7 @@ class LaterPass:
         foreseen, order = self._foreseen, self._state.order
         assert foreseen is not None
         warps = self._vectors.warps(agent.threads.ids)
-        for earlier in reversed(marks):
+        for earlier in islice(reversed(marks), MAX_MARKS):
             if foreseen.known(earlier, stmt, loop) is False:
                 continue
             mark = marks[earlier]

@@ -44,6 +44,9 @@ class Kind:
 MAX_PAIRS = 16
 """Pairs of statements of which it is asked whether they surely collide."""
 
+MAX_GROUPS = 32
+"""Statements since a barrier that are told apart."""
+
 Kinds = frozenset[Kind]
 NOTHING: Kinds = frozenset()
 
@@ -134,6 +137,8 @@ class Sites:
                         del before[: at + before[at].is_whole]
                         break
                 before.append(now)
+                if len(before) > MAX_GROUPS:
+                    before[:2] = [_Group(before[0].kinds | before[1].kinds, (), False)]
             for inner in nested_blocks(stmt):
                 self._stand(inner, isinstance(stmt, (For, While)))
 
@@ -256,6 +261,12 @@ class Sites:
             self._tails[block] = frozenset(self._last(block)[0])
         return self._tails[block]
 
+    def ends(self, branch: If) -> tuple[Stmt, ...]:
+        """Those of a branch: of the first arm the pass has forgotten all where there may be a
+        barrier in the second."""
+        kept = self._last(branch.orelse)[0]
+        return kept if self.meets(branch.orelse) else (*self._last(branch.then)[0], *kept)
+
     def _last(self, block: Block) -> tuple[tuple[Stmt, ...], bool]:
         """Those of a block, and whether there may be a barrier before them."""
         found: tuple[Stmt, ...] = ()
@@ -266,7 +277,7 @@ class Sites:
             if isinstance(stmt, (Attr, Assert)):
                 here, ends = self._last(stmt.body)
             elif self.meets_inside(stmt):
-                return found, True
+                here, ends = self.ends(stmt) if isinstance(stmt, If) else (), True
             else:
                 here, ends = self._seen(stmt), self.meets_before(stmt)
             now = self._of(here)

@@ -265,7 +265,7 @@ class Trace:
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
             if condition:
                 self._later_pass.skips(agent, stmt.orelse)
-            self._later_pass.behind_branch(stmt, agent, taken=bool(condition))
+            self._later_pass.behind_branch(stmt, agent)
             agent.threads = threads
         else:
             arms = [

@@ -8,8 +8,9 @@ other's, where one of them writes.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 
 from smemreuse.checker.foreseen import Foreseen
 from smemreuse.checker.separation.facts import Accesses, Facts
@@ -20,6 +21,10 @@ from smemreuse.ir.kernel import For, Stmt
 
 NEAR = 6
 """So many statements at the ends of a way are compared with as many that are next to them."""
+
+
+MAX_WAYS = 64
+"""Ways from one buffer's accesses to the other's; of more it is not asked."""
 
 
 class Compared:
@@ -46,15 +51,17 @@ class Compared:
 
     def everywhere(self) -> bool:
         """Whether a barrier is put on every way that needs one."""
-        if not all(self._on_the_way(one, two) for one, two in _ways(self._first, self._second)):
+        there = list(islice(_ways(self._first, self._second), MAX_WAYS + 1))
+        if len(there) > MAX_WAYS or not all(self._on_the_way(*way) for way in there):
             return False
         loop = self._region.loop
         if loop is None:
             return True
         if not isinstance(loop.owner, For):
             return False
-        return all(
-            self._on_the_way_round(one, two, loop) for one, two in _ways(self._second, self._first)
+        back = list(islice(_ways(self._second, self._first), MAX_WAYS + 1))
+        return len(back) <= MAX_WAYS and all(
+            self._on_the_way_round(one, two, loop) for one, two in back
         )
 
     def _place(self, stmt: Stmt) -> int:
@@ -87,14 +94,14 @@ class Compared:
             self._bodies[loop.owner] = [stmt for stmt in self._seen if loop.owner in frames(stmt)]
         return self._bodies[loop.owner]
 
-    def _behind(self, one: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+    def _behind(self, one: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
         """What is seen from a statement on, and what is before it with no barrier in between."""
-        since = self._foreseen.position
-        return [stmt for stmt in among if since(stmt) >= since(one)]
+        since = self._foreseen.position  # statements are in their order, and positions, too
+        return among[bisect_left(among, since(one), key=since) :]
 
-    def _before(self, two: Stmt, among: Sequence[Stmt]) -> list[Stmt]:
+    def _before(self, two: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
         order = self._foreseen.around.order
-        return [stmt for stmt in among if order[stmt] <= order[two]]
+        return among[: bisect_right(among, order[two], key=order.__getitem__)]
 
     def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
         """Pairs of statements that are not before the one, nor behind the other."""
