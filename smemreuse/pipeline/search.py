@@ -32,6 +32,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 ROUNDS = 8
 """Plans that are made of one start at most; each keeps more pairs apart."""
@@ -277,7 +278,9 @@ class Search:
 
     def _keeps_unproved(self, own: Baseline) -> bool:
         """Whether a compiler's sharing that nobody proves nor refutes may stay."""
-        is_default = own is baseline_of(self.kernel)  # its options may be known to be wrong
+        # Its options may be known to be wrong; and by default it merges no other scope, in which
+        # its `ThreadSync` would see each buffer alone.
+        is_default = own is baseline_of(self.kernel) and self.scope == DYNAMIC_SCOPE
         return self.kernel.dialect.keeps_unproved and is_default and not self.options.strict
 
     def _for_speed(self, proved: Candidate) -> Candidate:
