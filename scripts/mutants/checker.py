@@ -201,12 +201,6 @@ MUTATIONS = (
         "        if False:\n            self._findings.unfenced",
     ),
     Mutation(
-        "checker: a barrier that is assumed stands behind the wait",
-        "checker/groups.py",
-        "met_before_wait=bool(met.any())",
-        "met_before_wait=False",
-    ),
-    Mutation(
         "trace: operations inside expressions are nothing",
         "checker/unfollowed.py",
         "        for call in relevance.operations.inside(stmt):\n",
@@ -245,13 +239,13 @@ MUTATIONS = (
     Mutation(
         "loop_runs: rounds that are left out may be any",
         LOOP_RUNS,
-        "            and (other[out.at : end] == other[out.at - period : end - period]).all()\n",
+        "            & (others[:, out.at : end] == others[:, out.at - period : end - period]).all(axis=1)\n",
         "",
     ),
     Mutation(
         "loop_runs: rounds behind those that are left out may be any",
         LOOP_RUNS,
-        "            and (own[len(own) - behind :] == other[end:]).all()\n",
+        "            & (others[:, end:] == own[len(own) - behind :]).all(axis=1)\n",
         "",
     ),
     Mutation(

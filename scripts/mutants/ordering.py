@@ -10,6 +10,8 @@ HISTORY = "checker/history.py"
 MBARRIERS = "checker/mbarriers.py"
 MEETINGS = "checker/meetings.py"
 ORDER = "checker/order.py"
+COLLISIONS = "checker/collisions.py"
+SITES = "checker/sites.py"
 SIGNALS = "checker/signals.py"
 SYNCHRONIZATION = "checker/synchronization.py"
 
@@ -157,44 +159,56 @@ MUTATIONS = (
     Mutation(
         "order: what is assumed is sure",
         ORDER,
-        "            self._meet(warps, self._clocks[: 2 if inserted else 1])\n",
+        "            self._meet(warps, self._clocks[: 2 if hoping else 1])\n",
         "            self.barrier(warps)\n",
     ),
     Mutation(
         "order: what may be put in is",
         ORDER,
-        "            self._meet(warps, self._clocks[: 2 if inserted else 1])\n",
+        "            self._meet(warps, self._clocks[: 2 if hoping else 1])\n",
         "            self._meet(warps, self._clocks[:2])\n",
     ),
     Mutation(
-        "order: what comes before an arm met all of it",
-        "checker/history.py",
-        "            apart |= _others(len(self.epochs), traced.among)\n",
-        "            pass\n",
+        "barriers to come: what is compared collides",
+        "checker/foreseen.py",
+        "                if self.hoping\n",
+        "                if True\n",
     ),
     Mutation(
-        "order: what comes behind an arm met all of it",
-        "checker/history.py",
-        "            apart |= _others(len(self.epochs), self.traced.among)[traced.warps, None]\n",
-        "            pass\n",
+        "barriers to come: pointers that meet once are never apart",
+        COLLISIONS,
+        "                if all(reaches):\n",
+        "                if any(reaches):\n",
     ),
     Mutation(
-        "order: an arm brings no barrier of its own",
-        "checker/arms.py",
-        "    return read or len(set(written)) < len(written)\n",
-        "    return False\n",
+        "barriers to come: any bytes that overlap collide",
+        COLLISIONS,
+        "    return bool((~alone | (low[here] != least[there])).any())\n",
+        "    return True\n",
     ),
     Mutation(
-        "order: a barrier stands before every arm",
+        "barriers to come: an arm brings no barrier of its own",
+        SITES,
+        "    def _may_meet(self, block: Block) -> bool:\n",
+        "    def _may_meet(self, block: Block) -> bool:\n        return False\n",
+    ),
+    Mutation(
+        "barriers to come: those that are left out have been met",
         "checker/later_pass.py",
-        "self._acts_for(agent) and self._relevance.met_before(branch, self._partners)",
-        "self._acts_for(agent)",
+        "        if kept is not None:\n            agent.marks.keep(kept)\n",
+        "",
     ),
     Mutation(
-        "order: what comes behind an arm's barrier is seen before it",
-        "checker/arms.py",
-        "            elif self._meets(stmt):\n",
-        "            elif False:\n",
+        "barriers to come: the first arm's end is remembered, too",
+        SITES,
+        "return kept if self.meets(branch.orelse) else (*self._last(branch.then)[0], *kept)",
+        "return (*self._last(branch.then)[0], *kept)",
+    ),
+    Mutation(
+        "barriers to come: every statement has a barrier before it",
+        "checker/marks.py",
+        "        self.latest.clear()\n\n    def begin_round",
+        "\n    def begin_round",
     ),
     Mutation(
         "order: parts of warps hand over what they did",

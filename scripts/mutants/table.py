@@ -65,8 +65,8 @@ MUTATIONS = (
     Mutation(
         "evaluate: unsigned differences do not wrap",
         EVALUATE,
-        "    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits\n",
-        "    return _plain(_BINARY[op](a, b)), bits\n",
+        "    return _wrapped(_plain(_BINARY[op](a, b)), bits), bits, None if bits else most\n",
+        "    return _plain(_BINARY[op](a, b)), bits, None if bits else most\n",
     ),
     Mutation(
         "foreign: an element is handed over by value",

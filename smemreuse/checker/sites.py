@@ -130,6 +130,8 @@ class Sites:
                 or any(self._may_collide(one.kinds, kinds) for one in before)
             ):
                 self._standing.add(stmt)
+            if any(map(_waits_for_copies, self._doing(stmt))):
+                before.clear()  # the pass puts a barrier right behind it
             if kinds:
                 now = _Group(kinds, self._seen(stmt), not may_meet)
                 for at in reversed(range(len(before))):
@@ -338,4 +340,8 @@ def _is_barrier(effect: Effect) -> bool:
     """Whether there is a barrier of several warps, or a later pass puts one behind it."""
     if effect.meeting is not None:
         return effect.meeting.group not in (Group.WARP, Group.NOBODY)
+    return _waits_for_copies(effect)
+
+
+def _waits_for_copies(effect: Effect) -> bool:
     return effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.tilelang
 KERNELS = (
     *(("gemm", "sm_80"), ("gemm", "sm_90a"), ("batched_gemm", "sm_90a"), ("stream_k", "sm_80")),
     *(("flash_attention", "sm_90a"), ("divergent_arms", "sm_80"), ("piecewise_fill", "sm_80")),
-    *(("while_table", "sm_80"), ("tma_store_in_flight", "sm_90a"), ("rotating_stages", "sm_80")),
+    *(("tma_store_in_flight", "sm_90a"), ("rotating_stages", "sm_80")),
 )
 
 
@@ -33,6 +33,13 @@ def reports(func: Any, arch: str, configs: dict[str, object]) -> tuple[LintRepor
     assert barriers_follow(before, BarrierStage.AUTO)
     assert kernel.lint is not None
     return lint(before), kernel.lint()
+
+
+def test_under_conditions_on_data_a_barrier_to_come_is_not_counted_on() -> None:
+    fixture: Any = FIXTURES["while_table"]
+    before, behind = reports(fixture.make(**fixture.configs["small"]), "sm_80", {})
+    assert found_in(before) == [("race", ("scratch",), False)]
+    assert behind.clean
 
 
 def found_in(report: LintReport) -> list[tuple[str, tuple[str, ...], bool]]:
