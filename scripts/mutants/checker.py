@@ -239,8 +239,8 @@ MUTATIONS = (
     Mutation(
         "loop_runs: rounds that are left out may be any",
         LOOP_RUNS,
-        "            & (others[:, out.at : end] == others[:, out.at - period : end - period]).all(axis=1)\n",
-        "",
+        "== others[:, out.at - period : end - period]).all(axis=1)\n",
+        "== others[:, out.at : end]).all(axis=1)\n",
     ),
     Mutation(
         "loop_runs: rounds behind those that are left out may be any",
