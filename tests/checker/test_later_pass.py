@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.small import SYNC, judge, under
+from smemreuse.checker import check_plan
+from tests.checker.small import SCOPE, SYNC, judge, kernel_of, under
 
 USE = "{0}s[tx] = 1\nO[tx] = {0}s[63 - tx]\n"
 USE_A, USE_B = USE.format("A"), USE.format("B")
@@ -55,3 +56,12 @@ def test_one_index_is_taken_for_one_thread(behind: str) -> None:
     assert not proved(body.format("tx % 32") + behind)
     assert proved(body.format("tx").replace("Bs[tx % 32]", "Bs[tx]") + behind)
     assert proved(body.format("tx % 32").replace("Bs[tx % 32] = 8", f"{SYNC}Bs[tx % 32] = 8"))
+
+
+def test_who_judges_once_more_may_hope_for_more() -> None:
+    kernel = kernel_of(
+        "c[0] = 0\n" + under("while c[0] < D[0]", f"{USE_A}{USE_B}c[0] = c[0] + 1\n")
+    )
+    offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
+    for hoping in (False, True):
+        assert check_plan(kernel, SCOPE, offsets, 256, {}, hoping=hoping).sound is hoping
