@@ -201,14 +201,23 @@ def mended_scan_table(data: Mapping[str, Any]) -> str:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for tile in data["chunk_scan"]:
         for one in tile["variants"]:
+            if one.get("hangs"):
+                row = (tile["tile"], one["variant"], "", "", _launches(one), "", "")
+                lines.append(f"| {' | '.join(row)} |")
+                continue
             differing = {**one, "wrong_launches": one["differing_launches"]}
             row = (
                 *(tile["tile"], one["variant"], one["lint"], str(one["fences"])),
                 *(_launches(one), _launches(differing)),
-                f"{one['median_ms']:.3f} ms, {one['of_as_it_is']['median']:.3f}",
+                _time_of(one),
             )
             lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines) + "\n"
+
+
+def _time_of(one: Run) -> str:
+    ratio = one.get("of_as_it_is")
+    return f"{one['median_ms']:.3f} ms" + (f", {ratio['median']:.3f}" if ratio else "")
 
 
 def _launches(one: Run) -> str:
