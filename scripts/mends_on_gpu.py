@@ -27,6 +27,7 @@ from typing import Any
 from scripts.benchmarks.timing import judge, measure
 from scripts.benchmarks.variants import Variant
 from scripts.hazards_on_gpu import environment
+from scripts.lint_on_gpu import judged
 from scripts.run_on_gpu import launch, same_bits
 
 ARCH = "sm_90a"
@@ -92,21 +93,6 @@ def witness_variants(each: Any) -> list[tuple[str, Compiled]]:
         (name, compiled(each.make(False), PASS_CONFIGS, mend))
         for name, mend in ((AS_IT_IS, False), (MENDED, True))
     ]
-
-
-def launched(each: Any, kernel: Any) -> dict[str, int]:
-    """How many launches on fresh inputs gave something else than they must."""
-    import torch
-
-    wrong = 0
-    for _ in range(LAUNCHES):
-        given = torch.randint(1, 1001, each.shape, dtype=torch.int32).cuda()
-        must = each.expected(given.cpu()).contiguous()
-        found = torch.full(must.shape, -1, dtype=torch.int32).cuda()
-        kernel(given, found)
-        torch.cuda.synchronize()
-        wrong += not torch.equal(found.cpu(), must)
-    return {"launches": LAUNCHES, "wrong_launches": wrong}
 
 
 # The chunk scan -----------------------------------------------------------------------------------
@@ -229,7 +215,7 @@ def main() -> int:
     kernels = []
     for each in witnesses():
         variants = [
-            {"variant": name, **one.as_data(), **launched(each, one.kernel)}
+            {"variant": name, **one.as_data(), **judged(each, one.kernel, LAUNCHES)}
             for name, one in witness_variants(each)
         ]
         kernels.append({"name": each.name, "kind": each.kind, "variants": variants})

@@ -16,7 +16,7 @@ from smemreuse.checker.static import static_violations
 from smemreuse.checker.traces import Outcome, Traces
 from smemreuse.checker.unfollowed import unfollowed
 from smemreuse.checker.work import OF_CHECK, STATEMENT, Work, work_of
-from smemreuse.ir.kernel import Buffer, Kernel, unique_names
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
@@ -27,8 +27,6 @@ DEFAULT_BUDGET = 20_000
 
 MAX_BUFFER = 1 << 20
 """Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
-
-DYNAMIC = "shared.dyn"
 
 BARRIERS_FOLLOW = (
     "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
@@ -150,7 +148,7 @@ def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Fore
     if not setup.assume_barriers:
         return None
     seen, operations = seen_of(kernel, setup.accesses.pointers), operations_of(kernel)
-    together = (layout.offsets, layout.partners) if scope == DYNAMIC else ({}, {})
+    together = (layout.offsets, layout.partners) if scope == DYNAMIC_SCOPE else ({}, {})
     return Foreseen.of(kernel.body, seen, operations, *together, setup.work, hoping=setup.hoping)
 
 

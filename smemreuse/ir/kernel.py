@@ -17,7 +17,8 @@ from smemreuse.errors import InputError
 from smemreuse.ir.dialect import UNSTATED, Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Var, walk
 
-SHARED_SCOPES = ("shared", "shared.dyn")
+DYNAMIC_SCOPE = "shared.dyn"
+SHARED_SCOPES = ("shared", DYNAMIC_SCOPE)
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
 
 TVM_ALIGNMENT = 64

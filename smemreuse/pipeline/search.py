@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from smemreuse.baselines import Baseline, baseline_of
 from smemreuse.facts import KernelFacts, facts_of
-from smemreuse.ir.kernel import Kernel
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.pipeline.candidate import Candidate
 from smemreuse.pipeline.hopes import order_is_settled
 from smemreuse.pipeline.objectives import (
@@ -32,7 +32,6 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.targets.architectures import Architecture
-from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 ROUNDS = 8
 """Plans that are made of one start at most; each keeps more pairs apart."""

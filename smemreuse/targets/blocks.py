@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from smemreuse.ir.kernel import Kernel
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of statically allocated shared memory that a block can have; beyond, ptxas refuses."""
-
-DYNAMIC_SCOPE = "shared.dyn"
 
 
 @dataclass(frozen=True)

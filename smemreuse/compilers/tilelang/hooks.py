@@ -22,7 +22,7 @@ from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 from smemreuse.compilers.tilelang.active import current_session, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.errors import BackendError
-from smemreuse.targets.blocks import DYNAMIC_SCOPE
+from smemreuse.ir.kernel import DYNAMIC_SCOPE
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
 COMPILE = "tilelang_callback_cuda_compile"

@@ -24,10 +24,10 @@ from smemreuse.compilers.tilelang.verify import (
     with_barriers,
 )
 from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.mending import Mending
-from smemreuse.targets.blocks import DYNAMIC_SCOPE
 
 Pass: TypeAlias = Callable[[Any], Any]
 
