@@ -17,7 +17,8 @@ class Card:
     `tensor` is flops (a multiplication and an addition are two) of dense tensor operations by type
     of the operands; `fma` counts 32-bit multiply-adds of the CUDA cores, `special` what the special
     function units do (exp2, rsqrt). `dram` and `l2` are bytes a second of the whole card, `latency`
-    cycles from a load's issue to its data, from DRAM and from L2.
+    cycles from a load's issue to its data, from DRAM and from L2. `port` is bytes that an SM gets
+    from L2 in a cycle, `mma` what part of `tensor` the warp-wide instructions (`mma.sync`) reach.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Card:
     shared: int = 128
     dram_latency: int = 800
     l2_latency: int = 280
+    port: int = 64
+    mma: float = 1.0
 
     def peak(self, dtype: str) -> float:
         """Flops a second of tensor operations on `dtype`; of CUDA cores where there are none."""
@@ -55,6 +58,7 @@ H200 = Card(
     l2=5.5e12,
     l2_bytes=50 * 1024**2,
     tensor={"float16": 4096, "bfloat16": 4096, "tfloat32": 2048, "float8": 8192, "int8": 8192},
+    mma=0.63,
     source="NVIDIA H200 and H100 data sheets; L2 bandwidth by Chips and Cheese's measurement",
 )
 CARDS: Mapping[str, Card] = {"h200": H200}
