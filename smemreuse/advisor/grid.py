@@ -8,8 +8,9 @@ measured does so). TileLang renumbers them in panels: `rasterization2DRow` and `
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Grid:
             extents[axis] = extent
             if launch.var is not None:
                 variables[launch.var] = axis
-        return Grid((extents[0], extents[1], extents[2]), variables, *_panels(body))
+        return Grid((extents[0], extents[1], extents[2]), variables, **_panels(body))
 
     @property
     def blocks(self) -> int:
@@ -90,11 +91,15 @@ class Grid:
         return np.arange(begin, min(begin + size, self.blocks))
 
 
-def _panels(body: Block) -> Iterator[int | bool]:
+def panels_of(name: str, width: int) -> dict[str, Any]:
+    """The fields of a grid whose blocks run in panels of this kind; none for an unknown one."""
+    return {"panel": width, "by_row": _BY_ROW[name]} if name in _BY_ROW else {}
+
+
+def _panels(body: Block) -> dict[str, Any]:
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == SWIZZLE and isinstance(stmt.value, Call):
             name, width = stmt.value.args[0], constant(stmt.value.args[1])
-            if isinstance(name, Const) and str(name.value) in _BY_ROW and width:
-                yield width
-                yield _BY_ROW[str(name.value)]
-                return
+            if isinstance(name, Const) and width:
+                return panels_of(str(name.value), width)
+    return {}

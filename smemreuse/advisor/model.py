@@ -15,10 +15,10 @@ import numpy as np
 
 from smemreuse.advisor.grid import Grid
 from smemreuse.advisor.registers import estimated_registers, granted_registers
-from smemreuse.advisor.walk import Walk
+from smemreuse.advisor.walk import SCHEDULERS, Walk
 from smemreuse.advisor.work import Resource, Work
 from smemreuse.ir.kernel import Kernel
-from smemreuse.targets.architectures import Architecture, architecture, threads_of
+from smemreuse.targets.architectures import WARP, Architecture, architecture, threads_of
 from smemreuse.targets.cards import Card
 
 SAMPLED_BLOCKS = 48
@@ -69,11 +69,13 @@ def estimate(
     shared_bytes: int,
     tensors: Mapping[str, int] | None = None,
     registers: int | None = None,
+    grid: Grid | None = None,
 ) -> Estimate:
     """What a kernel takes whose blocks have so many bytes of shared memory.
 
     `tensors` are the bytes of its parameters by name, where they are known; `registers` of a
-    thread as ptxas counts them, else they are estimated. Raises `PlanError` for a grid or a block
+    thread as ptxas counts them, else they are estimated; `grid` says in which order its blocks run
+    where the kernel does not. Raises `PlanError` for a grid or a block
     that only the launch tells.
     """
     arch = architecture(card.arch)
@@ -81,7 +83,7 @@ def estimate(
     wanted = estimated_registers(kernel)
     given = granted_registers(wanted, threads) if registers is None else registers
     resident = max(1, arch.resident_blocks(shared_bytes, threads, given))
-    grid = Grid.of(kernel.body)
+    grid = grid or Grid.of(kernel.body)
     wave = grid.wave(card.sms * resident)
     chosen = wave[:: -(-len(wave) // WAVE_BLOCKS)]
     fresh = Walk(kernel, card, grid, chosen).seen
@@ -89,6 +91,7 @@ def estimate(
     fresh = {node: _rescaled(share, scale) for node, share in fresh.items()}
     work = Walk(kernel, card, grid, grid.sample(SAMPLED_BLOCKS), fresh).work
     spilled = max(0, wanted - granted_registers(wanted, threads))
+    work.spill(spilled, threads // WARP, SCHEDULERS)
     return _timed(kernel, card, arch, grid, work, resident, shared_bytes, given, spilled, tensors)
 
 
@@ -183,11 +186,7 @@ def dram_traffic(
     for one in work.transfers:
         total = float(one.bytes.sum()) * per_block
         streamed[one.name] = streamed.get(one.name, 0.0) + total * one.fresh
-    sizes = {
-        name: min(total, (tensors or {}).get(name, total)) for name, total in streamed.items()
-    }
+    sizes = {name: min(total, (tensors or {}).get(name, total)) for name, total in streamed.items()}
     whole = sum(sizes.values())
     kept = min(1.0, card.l2_bytes * L2_KEPT / whole) if whole else 1.0
-    return sum(
-        sizes[name] + (total - sizes[name]) * (1 - kept) for name, total in streamed.items()
-    )
+    return sum(sizes[name] + (total - sizes[name]) * (1 - kept) for name, total in streamed.items())

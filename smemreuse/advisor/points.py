@@ -55,7 +55,9 @@ class Points:
         """What `each` point takes, summed by block."""
         return np.bincount(self.block, weights=self.weight * each, minlength=blocks)
 
-    def rounds(self, var: Var, begin: Value, step: Value, trips: np.ndarray, single: bool) -> Points:
+    def rounds(
+        self, var: Var, begin: Value, step: Value, trips: np.ndarray, single: bool
+    ) -> Points:
         """The points inside a loop of so many `trips`: its first, its last and two in between.
 
         With `single`, or where there would be too many points, one in the middle stands for all.

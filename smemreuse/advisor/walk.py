@@ -8,7 +8,7 @@ for latencies).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,11 +20,9 @@ from smemreuse.advisor.points import Points
 from smemreuse.advisor.work import Reading, Resource, Ring, Transfer, Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Expr, Var, constant
+from smemreuse.ir.expr import Call, Expr, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
-    Allocate,
-    Attr,
     Bind,
     Block,
     Buffer,
@@ -126,8 +124,7 @@ class Walk:
 
     def _for(self, loop: For, points: Points) -> None:
         extent, begin, step = (
-            points.evaluate(one, self._one_thread())
-            for one in (loop.extent, loop.begin, loop.step)
+            points.evaluate(one, self._one_thread()) for one in (loop.extent, loop.begin, loop.step)
         )
         if extent is None or begin is None or step is None:
             self.work.assumed["a loop whose rounds data decide goes round once"] = None
@@ -234,7 +231,9 @@ class Walk:
         issued = cost.issued + 2 * cost.exchanged
         self._spend(points, issued + cost.special * per_special + cost.exchanged * EXCHANGE)
         self._take(Resource.ISSUE, points, self._warps() * issued / SCHEDULERS)
-        self._take(Resource.SPECIAL, points, self._warps() * cost.special * per_special / SCHEDULERS)
+        self._take(
+            Resource.SPECIAL, points, self._warps() * cost.special * per_special / SCHEDULERS
+        )
 
     def _shared(self, access: MemoryAccess, points: Points) -> None:
         """An access of all active threads, or of an engine, to shared memory."""

@@ -82,6 +82,19 @@ class Work:
         demand = {one: np.zeros(blocks) for one in Resource}
         return Work(blocks, demand, np.zeros((blocks, warps)))
 
+    def spill(self, registers: int, warps: int, schedulers: int) -> None:
+        """Adds what each thread's registers that do not fit take: in every round of the loop that
+        goes round most often each is stored and loaded again, 128 bytes of a warp at a time, by way
+        of L1, which is shared memory's."""
+        rounds = np.ones(self.blocks)
+        for readings in self.readings.values():
+            for one in readings:
+                rounds = np.maximum(rounds, one.rounds)
+        moved = 2.0 * registers * rounds
+        self.demand[Resource.SHARED] += warps * moved
+        self.demand[Resource.ISSUE] += warps * moved / schedulers
+        self.chain += moved[:, None]
+
     def critical_path(self) -> np.ndarray:
         """Cycles that each block takes if nothing else runs on its SM.
 
@@ -97,4 +110,5 @@ class Work:
                 needed = ring.rounds * (ring.arrival + per_round) / ring.stages
                 longest = np.maximum(longest, needed - reading.chain)
             waited = np.maximum(waited, longest)
-        return self.chain.max(axis=1) + waited
+        longest_warp: np.ndarray = self.chain.max(axis=1)
+        return longest_warp + waited

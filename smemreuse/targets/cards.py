@@ -62,3 +62,10 @@ H200 = Card(
     source="NVIDIA H200 and H100 data sheets; L2 bandwidth by Chips and Cheese's measurement",
 )
 CARDS: Mapping[str, Card] = {"h200": H200}
+
+
+def card_for(arch: str, wanted: Card | str | None = None) -> Card:
+    """The card that is wanted, or the first one of an architecture."""
+    if isinstance(wanted, Card):
+        return wanted
+    return next(one for one in CARDS.values() if one.arch == arch)

@@ -49,9 +49,7 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     in_place = (0,) if name.path.endswith("_batch") else ()
     result = registers(written=in_place)
     if threads == scale or threads // 2 < _WARP:
-        return accessing(
-            *result, writes_locals=in_place, answer=Answer.VARIES, exchanges=halvings
-        )
+        return accessing(*result, writes_locals=in_place, answer=Answer.VARIES, exchanges=halvings)
     if parameters < 2:
         return None
     workspace = writes(1, certain=False)
