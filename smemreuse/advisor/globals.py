@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smemreuse.advisor.instructions import lanes_of, loads_in
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Buffer, Evaluate, Stmt, Store, element_bits, expressions_of
+from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine
 from smemreuse.semantics.elements import addressed_element, claimed_bytes, is_typed
 from smemreuse.semantics.table import effect_of
@@ -33,8 +34,8 @@ class GlobalAccess:
     into: Buffer | None = None
 
 
-def global_accesses(stmt: Stmt) -> Iterator[GlobalAccess]:
-    """Those of a statement itself."""
+def global_accesses(stmt: Stmt, accesses: Sequence[MemoryAccess]) -> Iterator[GlobalAccess]:
+    """Those of a statement itself, of which `accesses` are those to its own allocations."""
     if isinstance(stmt, Store) and stmt.buffer.scope == "global":
         size = _element_bytes(stmt.buffer, stmt.indices)
         yield GlobalAccess(stmt, _name(stmt.buffer), size, _first(stmt.indices), written=True)
@@ -45,18 +46,18 @@ def global_accesses(stmt: Stmt) -> Iterator[GlobalAccess]:
     if isinstance(stmt, Evaluate) and isinstance(stmt.value, Call):
         effect = effect_of(stmt.value)
         if effect.engine in _COPIES and effect.operands:
-            yield from _copied(stmt.value, effect)
+            yield from _copied(stmt.value, effect, accesses)
         elif effect.atomic:
             yield from _updated(stmt.value)
 
 
-def _copied(call: Call, effect: Effect) -> Iterator[GlobalAccess]:
+def _copied(call: Call, effect: Effect, accesses: Sequence[MemoryAccess]) -> Iterator[GlobalAccess]:
     """A copy between global and shared memory, of as many bytes as its shared side has."""
     shared = next((arg for arg in call.args if _shared_buffer(arg) is not None), None)
     if shared is None:
         return
     buffer = _shared_buffer(shared)
-    claimed = claimed_bytes(shared)
+    own = [one.footprint for one in accesses if one.buffer is buffer]
     places: list[Expr] = []
     names: list[str] = []
     for arg in call.args:
@@ -68,7 +69,7 @@ def _copied(call: Call, effect: Effect) -> Iterator[GlobalAccess]:
     yield GlobalAccess(
         call,
         names[0].removesuffix(_DESCRIPTOR) if names else "?",
-        claimed[0] if claimed else 0.0,
+        sum(one.size * one.count for one in own),
         tuple(places),
         written=effect.engine is Engine.TMA_STORE,
         by_thread=effect.engine is Engine.CP_ASYNC,

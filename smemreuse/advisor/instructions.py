@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from smemreuse.ir.expr import Call, Expr, Load, constant
-from smemreuse.ir.kernel import Stmt, Store, element_bits
+from smemreuse.ir.expr import Call, Expr, Load, Var, constant, walk
+from smemreuse.ir.kernel import Bind, Evaluate, Stmt, Store, element_bits
 from smemreuse.semantics.effects import Product
 from smemreuse.semantics.rows.forms import text_at
 from smemreuse.semantics.table import effect_of
 
+_VECTORS = ("broadcast", "ramp")
 _SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
 _TYPES = {
     "fp16": "float16", "bf16": "bfloat16", "tf32": "tfloat32", "fp32": "float32",
@@ -38,29 +39,37 @@ def lanes_of(indices: tuple[Expr, ...]) -> int:
     return 1
 
 
-def arithmetic(stmt: Stmt, exprs: tuple[Expr, ...]) -> Arithmetic:
+def arithmetic(stmt: Stmt, is_used: Callable[[Var], bool]) -> Arithmetic:
     """What computing a statement's values takes; indices are taken to be hoisted and free.
 
-    Two elements of 16 bits take one instruction.
+    Two elements of 16 bits take one instruction. What no one uses is not computed: the compilers
+    write a variable out wherever it stands, and leave its binding behind.
     """
-    lanes, packed = 1.0, False
     if isinstance(stmt, Store):
-        lanes = lanes_of(stmt.indices)
-        packed = element_bits(stmt.buffer.dtype) == 16 * lanes_of_type(stmt.buffer.dtype)
+        value, lanes = stmt.value, lanes_of(stmt.indices)
+        packed = lanes > 1 and element_bits(stmt.buffer.dtype) == 16
+    elif isinstance(stmt, Bind) and is_used(stmt.var):
+        value, lanes, packed = stmt.value, lanes_of_value(stmt.value), False
+    elif isinstance(stmt, Evaluate):
+        return Arithmetic(issued=1.0)
+    else:
+        return Arithmetic()
     issued = special = exchanged = 0.0
-    for node in _values(exprs):
+    for node in _values((value,)):
         effect = effect_of(node)
         special += effect.special
         exchanged += effect.exchanges
         issued += 0 if effect.operands else effect.instructions
-    each = lanes * (0.5 if packed and lanes > 1 else 1.0)
-    return Arithmetic(issued * each, special * lanes, exchanged * lanes)
+    return Arithmetic(issued * lanes * (0.5 if packed else 1.0), special * lanes, exchanged * lanes)
 
 
-def lanes_of_type(dtype: str) -> int:
-    """Lanes of a vector type, `float16x2`."""
-    _, _, lanes = dtype.rpartition("x")
-    return int(lanes) if lanes.isdecimal() and "x" in dtype else 1
+def lanes_of_value(value: Expr) -> int:
+    """Elements of a value that may be a vector: as many as a `broadcast` or a `ramp` in it makes."""
+    lanes = 1
+    for node in walk(value):
+        if isinstance(node, Call) and node.op in _VECTORS and node.args:
+            lanes = max(lanes, constant(node.args[-1]) or 1)
+    return lanes
 
 
 def _values(exprs: tuple[Expr, ...]) -> Iterator[Call]:

@@ -33,8 +33,9 @@ from smemreuse.ir.kernel import (
     Stmt,
     Store,
     While,
-    expressions_of,
     nested_blocks,
+    nodes_of,
+    walk_statements,
 )
 from smemreuse.ir.launch import AXES, launches, tag_of, thread_axes
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
@@ -82,6 +83,7 @@ class Walk:
     ) -> None:
         self._facts: KernelFacts = facts_of(kernel)
         self._card, self._fresh = card, fresh
+        self._used = self._facts.ask(_used_variables)
         axes = thread_axes(kernel.body)
         self._row = axes.get(AXES[0], 1)
         count = int(np.prod([*axes.values()]))
@@ -215,13 +217,12 @@ class Walk:
     # Costs --------------------------------------------------------------------------------------
 
     def _costs(self, stmt: Stmt, points: Points) -> None:
-        exprs = (stmt.value,) if isinstance(stmt, Store) else expressions_of(stmt)
-        if isinstance(stmt, (Store, Evaluate, Bind)):
-            self._compute(arithmetic(stmt, exprs), points)
-        for access in self._facts.accesses.get(stmt, ()):
+        self._compute(arithmetic(stmt, self._used.__contains__), points)
+        accesses = self._facts.accesses.get(stmt, ())
+        for access in accesses:
             if access.buffer.scope in SHARED_SCOPES:
                 self._shared(access, points)
-        for one in global_accesses(stmt):
+        for one in global_accesses(stmt, accesses):
             self._global(one, points)
         if isinstance(stmt, Evaluate) and isinstance(stmt.value, Call):
             self._operation(stmt.value, effect_of(stmt.value), points)
@@ -261,7 +262,7 @@ class Walk:
         Threads of an access of 8 or 16 bytes are served in halves or quarters of a warp (CUDA
         guide, "Shared Memory"); of those, each bank gives one word of 4 bytes a cycle.
         """
-        size = max(footprint.size, 1)
+        size = max(footprint.size * footprint.count, 1)
         assert footprint.start is not None
         here = self._at(points, points.count // 2)
         lanes = min(WARP, len(self._ids))
@@ -355,6 +356,16 @@ class Walk:
         """Cycles from a load to its data: what other blocks of the wave read too is in L2."""
         card = self._card
         return card.l2_latency + fresh * (card.dram_latency - card.l2_latency)
+
+
+def _used_variables(facts: KernelFacts) -> frozenset[Var]:
+    """The variables that an expression of a kernel names."""
+    return frozenset(
+        node
+        for stmt in walk_statements(facts.kernel.body)
+        for node in nodes_of(stmt)
+        if isinstance(node, Var)
+    )
 
 
 def _thread_values(body: Block, axes: Mapping[str, int], ids: np.ndarray) -> dict[Var, np.ndarray]:
