@@ -64,7 +64,7 @@ def arithmetic(stmt: Stmt, is_used: Callable[[Var], bool]) -> Arithmetic:
 
 
 def lanes_of_value(value: Expr) -> int:
-    """Elements of a value that may be a vector: as many as a `broadcast` or a `ramp` in it makes."""
+    """Elements of a value that may be a vector: as many as a `broadcast` or `ramp` in it makes."""
     lanes = 1
     for node in walk(value):
         if isinstance(node, Call) and node.op in _VECTORS and node.args:

@@ -1,7 +1,7 @@
-"""How long a card takes for a kernel: the roofline of each wave of its blocks, and what cuts it off.
+"""How long a card takes for a kernel: the roofline of each wave of its blocks.
 
-The terms, each a function: what the resident blocks of an SM share (Roofline, Williams et al. 2009);
-the critical path of one block, with the latencies that its stages do not hide (Little's law);
+The terms, each a function: what the resident blocks of an SM share (Williams et al., "Roofline",
+2009); the critical path of one block, with the latencies that stages do not hide (Little's law);
 traffic from DRAM, of which the blocks of a wave share what they read alike; waves and the last,
 partial one. Nothing in it is fitted to a kernel; what is assumed is a name in capital letters.
 """

@@ -127,8 +127,8 @@ def explained(kernel: Estimate) -> list[str]:
         f"{kernel.name}: {kernel.seconds * 1e6:.1f} us, bound by {kernel.bound_by}; {shape}",
         f"  {kernel.shared_bytes:,} bytes of shared memory, about {kernel.registers} registers"
         + (f", some {kernel.spilled} spilled" if kernel.spilled else ""),
-        f"  {kernel.flops / 1e9:,.2f} Gflop on tensor cores, {kernel.dram_bytes / 1e6:,.1f} MB from "
-        f"DRAM, {kernel.l2_bytes / 1e6:,.1f} MB from L2: {kernel.intensity:,.0f} flop/byte",
+        f"  {kernel.flops / 1e9:,.2f} Gflop on tensor cores, {kernel.dram_bytes / 1e6:,.1f} MB "
+        f"from DRAM, {kernel.l2_bytes / 1e6:,.1f} MB from L2: {kernel.intensity:,.0f} flop/byte",
     ]
     for name, taken in sorted(kernel.terms.items(), key=lambda one: -one[1]):
         lines.append(f"  {taken * 1e6:10.1f} us  {name}")

@@ -1,8 +1,8 @@
 """Walks a kernel as its blocks do, and counts what each statement takes.
 
 The machine behind the numbers: an SM has four schedulers that issue one warp's instruction a cycle
-each; a warpgroup's wgmma runs on all four tensor cores; shared memory serves 128 bytes a cycle (CUDA
-guide, and Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking", 2024,
+each; a warpgroup's wgmma runs on all four tensor cores; shared memory serves 128 bytes a cycle
+(CUDA guide; Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking", 2024,
 for latencies).
 """
 

@@ -1,7 +1,7 @@
 """What the blocks of a kernel ask of an SM and of the memory behind it, as it is counted.
 
-Everything is counted for some of the launch's blocks, `blocks` of them, and by block: arrays of that
-length. Cycles are those of one SM that does nothing else.
+Everything is counted for some of the launch's blocks, `blocks` of them, and by block: arrays of
+that length. Cycles are those of one SM that does nothing else.
 """
 
 from __future__ import annotations

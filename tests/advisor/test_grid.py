@@ -52,7 +52,8 @@ def test_without_panels_x_runs_fastest() -> None:
 def test_a_sample_is_spread_over_the_launch_and_repeats_nothing(blocks: int, most: int) -> None:
     chosen = Grid((blocks, 1, 1), {}).sample(most)
     assert len(chosen) == min(blocks, most) == len(set(chosen.tolist()))
-    assert chosen.min() >= 0 and chosen.max() < blocks
+    assert chosen.min() >= 0
+    assert chosen.max() < blocks
     assert abs(float(chosen.mean()) - (blocks - 1) / 2) <= blocks / len(chosen)
 
 

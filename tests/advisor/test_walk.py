@@ -72,7 +72,8 @@ def test_a_branch_on_the_block_and_one_on_the_thread() -> None:
 
 
 def test_the_first_round_and_the_last_count_once_each() -> None:
-    body = "for k in range(100):\n    if k == 0:\n        O[tx] = 1.0\n    if k == 99:\n        O[tx] = 2.0\n"
+    stores = "    if k == 0:\n        O[tx] = 1.0\n    if k == 99:\n        O[tx] = 2.0\n"
+    body = "for k in range(100):\n" + stores
     assert moved(work_of(kernel_of(body))) == {("O_1", True): 2 * 8 * 512}
 
 
