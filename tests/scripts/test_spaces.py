@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
@@ -14,8 +15,8 @@ import pytest
 import torch
 
 from fixtures.spaces import SPACES
-from scripts.spaces import data, launching, team
-from scripts.spaces.compiling import compiled
+from scripts.spaces import data, launching, team, worker
+from scripts.spaces.compiling import Compiled, compiled
 from scripts.spaces.launching import DOES_NOT_LAUNCH, OK, WRONG, Launcher
 from smemreuse.tilelang import footprint
 
@@ -139,7 +140,7 @@ def right(space: Any) -> Any:
 
 @pytest.mark.parametrize("name", SPACES)
 def test_a_right_kernel_is_timed(name: str, launcher: Launcher) -> None:
-    space, told = small(name), []
+    space, told = small(name), list[str]()
     found = launcher.launch(space, "small", right(space), told.append)
     assert found["status"] == OK
     low, high = found["quartiles_us"]
@@ -258,3 +259,52 @@ def test_the_gpu_is_one_process_s_at_a_time(tmp_path: Path) -> None:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with open(lock) as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class _Launched:
+    broken = False
+
+    def launch(self, space: Any, shape: str, kernel: Any, doing: Any) -> dict[str, Any]:
+        doing("launching")
+        self.broken = kernel == "bad"
+        return {"status": "does not launch" if self.broken else "ok"}
+
+
+def test_a_worker_launches_what_is_compiled_and_ends_with_its_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = iter(
+        [
+            Compiled(None, {"status": "lowering failed", "error": "no"}),
+            Compiled("good", {"status": "compiled", "registers": 7}),
+            Compiled("bad", {"status": "compiled"}),
+            Compiled("never", {"status": "compiled"}),
+        ]
+    )
+    asked: list[dict[str, int]] = []
+
+    def compiling(space: Any, arguments: dict[str, int], arch: str) -> Compiled:
+        asked.append(arguments)
+        return next(made)
+
+    monkeypatch.setattr(worker, "compiled", compiling)
+    monkeypatch.setattr(worker, "Launcher", _Launched)
+    monkeypatch.setattr(worker, "_start_device", lambda: None)
+    job = {"family": "gemm", "shape": "square", "config": {"block_M": 64}}
+    out = io.StringIO()
+    jobs = io.StringIO((json.dumps(job) + "\n") * 4)
+    worker.work("sm_90a", tmp_path / "lock", jobs, out)
+    told = [json.loads(line) for line in out.getvalue().splitlines()]
+    found = [each for each in told if "found" in each]
+    assert [each["found"]["status"] for each in found] == [
+        "lowering failed",
+        "ok",
+        "does not launch",
+    ]
+    assert found[1]["found"]["registers"] == 7
+    assert [each["broken"] for each in found] == [False, False, True]
+    assert asked[0] == {"M": 4096, "N": 4096, "K": 4096, "block_M": 64}
+    assert [each["doing"] for each in told if "doing" in each][:3] == [
+        "waiting",
+        *["compiling"] * 2,
+    ]
