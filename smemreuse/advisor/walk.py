@@ -17,7 +17,7 @@ from smemreuse.advisor.globals import GlobalAccess, global_accesses
 from smemreuse.advisor.grid import Grid
 from smemreuse.advisor.instructions import Arithmetic, arithmetic, multiplication
 from smemreuse.advisor.points import Points
-from smemreuse.advisor.work import Reading, Resource, Ring, Transfer, Work
+from smemreuse.advisor.work import SCHEDULERS, Reading, Resource, Ring, Transfer, Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Var
@@ -46,7 +46,6 @@ from smemreuse.semantics.table import effect_of
 from smemreuse.targets.architectures import WARP
 from smemreuse.targets.cards import Card
 
-SCHEDULERS = 4
 BARRIER = 30
 """Cycles of a barrier of a block, of an mbarrier that is tried, and of a shared load: about so many
 on every generation since Volta."""
@@ -141,22 +140,27 @@ class Walk:
             self._repeated = repeated
             return
         inside = points.rounds(loop.var, begin, step, trips, single=self._fresh is None)
-        before = self.work.chain.copy()
+        before = self.work.chain.copy(), self.work.demand[Resource.TENSOR].copy()
         self._loops.append(OpenLoop())
         self._block(loop.body, inside)
         rounds = points.summed(trips.astype(float), self.work.blocks)
-        self._close(self._loops.pop(), rounds, self.work.chain - before)
+        tensor = self.work.demand[Resource.TENSOR] - before[1]
+        self._close(self._loops.pop(), rounds, self.work.chain - before[0], tensor)
 
-    def _close(self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray) -> None:
-        """Loads and what waits for them, behind a loop in which warps `spent` so many cycles."""
-        own = spent.max(axis=1)
+    def _close(
+        self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray, tensor: np.ndarray
+    ) -> None:
+        """Loads and what waits for them, behind a loop in which warps `spent` so many cycles, and
+        all of them together kept the tensor cores busy for so many."""
+        own = np.maximum(spent.max(axis=1), tensor)
+        loaded = sum(loop.filled.values()) / np.maximum(rounds, 1) / self._port()
         for buffer in loop.read:
             self.work.readings.setdefault(buffer, []).append(Reading(rounds, own))
         for buffer, total in loop.filled.items():
             each = total / np.maximum(rounds, 1)
             largest = float(each.max(initial=0.0))
             stages = max(1, round((buffer.size or 0) / largest)) if largest else 1
-            arrival = loop.arrival[buffer] + each / self._port()
+            arrival = loop.arrival[buffer] + loaded
             if buffer not in loop.read:
                 self.work.rings.append(Ring(buffer, rounds, stages, arrival))
             elif stages == 1:  # loaded, waited for and read, one after the other

@@ -55,11 +55,11 @@ H200 = Card(
     clock=1.98e9,
     dram=4.8e12,
     dram_bytes=141 * 10**9,
-    l2=5.5e12,
+    l2=11.6e12,
     l2_bytes=50 * 1024**2,
     tensor={"float16": 4096, "bfloat16": 4096, "tfloat32": 2048, "float8": 8192, "int8": 8192},
     mma=0.63,
-    source="NVIDIA H200 and H100 data sheets; L2 bandwidth by Chips and Cheese's measurement",
+    source="NVIDIA H200 and H100 data sheets; L2 bandwidth as GEMMs of small tiles reach it",
 )
 CARDS: Mapping[str, Card] = {"h200": H200}
 
