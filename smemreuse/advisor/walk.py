@@ -53,7 +53,8 @@ SHARED_LATENCY = 30
 EXCHANGE = 25
 WGMMA_LATENCY = 60
 """Cycles beyond its own until a group of wgmma is complete and its registers can be read."""
-ASYNCHRONOUS = (Engine.TMA_LOAD, Engine.CP_ASYNC, Engine.UNKNOWN_ASYNC)
+TMA_LATENCY = 300
+"""Cycles that a tensor load takes beyond a thread's own load."""
 
 
 @dataclass
@@ -288,12 +289,12 @@ class Walk:
         fresh = self._fresh.get(node, 1.0)
         taken = points.summed(total, self.work.blocks)
         self.work.transfers.append(Transfer(access.name, access.written, taken, fresh))
-        self._take(Resource.PORT, points, total / self._port())
+        self._take(Resource.PORT, points, total / self._card.port)
         if access.by_thread:
             self._take(Resource.ISSUE, points, self._warps() / SCHEDULERS)
         if access.written:
             return
-        latency = self._latency(fresh)
+        latency = self._latency(fresh) + (TMA_LATENCY if access.by_engine else 0)
         if access.into is None:
             self._spend(points, latency / self._repeated + 1)
         elif self._loops:
@@ -353,8 +354,9 @@ class Walk:
             self.work.chain[:, warps] += points.summed(cycles, self.work.blocks)[:, None]
 
     def _port(self) -> float:
-        """Bytes that an SM gets from L2 in a cycle."""
-        return self._card.port
+        """Bytes that an SM gets from L2 in a cycle while all others get theirs."""
+        card = self._card
+        return min(card.port, card.l2 / (card.sms * card.clock))
 
     def _latency(self, fresh: float) -> float:
         """Cycles from a load to its data: what other blocks of the wave read too is in L2."""
