@@ -1,0 +1,107 @@
+"""Whether a configuration launches, what bounds it, and how long it takes at the least."""
+
+from __future__ import annotations
+
+import math
+
+from smemreuse.advisor.worksheet.terms import balance, intensity, stages_needed, waves
+from smemreuse.advisor.worksheet.work import Work
+from smemreuse.results.advice import Estimate
+from smemreuse.targets.architectures import (
+    MOST_REGISTERS,
+    WARP,
+    Architecture,
+    most_by_registers,
+)
+from smemreuse.targets.cards import Card
+
+TENSOR, LANES, SPECIALS = "tensor cores", "CUDA cores", "special functions"
+DRAM, L2, SHARED, LATENCY = "DRAM", "L2", "shared memory", "latency"
+_OF_AN_SM = (TENSOR, LANES, SPECIALS, SHARED, L2)
+"""What each SM has for itself, so that the busiest one decides; of L2 it draws its share."""
+
+TENSOR_COLUMNS = 512
+"""Columns of tensor memory in an SM from sm_100 on (PTX ISA, "Tensor Memory")."""
+
+
+def judge(card: Card, dtype: str, work: Work) -> Estimate:
+    """The estimate of one configuration; a refused one has no seconds (infinity)."""
+    limits = _limits(card.architecture, work)
+    blocks = min(limits.values())
+    terms = roofline_terms(card, dtype, work)
+    refused = "" if blocks else _refusal(card.architecture, work)
+    even = balance(work.grid, card.sms)
+    filled = waves(work.grid, card.sms, blocks) if blocks else 0.0
+    if blocks:
+        terms[LATENCY] = math.ceil(filled) * work.rounds * card.dram_latency / card.clock
+    taken = {name: one / even if name in _OF_AN_SM else one for name, one in terms.items()}
+    limit = max(taken, key=lambda name: taken[name])
+    step = work.step_seconds * card.clock
+    return Estimate(
+        config=work.config,
+        shared_bytes=work.shared_bytes,
+        registers=work.registers,
+        threads=work.threads,
+        grid=work.grid,
+        blocks=blocks,
+        occupancy_limit=min(limits, key=lambda name: limits[name]),
+        l1_left=_l1_left(card.architecture, work) if blocks else 0,
+        stages=work.stages,
+        stages_needed=(stages_needed(card.dram_latency, step, blocks or 1) if work.stages else 0),
+        waves=filled,
+        balance=even,
+        intensity={
+            DRAM: intensity(work.flops, work.dram),
+            L2: intensity(work.flops, work.l2),
+            SHARED: intensity(work.flops, work.shared),
+        },
+        terms=terms,
+        seconds=taken[limit] if blocks else float("inf"),
+        limit=limit if blocks else "",
+        flops=work.flops,
+        refused=refused,
+    )
+
+
+def roofline_terms(card: Card, dtype: str, work: Work) -> dict[str, float]:
+    """Seconds that each resource takes at its full rate; their maximum is the roofline's bound.
+
+    Amount over rate, each: flops over flops/s, bytes over bytes/s, instructions over lanes/s.
+    """
+    return {
+        TENSOR: work.tensor / card.peak(dtype),
+        LANES: work.lanes / card.lanes,
+        SPECIALS: work.specials / card.specials,
+        SHARED: work.shared / card.shared_bandwidth,
+        L2: work.l2 / card.l2,
+        DRAM: work.dram / card.dram,
+    }
+
+
+def _limits(arch: Architecture, work: Work) -> dict[str, int]:
+    """Resident blocks by what allows them; the least is `Architecture.resident_blocks`."""
+    launches = work.shared_bytes <= arch.per_block and 0 < work.threads <= 1024
+    warps = -(-work.threads // WARP)
+    return {
+        "shared memory": arch.most_by_bytes(work.shared_bytes) if launches else 0,
+        "registers": most_by_registers(work.threads, work.registers),
+        "threads": arch.threads // (warps * WARP) if launches else 0,
+        "blocks of an SM": arch.blocks,
+        **({"tensor memory": TENSOR_COLUMNS // work.columns} if work.columns else {}),
+    }
+
+
+def _l1_left(arch: Architecture, work: Work) -> int:
+    return arch.l1_left(work.shared_bytes, work.threads, work.registers)
+
+
+def _refusal(arch: Architecture, work: Work) -> str:
+    if work.shared_bytes > arch.per_block:
+        return f"{work.shared_bytes:,} of {arch.per_block:,} bytes of shared memory"
+    if work.threads > 1024:
+        return f"{work.threads:,} of 1,024 threads"
+    if work.registers > MOST_REGISTERS:
+        return f"{work.registers} of {MOST_REGISTERS} registers"
+    if work.columns > TENSOR_COLUMNS:
+        return f"{work.columns} of {TENSOR_COLUMNS} columns of tensor memory"
+    return f"{work.registers} registers for each of {work.threads:,} threads"
