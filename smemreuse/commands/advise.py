@@ -96,8 +96,8 @@ def advise(
     """Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at best.
 
     A worksheet for who has no kernel yet: candidates over a grid, each with its shared memory,
-    registers, resident blocks, flops for each byte, stages and waves, ranked by a roofline. No
-    measurement goes into it. Exit 1 where nothing fits.
+    registers, resident blocks, flops for each byte, stages and waves, ranked by a roofline of data
+    sheets. Exit 1 where nothing fits.
     """
     check_output(output, force)
     found = advise_problem(_problem(given), _card(arch, card_name), dtype)

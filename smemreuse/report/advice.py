@@ -15,8 +15,8 @@ from smemreuse.results.advice import Advice, Estimate, Level, Validation
 
 SCHEMA = "advice"
 _HONEST = {
-    Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, which no "
-    "measurement has been held against; times are what is possible at best",
+    Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, none of "
+    "them fitted to a measurement; times are what is possible at best",
 }
 
 _LOWEST = "DRAM"

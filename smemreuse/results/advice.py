@@ -11,7 +11,7 @@ class Validation(str, Enum):
     """How a ranking was held against measurements."""
 
     UNCALIBRATED = "uncalibrated"
-    """A roofline's estimates of data sheets and formulas; no measurement went into it."""
+    """A roofline's estimates of data sheets and formulas; nothing was fitted to a measurement."""
 
 
 @dataclass(frozen=True)

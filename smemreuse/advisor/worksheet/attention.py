@@ -16,11 +16,11 @@ from smemreuse.advisor.worksheet.matrix import (
     BESIDE,
     Engine,
     engine_of,
+    loading_threads,
     pipeline_depths,
     shared_stages,
     staging_registers,
 )
-from smemreuse.advisor.worksheet.terms import rounds
 from smemreuse.advisor.worksheet.work import Work
 from smemreuse.targets.architectures import WARP
 from smemreuse.targets.cards import Card
@@ -107,7 +107,7 @@ class Attention:
             specials=float(br * bc),
         )
         written = heads * self.queries * self.dim * output_size(dtype)
-        threads = (warps + (4 if engine.reads_shared else 0)) * WARP
+        threads = warps * WARP + loading_threads(engine)
         staged = staging_registers(card, loaded, threads)
         readers = math.ceil(br / engine.rows) if engine.reads_shared else warps
         return Work(
@@ -119,13 +119,16 @@ class Attention:
             flops=self.flops,
             dram=self._from_dram(card, size, tiles) + written,
             l2=heads * self.queries * self.dim * size + steps * loaded + written,
-            rounds=rounds(steps / (heads * tiles), stages) + 1,  # the queries come first
+            rounds=0,  # the queries come with the first keys
             stages=stages,
+            steps=steps / (heads * tiles),
+            step_bytes=loaded,
             step_seconds=per_step.seconds(card, dtype),
             tensor=steps * per_step.tensor,
             lanes=steps * per_step.lanes,
             specials=steps * per_step.specials,
             shared=steps * (br * self.dim * size + (readers + 1) * loaded),
+            loading=loading_threads(engine),
             columns=_columns(bc + self.dim, br) if engine is Engine.TCGEN05 else 0,
         )
 
@@ -160,7 +163,7 @@ class _Step:
 
 
 def registers(engine: Engine, br: int, bc: int, dim: int, warps: int) -> int:
-    """Of a thread: O, the scores, which become P in place, l and m, fragments, and what is beside.
+    """Of a thread that computes: O, scores, which become P in place, l and m, and the rest.
 
     `(BR D + BR BC) / threads` and two of each row that the thread has a part of. Behind `tcgen05` O
     and the scores are in tensor memory, and a thread takes out a row of scores.

@@ -23,7 +23,7 @@ from smemreuse.advisor.worksheet.matrix import (
     staging_registers,
     tiles,
 )
-from smemreuse.advisor.worksheet.terms import gemm_tile_flops, rounds, wave_traffic
+from smemreuse.advisor.worksheet.terms import gemm_tile_flops, wave_traffic
 from smemreuse.advisor.worksheet.work import Work
 from smemreuse.errors import PlanError
 from smemreuse.targets.cards import Card
@@ -140,12 +140,15 @@ class Convolution:
             flops=self.flops,
             dram=min(read, once if once <= card.l2_bytes else max(once, per_wave)) + written,
             l2=read + written,
-            rounds=rounds(steps, stages),
+            rounds=0,
             stages=stages,
+            steps=steps,
+            step_bytes=loaded,
             step_seconds=compute_seconds(card, dtype, flops_of_a_step),
             tensor=0.0 if is_simt else executed,
             lanes=executed / 2 if is_simt else 0.0,
             shared=grid * steps * (tile.operand_rows() * taps * bc * size + loaded),
+            loading=tile.loading,
             columns=tile.columns,
             row_bytes=int(bc * size),
         )

@@ -20,11 +20,11 @@ from smemreuse.advisor.worksheet.matrix import (
     BESIDE,
     Engine,
     engine_of,
+    loading_threads,
     pipeline_depths,
     shared_stages,
     staging_registers,
 )
-from smemreuse.advisor.worksheet.terms import rounds
 from smemreuse.advisor.worksheet.work import Work
 from smemreuse.errors import PlanError
 from smemreuse.targets.architectures import WARP
@@ -145,7 +145,7 @@ class Decode:
         grid = self.batch * self.kv_heads * splits
         steps = math.ceil(math.ceil(self.keys / splits) / bc)
         loaded = 2 * bc * self.dim * size
-        threads = (warps + (4 if engine.reads_shared else 0)) * WARP
+        threads = warps * WARP + loading_threads(engine)
         flops = 4.0 * rows * bc * self.dim
         merging = self.merge_bytes(splits)
         cache = self.cache_bytes(dtype)
@@ -162,13 +162,16 @@ class Decode:
             flops=self.flops,
             dram=cache + self._beside(dtype) + merging,
             l2=cache + self._beside(dtype) + merging,
-            rounds=rounds(steps, stages) + 1 + _merge_rounds(splits),
+            rounds=_merge_rounds(splits),
             stages=stages,
+            steps=steps,
+            step_bytes=loaded,
             step_seconds=flops / (card.peak(dtype) / card.sms),
             tensor=grid * steps * flops,
             lanes=float(grid) * steps * (SOFTMAX_LANES * rows * bc + rows * self.dim),
             specials=float(grid) * steps * rows * bc,
             shared=grid * steps * 2.0 * loaded,
+            loading=loading_threads(engine),
             columns=_columns(bc + self.dim) if engine is Engine.TCGEN05 else 0,
         )
 

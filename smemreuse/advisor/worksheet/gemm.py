@@ -20,7 +20,6 @@ from smemreuse.advisor.worksheet.matrix import (
 from smemreuse.advisor.worksheet.terms import (
     gemm_tile_bytes,
     gemm_tile_flops,
-    rounds,
     wave_traffic,
 )
 from smemreuse.advisor.worksheet.work import Work
@@ -106,12 +105,15 @@ class Gemm:
             dram=written
             + wave_traffic(down, across, rows / down, columns / across, card.sms, card.l2_bytes),
             l2=across * rows + down * columns + written,
-            rounds=rounds(steps, stages) + (splits > 1),
+            rounds=int(splits > 1),
             stages=stages,
+            steps=steps,
+            step_bytes=loaded,
             step_seconds=compute_seconds(card, dtype, gemm_tile_flops(bm, bn, bk)),
             tensor=0.0 if is_simt else executed,
             lanes=executed / 2 if is_simt else 0.0,
             shared=grid * steps * (tile.operand_rows() * bk * size + loaded),
+            loading=tile.loading,
             columns=tile.columns,
             row_bytes=int(bk * size),
         )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
-from smemreuse.advisor.worksheet.terms import balance, intensity, stages_needed, waves
+from smemreuse.advisor.worksheet.terms import (
+    balance,
+    intensity,
+    pipeline_time,
+    stages_needed,
+    waves,
+)
 from smemreuse.advisor.worksheet.work import Work
 from smemreuse.results.advice import Estimate
 from smemreuse.targets.architectures import (
@@ -33,10 +39,9 @@ def judge(card: Card, dtype: str, work: Work) -> Estimate:
     even = balance(work.grid, card.sms)
     filled = waves(work.grid, card.sms, blocks) if blocks else 0.0
     if blocks:
-        terms[LATENCY] = math.ceil(filled) * work.rounds * card.dram_latency / card.clock
+        terms[LATENCY] = math.ceil(filled) * _waiting(card, work)
     taken = {name: one / even if name in _OF_AN_SM else one for name, one in terms.items()}
     limit = max(taken, key=lambda name: taken[name])
-    step = work.step_seconds * card.clock
     return Estimate(
         config=work.config,
         shared_bytes=work.shared_bytes,
@@ -47,7 +52,7 @@ def judge(card: Card, dtype: str, work: Work) -> Estimate:
         occupancy_limit=min(limits, key=lambda name: limits[name]),
         l1_left=_l1_left(card.architecture, work) if blocks else 0,
         stages=work.stages,
-        stages_needed=(stages_needed(card.dram_latency, step, blocks or 1) if work.stages else 0),
+        stages_needed=_stages_needed(card, work, blocks or 1) if work.stages else 0,
         waves=filled,
         balance=even,
         intensity={
@@ -78,21 +83,48 @@ def roofline_terms(card: Card, dtype: str, work: Work) -> dict[str, float]:
     }
 
 
+def _waiting(card: Card, work: Work) -> float:
+    """Seconds that a block takes at the least, alone on its SM: its latencies and its pipeline."""
+    latency = card.dram_latency / card.clock
+    waited = work.rounds * latency
+    if not work.stages:
+        return waited
+    transfer = _transfer(card, work)
+    return waited + pipeline_time(latency, transfer, work.step_seconds, work.steps, work.stages)
+
+
+def _stages_needed(card: Card, work: Work, blocks: int) -> int:
+    transfer = _transfer(card, work)
+    total = card.dram_latency / card.clock + transfer
+    return stages_needed(total, max(work.step_seconds, transfer), blocks)
+
+
+def _transfer(card: Card, work: Work) -> float:
+    """Seconds that a step's bytes take at an SM's share of L2's bandwidth."""
+    return work.step_bytes / (card.l2 / card.sms)
+
+
 def _limits(arch: Architecture, work: Work) -> dict[str, int]:
     """Resident blocks by what allows them; the least is `Architecture.resident_blocks`."""
     launches = work.shared_bytes <= arch.per_block and 0 < work.threads <= 1024
     warps = -(-work.threads // WARP)
     return {
         "shared memory": arch.most_by_bytes(work.shared_bytes) if launches else 0,
-        "registers": most_by_registers(work.threads, work.registers),
+        "registers": _by_registers(work),
         "threads": arch.threads // (warps * WARP) if launches else 0,
         "blocks of an SM": arch.blocks,
         **({"tensor memory": TENSOR_COLUMNS // work.columns} if work.columns else {}),
     }
 
 
+def _by_registers(work: Work) -> int:
+    if work.registers > MOST_REGISTERS:
+        return 0
+    return most_by_registers(work.threads, work.launched)
+
+
 def _l1_left(arch: Architecture, work: Work) -> int:
-    return arch.l1_left(work.shared_bytes, work.threads, work.registers)
+    return arch.l1_left(work.shared_bytes, work.threads, work.launched)
 
 
 def _refusal(arch: Architecture, work: Work) -> str:

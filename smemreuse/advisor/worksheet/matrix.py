@@ -70,7 +70,12 @@ class MatrixTile:
     @property
     def threads(self) -> int:
         """Of a block, those that only load included."""
-        return (self.warps + (4 if self.engine.reads_shared else 0)) * WARP
+        return self.warps * WARP + self.loading
+
+    @property
+    def loading(self) -> int:
+        """Threads that only load."""
+        return loading_threads(self.engine)
 
     def is_possible(self) -> bool:
         """Whether instructions divide the tile among the warps."""
@@ -109,7 +114,7 @@ class MatrixTile:
 
     @property
     def registers(self) -> int:
-        """Of a thread, rounded up to the eight that are given out together."""
+        """Of a thread that computes, rounded up to the eight that are given out together."""
         return -(-(self.sums + self.fragments + BESIDE) // 8) * 8
 
     @property
@@ -136,6 +141,11 @@ class MatrixTile:
         if self.engine is Engine.SIMT:
             return self.warps * min(8 * high + 4 * wide, 4 * high + 8 * wide)
         return self.warps * (high + wide)
+
+
+def loading_threads(engine: Engine) -> int:
+    """Of a block: four warps where operands come by TMA, as TileLang and CUTLASS have it."""
+    return 4 * WARP if engine.reads_shared else 0
 
 
 def tiles(engine: Engine) -> Iterator[MatrixTile]:

@@ -48,10 +48,23 @@ def stages_needed(latency: float, step: float, blocks: int = 1) -> int:
     """Buffers of a pipeline that hide a latency: `S = ceil(L / (r T)) + 1`, all in cycles.
 
     One is computed on, and `S - 1` are in flight (Little 1961: in flight = rate x latency, the rate
-    being one tile every `r T` cycles). `step` is the time T of one tile at the SM's full rate; with
-    r resident `blocks` that share the SM a block's own tile takes r times as long.
+    being one tile every `r T` cycles). `latency` is from a load's issue to the last of its bytes;
+    `step` is the time T of one tile at the SM's full rate, of computing or of loading, whichever is
+    longer; with r resident `blocks` that share the SM a block's own tile takes r times as long.
     """
     return math.ceil(latency / (blocks * step)) + 1 if step else 2
+
+
+def pipeline_time(
+    latency: float, transfer: float, compute: float, steps: float, stages: int
+) -> float:
+    """The least that a loop over `stages` buffers takes, in the unit of its arguments.
+
+    A buffer is filled, which takes the latency and the transfer of its bytes, then computed on,
+    then filled anew: it goes round `steps / S` times, and at least once. No two of the three
+    overlap in one buffer; with `S = (L + transfer) / T + 1` a round is as long as computing on all.
+    """
+    return max(1.0, steps / stages) * (latency + transfer + compute)
 
 
 def bytes_in_flight(latency: float, bandwidth: float, clock: float) -> float:
@@ -61,14 +74,6 @@ def bytes_in_flight(latency: float, bandwidth: float, clock: float) -> float:
     the bytes are of the whole card, too; an SM's share is that over the number of SMs.
     """
     return latency / clock * bandwidth
-
-
-def rounds(steps: float, stages: int) -> float:
-    """Latencies that a pipelined loop waits for, one behind the other.
-
-    The first fills the pipeline; then `S - 1` tiles come for each latency. `stages` at least 2.
-    """
-    return 1 + max(0.0, steps - 1) / (stages - 1)
 
 
 def waves(grid: int, sms: int, blocks: int) -> float:

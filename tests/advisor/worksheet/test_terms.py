@@ -18,8 +18,8 @@ from smemreuse.advisor.worksheet.terms import (
     gemm_tile_bytes,
     gemm_tile_flops,
     intensity,
+    pipeline_time,
     ridge_point,
-    rounds,
     stages_needed,
     wave_traffic,
     waves,
@@ -105,15 +105,31 @@ def test_stages_are_the_fewest_that_hide_a_latency(latency: int, step: int, bloc
     assert found >= stages_needed(latency, step, blocks + 1)
 
 
-@given(steps=COUNT, stages=st.integers(2, 16), latency=COUNT, step=COUNT)
-def test_enough_stages_leave_the_first_latency_alone(
-    steps: int, stages: int, latency: int, step: int
+@given(
+    latency=COUNT,
+    transfer=st.integers(0, 1000),
+    compute=COUNT,
+    turns=st.integers(1, 20),
+    stages=st.integers(2, 8),
+)
+def test_buffers_that_go_round(
+    latency: int, transfer: int, compute: int, turns: int, stages: int
 ) -> None:
-    waited = rounds(steps, stages) * latency
-    assert waited >= latency
-    assert waited >= rounds(steps, stages + 1) * latency
-    if stages >= stages_needed(latency, step):
-        assert waited <= latency + steps * step
+    """No longer than what a simulated ring of buffers takes with nothing else in its way."""
+    steps = turns * stages
+    free, computed = [0.0] * stages, 0.0
+    for step in range(steps):
+        filled = free[step % stages] + latency + transfer
+        computed = free[step % stages] = max(filled, computed) + compute
+    least = pipeline_time(latency, transfer, compute, steps, stages)
+    assert least <= computed
+    assert pipeline_time(latency, transfer, compute, steps, stages + 1) <= least
+    if stages >= stages_needed(latency + transfer, compute):
+        assert computed == latency + transfer + steps * compute, (
+            "nothing but the first is waited for"
+        )
+    elif turns > 1:
+        assert computed > latency + transfer + steps * compute
 
 
 @given(grid=COUNT, sms=st.integers(1, 200), blocks=st.integers(1, 32))

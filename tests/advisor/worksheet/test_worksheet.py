@@ -20,7 +20,7 @@ from smemreuse.advisor.worksheet.judge import (
 from smemreuse.advisor.worksheet.terms import attainable
 from smemreuse.errors import PlanError
 from smemreuse.results.advice import Validation
-from smemreuse.targets.architectures import ARCHITECTURES
+from smemreuse.targets.architectures import ARCHITECTURES, MOST_REGISTERS
 from smemreuse.targets.cards import Card, card, card_of
 from tests.advisor.worksheet.problems import EACH, GEMM, cards, dtypes, problems
 
@@ -31,7 +31,9 @@ def test_every_candidate(problem: Problem, found: Card, dtype: str) -> None:
     arch = found.architecture
     for work in problem.candidates(found, dtype):
         one = judge(found, dtype, work)
-        resident = arch.resident_blocks(work.shared_bytes, work.threads, work.registers)
+        resident = arch.resident_blocks(work.shared_bytes, work.threads, work.launched)
+        if work.registers > MOST_REGISTERS:
+            resident = 0
         if work.columns:
             resident = min(resident, TENSOR_COLUMNS // work.columns)
         assert one.blocks == resident
@@ -41,7 +43,7 @@ def test_every_candidate(problem: Problem, found: Card, dtype: str) -> None:
         assert one.seconds >= bound > 0
         assert 0 < one.balance <= 1
         if one.fits:
-            assert one.l1_left == arch.l1_left(work.shared_bytes, work.threads, work.registers)
+            assert one.l1_left == arch.l1_left(work.shared_bytes, work.threads, work.launched)
             assert one.seconds >= one.terms[one.limit] > 0
             assert one.seconds >= found.dram_latency / found.clock
             peak = found.peak(dtype) if problem.multiplies else 2 * found.lanes
@@ -78,25 +80,23 @@ def test_dram_moves_no_more_than_l2(problem: Problem, found: Card, dtype: str) -
 def test_every_architecture_has_an_answer_for_every_kind(problem: Problem, arch: str) -> None:
     best = advise(problem, card_of(ARCHITECTURES[arch]), "float16").best
     assert best is not None
-    assert best.limit != LATENCY, "at these sizes something else bounds"
+    assert best.seconds < 1.35 * max(one for name, one in best.terms.items() if name != LATENCY)
 
 
 @pytest.mark.parametrize("problem", EACH[:5], ids=lambda one: one.title)
-def test_more_stages_take_more_bytes_and_no_more_time_each(problem: Problem) -> None:
+def test_more_stages_take_more_bytes_and_move_as_many(problem: Problem) -> None:
     found = card("h200")
-    by_tile: dict[object, list[tuple[int, int, float, float]]] = {}
+    by_tile: dict[object, list[tuple[int, int, float]]] = {}
     for work in problem.candidates(found, "float16"):
         if work.stages:
             key = tuple((name, one) for name, one in work.config.items() if name != "stages")
-            terms = (work.stages, work.shared_bytes, work.rounds, work.dram)
-            by_tile.setdefault(key, []).append(terms)
+            by_tile.setdefault(key, []).append((work.stages, work.shared_bytes, work.dram))
     assert by_tile
     for found_terms in by_tile.values():
         for less, more in zip(sorted(found_terms), sorted(found_terms)[1:], strict=False):
             assert less[0] < more[0]
             assert less[1] < more[1], "bytes"
-            assert less[2] >= more[2], "latencies that are waited for"
-            assert less[3] == more[3], "traffic"
+            assert less[2] == more[2], "traffic"
 
 
 def test_a_type_that_is_not_known() -> None:
