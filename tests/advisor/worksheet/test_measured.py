@@ -33,7 +33,7 @@ class Measured:
     @property
     def fastest(self) -> float:
         """Milliseconds of the fastest merge, at the median of its rounds."""
-        return min(one["median_ms"] for one in self.variants if one["median_ms"])
+        return min(float(one["median_ms"]) for one in self.variants if one["median_ms"])
 
 
 def work_of(benchmark: str, config: Mapping[str, int]) -> Work | None:
