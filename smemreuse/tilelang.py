@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from smemreuse.advisor.ranking import Advice
 from smemreuse.compilers.tilelang.active import activated
+from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
 from smemreuse.compilers.tilelang.estimate import Footprint, footprint
 from smemreuse.compilers.tilelang.hooks import install
@@ -21,6 +23,7 @@ from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import checked_options
 
 __all__ = [
+    "Advice",
     "AppliedPlan",
     "FailedConfig",
     "FittingConfigs",
@@ -29,6 +32,7 @@ __all__ = [
     "LoweredKernel",
     "Session",
     "SizedConfig",
+    "advise",
     "fits",
     "footprint",
     "merge",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,8 +25,8 @@ from smemreuse.commands.output import check_output, force_option, format_option,
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError
 from smemreuse.results.advice import Advice
-from smemreuse.targets.architectures import ARCHITECTURES, DEFAULT_ARCH, Architecture
-from smemreuse.targets.cards import Card, card, card_of, read_card
+from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture
+from smemreuse.targets.cards import Card, card_for
 
 TOP = 10
 SIZE = click.IntRange(1, 2**40)
@@ -129,10 +128,7 @@ def _problem(given: Mapping[str, Any]) -> Problem:
 
 def _card(arch: Architecture | None, name: str | None) -> Card:
     """The card that is named; else the first of an architecture, by default of sm_90."""
-    if name is None:
-        return card_of(arch or ARCHITECTURES[DEFAULT_ARCH])
-    is_file = name.endswith(".json") or Path(name).is_file()
-    found = read_card(name) if is_file else card(name)
+    found = card_for(arch.name if arch else DEFAULT_ARCH, name)
     if arch is not None and found.arch != arch.name:
         raise InputError(f"the {found.name} is {found.arch}, not {arch.name}; leave out --arch")
     return found

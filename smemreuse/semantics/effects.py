@@ -200,6 +200,17 @@ class Descriptor:
     buffer: int
 
 
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A multiplication of matrices on tensor cores: the operand that is its shape, `m64n128k16`,
+    and the one that is the type of what is multiplied. Of a sparse matrix one of `kept` elements
+    along k is there."""
+
+    shape: int
+    dtype: int
+    kept: int = 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
     """One row: all that an operation does beside computing its value.
@@ -226,6 +237,10 @@ class Effect:
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on behind it.
     - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
+    - `product`: what tensor cores multiply in it. `instructions`: how many a thread issues for one
+      element of its result, `special` of them to the special function units, where it only
+      computes a value. `exchanges`: how often lanes of a warp exchange values in it. These four say
+      what it costs, and nothing of what is right.
     - `words`: for a row that says that there is no effect, why. `unknown`: for an operation that is
       not covered, why; whatever depends on it is unproved.
     """
@@ -253,6 +268,10 @@ class Effect:
     address: bool = False
     leaves: Leaving | None = None
     remote: bool = False
+    product: Product | None = None
+    instructions: float = 1.0
+    special: int = 0
+    exchanges: int = 0
     words: str = ""
     unknown: str = ""
 

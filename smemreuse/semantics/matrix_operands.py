@@ -101,6 +101,15 @@ def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Acc
     return found
 
 
+def described_bytes(call: Call) -> int:
+    """The bytes that a wgmma reads from shared memory by its descriptors; 0 for anything else."""
+    match = _SHAPE.match(text_at(call, 0) or "")
+    if match is None:
+        return 0
+    uses = _USES.get(call.op, ())
+    return sum(int(match[one.side]) * _BYTES_OF_K * one.times for one in uses)
+
+
 class _Search:
     """Goes through the statements, with what is known of each descriptor."""
 

@@ -15,11 +15,14 @@ TENSOR_TYPES = (*("float16", "bfloat16", "tfloat32", "float8", "float4", "int8",
 _TEXTS = ("name", "arch", "source")
 _WHOLE = (
     *("sms", "dram_bytes", "l2_bytes", "fma", "special", "shared"),
-    *("dram_latency", "l2_latency"),
+    *("dram_latency", "l2_latency", "port"),
 )
 _RATES = ("clock", "dram", "l2", "tensor_clock")
-_OPTIONAL = ("fma", "special", "shared", "dram_latency", "l2_latency", "tensor_clock", "assumed")
-_KEYS = (*_TEXTS, *_WHOLE, *_RATES, "tensor", "assumed")
+_OPTIONAL = (
+    *("fma", "special", "shared", "port", "mma"),
+    *("dram_latency", "l2_latency", "tensor_clock", "assumed"),
+)
+_KEYS = (*_TEXTS, *_WHOLE, *_RATES, "mma", "tensor", "assumed")
 _LARGEST = 1e18
 
 
@@ -48,8 +51,9 @@ def _checked(key: str, value: object) -> object:
         return _tensor(value)
     if key == "assumed":
         return _assumed(value)
-    least = 0.0 if key == "tensor_clock" else 1.0
-    number = _number(key, value, least)
+    if key == "mma":
+        return _number(key, value, 0.01, 1.0)
+    number = _number(key, value, 0.0 if key == "tensor_clock" else 1.0)
     if key in _WHOLE and number != int(number):
         raise InputError(f"{key} is {number:g}; write a whole number")
     return int(number) if key in _WHOLE else float(number)
@@ -63,11 +67,11 @@ def _text(key: str, value: object) -> str:
     return value
 
 
-def _number(key: str, value: object, least: float) -> float:
+def _number(key: str, value: object, least: float, most: float = _LARGEST) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"{key} is {_shown(value)}; write a number")
-    if not math.isfinite(value) or not least <= value <= _LARGEST:
-        raise InputError(f"{key} is {_shown(value)}; it must be {least:g} to {_LARGEST:g}")
+    if not math.isfinite(value) or not least <= value <= most:
+        raise InputError(f"{key} is {_shown(value)}; it must be {least:g} to {most:g}")
     return value
 
 

@@ -20,9 +20,6 @@ from smemreuse.errors import InputError, PlanError
 from smemreuse.targets.architectures import Architecture, architecture
 from smemreuse.targets.card_fields import checked_fields
 
-CUDA_CORES = "float32"
-"""The type whose multiply-adds are those of the CUDA cores."""
-
 
 @dataclass(frozen=True)
 class Card:
@@ -32,8 +29,10 @@ class Card:
     of the operands, with sums of 32 bits; `fma` counts 32-bit multiply-adds of the CUDA cores,
     `special` what the special function units do (exp2, rsqrt). `dram` and `l2` are bytes a second
     of the whole card, `latency` cycles from a load's issue to its data, from DRAM and from L2.
-    `tensor_clock` is the boost clock of tensor operations where it is another one, or 0. `assumed`
-    names the fields that nobody has measured or published for this card, but for a neighbour.
+    `port` is bytes that an SM gets from L2 in a cycle at most, `mma` what part of `tensor` the
+    warp-wide instructions (`mma.sync`) reach. `tensor_clock` is the boost clock of tensor
+    operations where it is another one, or 0. `assumed` names the fields that nobody has measured or
+    published for this card, but for a neighbour.
     """
 
     name: str
@@ -51,6 +50,8 @@ class Card:
     shared: int = 128
     dram_latency: int = 800
     l2_latency: int = 280
+    port: int = 64
+    mma: float = 1.0
     tensor_clock: float = 0.0
     assumed: tuple[str, ...] = ()
 
@@ -131,9 +132,18 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.lower() if char.isalnum())
 
 
-def card_of(arch: Architecture) -> Card:
-    """The card of an architecture where no other is named. Each in the table has one."""
-    return next(one for one in CARDS.values() if one.arch == arch.name)
+def card_for(arch: str, wanted: Card | str | None = None) -> Card:
+    """The card that is wanted, by itself, by name or in a file; else the first of an architecture.
+
+    Each architecture in the table has one. Raises `PlanError` for a name that is not known, and
+    `InputError` for a file that has no card.
+    """
+    if isinstance(wanted, Card):
+        return wanted
+    if wanted is not None:
+        is_file = wanted.endswith(".json") or Path(wanted).is_file()
+        return read_card(wanted) if is_file else card(wanted)
+    return next(one for one in CARDS.values() if one.arch == arch)
 
 
 def read_card(file: str) -> Card:

@@ -12,7 +12,7 @@ import pytest
 from smemreuse.errors import InputError, PlanError
 from smemreuse.targets.architectures import ARCHITECTURES
 from smemreuse.targets.card_fields import TENSOR_TYPES
-from smemreuse.targets.cards import CARDS, H200, Card, card, card_of, family, read_card
+from smemreuse.targets.cards import CARDS, H200, Card, card, card_for, family, read_card
 
 SHEETS: Mapping[str, Mapping[str, float]] = {
     "v100": {"float16": 125, "float32": 15.7},
@@ -48,8 +48,9 @@ def test_peaks_come_to_what_the_data_sheet_says(name: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_architecture_has_a_card(arch: str) -> None:
-    assert card_of(ARCHITECTURES[arch]).arch == arch
-    assert card_of(ARCHITECTURES[arch]).architecture is ARCHITECTURES[arch]
+    assert card_for(arch).arch == arch
+    assert card_for(arch).architecture is ARCHITECTURES[arch]
+    assert card_for(arch, H200) is card_for(arch, "H200") is H200
 
 
 @pytest.mark.parametrize("found", CARDS.values(), ids=CARDS)
@@ -112,7 +113,9 @@ def test_a_card_like_another(tmp_path: Path) -> None:
     assert (mine.name, mine.clock, mine.sms) == ("slow", 1e9, H200.sms)
     assert mine.source.startswith("its owner; what is not given is the H200 SXM's: NVIDIA")
     given = {"like": "h200", "dram_latency": 600, "assumed": []}
-    assert read_card(written(tmp_path, given)).assumed == ()
+    path = written(tmp_path, given)
+    assert read_card(path).assumed == ()
+    assert card_for("sm_80", path) == read_card(path)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +138,7 @@ def test_a_card_like_another(tmp_path: Path) -> None:
         ({"like": "h200", "clock": "fast"}, "clock is 'fast'; write a number"),
         ('{"like": "h200", "dram": Infinity}', "dram is inf; it must be"),
         ('{"like": "h200", "dram": NaN}', "dram is nan; it must be"),
+        ({"like": "h200", "mma": 2}, "mma is 2; it must be 0.01 to 1"),
         ({"like": "h200", "dram": -1}, "dram is -1; it must be"),
         ({"like": "h200", "tensor": 4096}, 'such as {"float16": 4096}'),
         ({"like": "h200", "tensor": {"fp16": 1}}, "tensor has no type 'fp16'; choose of float16"),

@@ -127,9 +127,8 @@ def measure(
     install()
     session = Session.of(options)
     with confined(session), place.target:
-        func = _prim_func(kernel, args, kwargs)
-        jit = getattr(_jit_of(kernel), "pass_configs", None) or {}
-        _lower(session, func, place.target, {**jit, **pass_configs})
+        func = prim_func_of(kernel, args, kwargs)
+        lowered_in(session, func, place.target, {**own_pass_configs(kernel), **pass_configs})
     for left in session.left:
         raise PlanError(f"{left.function} is not planned: {left.reason}")
     if not session.kernels:
@@ -143,11 +142,11 @@ def lower_again(session: Session) -> list[LoweredKernel]:
     for cached in track(session.cached, "lowering"):
         target = determine_target(cached.target, return_object=True)
         if target.kind.name == "cuda":
-            _lower(again, cached.func, target, cached.pass_configs)
+            lowered_in(again, cached.func, target, cached.pass_configs)
     return again.kernels
 
 
-def _lower(session: Session, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> None:
+def lowered_in(session: Session, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> None:
     """Lowers a function up to where code generation begins; `pass_configs` go on top of its own."""
     own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
     config = normalize_pass_configs({**own, **pass_configs})
@@ -165,12 +164,17 @@ def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:
     return found
 
 
+def own_pass_configs(kernel: Any) -> dict[str, Any]:
+    """The pass configurations that a `@tilelang.jit` function was given."""
+    return dict(getattr(_jit_of(kernel), "pass_configs", None) or {})
+
+
 def _jit_of(kernel: Any) -> Any:
     """What holds the options of a `@tilelang.jit` function, tuned or not, or of a kernel."""
     return kernel.jit_impl if isinstance(kernel, AutoTuneImpl) else kernel
 
 
-def _prim_func(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def prim_func_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The function that `kernel` is or makes. Raises `BackendError` where it makes none."""
     source = _jit_of(kernel)
     if isinstance(source, JITKernel):

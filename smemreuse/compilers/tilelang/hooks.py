@@ -83,7 +83,11 @@ def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
         )
 
         def run(mod: Any) -> Any:
-            return planned(mod) if _is_cuda(mod) else original(mod)
+            if not _is_cuda(mod):
+                return original(mod)
+            merged = planned(mod)
+            session.after_merge()
+            return merged
 
         return run
 

@@ -148,6 +148,9 @@ class Session(MergeSession):
         self._lowering.merged[function.name] = pending
         return merged
 
+    def after_merge(self) -> None:
+        """Called behind the merge of a module; who has seen enough by then may raise."""
+
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
 

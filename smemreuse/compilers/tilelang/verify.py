@@ -61,6 +61,11 @@ class PendingMerge:
         self._wanted = attempts.best()
         self._seen: Any = None  # the function under the proposal looked at last, with its barriers
 
+    @property
+    def wanted(self) -> Proposal:
+        """The plans that it is merged under at first."""
+        return self._wanted
+
     def merged(self) -> Any:
         """The function under the wanted plans."""
         return self._under(self._wanted)

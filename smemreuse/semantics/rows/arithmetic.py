@@ -10,13 +10,15 @@ import re
 
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Effect, Rows
-from smemreuse.semantics.rows.forms import A_VALUE, address_values, merged, text_at, values
+from smemreuse.semantics.rows.forms import A_VALUE, address_values, each, merged, text_at, values
 
 # Types too narrow for an address, or that nobody computes one in.
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 
-_NARROW, _WIDE = Effect(words=A_VALUE), Effect(address=True, words=A_VALUE)
+# One conversion makes two narrow elements.
+_NARROW = Effect(words=A_VALUE, instructions=0.5)
+_WIDE = Effect(address=True, words=A_VALUE, instructions=0.5)
 
 
 def _cast(call: Call) -> Effect:
@@ -25,10 +27,15 @@ def _cast(call: Call) -> Effect:
 
 
 _OPERATORS: Rows = merged(
-    address_values("add sub mul div mod floordiv floormod ceildiv truncdiv truncmod min max"),
+    address_values("add sub mul mod floordiv floormod ceildiv truncmod min max"),
+    # A division of floats is a reciprocal and a multiplication, in fast mathematics.
+    each("div truncdiv", Effect(address=True, words=A_VALUE, special=1)),
     address_values("bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right"),
-    address_values("select if_then_else let tuple shuffle broadcast ramp likely assume_value"),
-    address_values("tvm_thread_invariant"),
+    address_values("select if_then_else"),
+    each(
+        "let tuple shuffle broadcast ramp likely assume_value tvm_thread_invariant",
+        Effect(address=True, words=A_VALUE, instructions=0),
+    ),
     values("eq ne lt le gt ge and or not"),
     {"cast": _cast},
     # `T.int64(x)`, where x is no literal.
@@ -38,20 +45,28 @@ _OPERATORS: Rows = merged(
 
 _FUNCTIONS = values(
     """
-    abs fabs ceil floor round trunc nearbyint round_ties_away_from_zero
-    exp exp2 exp10 log log2 log10 log1p pow pow_of_int power sqrt rsqrt sigmoid
-    sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
-    erf fma fmul fmod hypot ldexp copysign nextafter clamp
+    abs fabs ceil floor round trunc nearbyint round_ties_away_from_zero pow_of_int
+    fma fmul ldexp copysign nextafter clamp
     isnan isinf isfinite isnullptr clz ctpop popcount dp4a
     q_multiply_shift q_multiply_shift_per_axis
     infinity max_value min_value
     """
 )
 
+# One operation of the special function units each, of the many instructions that some take.
+_SPECIAL = each(
+    """
+    exp exp2 exp10 log log2 log10 log1p pow power sqrt rsqrt sigmoid fmod hypot erf
+    sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+    __exp __exp10 __log __log2 __log10 __sin __cos __tan fast_rcp
+    ieee_frcp ieee_fsqrt ieee_frsqrt ieee_fdiv
+    """,
+    Effect(words=A_VALUE, special=1),
+)
+
 _CUDA = values(
     """
-    __exp __exp10 __log __log2 __log10 __sin __cos __tan __ffs __fns fast_rcp
-    ieee_add ieee_sub ieee_mul ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt ieee_fdiv
+    __ffs __fns ieee_add ieee_sub ieee_mul ieee_fmaf
     max_nan min_nan add2 sub2 mul2 fma2 max2 min2 max2_nan min2_nan abs2
     pack_b16 pack_b8x4
     """
@@ -68,4 +83,4 @@ _NAMED = address_values(
     """
 )
 
-ROWS: Rows = merged(_OPERATORS, _FUNCTIONS, _CUDA, _VECTORS, _NAMED)
+ROWS: Rows = merged(_OPERATORS, _FUNCTIONS, _SPECIAL, _CUDA, _VECTORS, _NAMED)

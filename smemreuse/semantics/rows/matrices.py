@@ -11,6 +11,7 @@ from smemreuse.semantics.effects import (
     Extent,
     Fixed,
     OnlyIf,
+    Product,
     Proxy,
     Rows,
     Size,
@@ -37,12 +38,19 @@ def _ldmatrix(call: Call) -> Effect | None:
     return None
 
 
-def _mma(a: int, b: int, c: int, *more: int, arity: frozenset[int]) -> Effect:
+def _mma(
+    a: int, b: int, c: int, *more: int, arity: frozenset[int], product: Product | None = None
+) -> Effect:
     """A multiplication in registers, `more` of which are read as well."""
-    return accessing(*registers(read=(a, b, *more), written=(c,)), writes_locals=(c,), arity=arity)
+    return accessing(
+        *registers(read=(a, b, *more), written=(c,)),
+        writes_locals=(c,),
+        arity=arity,
+        product=product,
+    )
 
 
-def _wgmma(c: int, *read: int, arity: int) -> Effect:
+def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
     """The accumulator is in registers at `c`; what its descriptors stand for is read later."""
     return accessing(
         *registers(read=read, written=(c,)),
@@ -51,6 +59,7 @@ def _wgmma(c: int, *read: int, arity: int) -> Effect:
         proxy=Proxy.ASYNC,
         reads_described=True,
         writes_locals=(c,),
+        product=product,
     )
 
 
@@ -58,10 +67,10 @@ _MMA: Rows = {
     "ptx_ldmatrix": _ldmatrix,
     # `ptx_stmatrix(transposed, matrices, target, values...[, shape])`
     "ptx_stmatrix": accessing(writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13))),
-    "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15})),
-    "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17})),
-    "ptx_mma_sm70": _mma(6, 8, 10, arity=frozenset({12, 13})),
-    "ptx_mma_block_scale": _mma(9, 11, 13, arity=frozenset({21})),
+    "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15}), product=Product(1, 4)),
+    "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17}), product=Product(1, 4, kept=2)),
+    "ptx_mma_sm70": _mma(6, 8, 10, arity=frozenset({12, 13}), product=Product(0, 3)),
+    "ptx_mma_block_scale": _mma(9, 11, 13, arity=frozenset({21}), product=Product(1, 4)),
 }
 
 _DIMENSIONS = {"wmma.matrix_a": (0, 2), "wmma.matrix_b": (2, 1), "wmma.accumulator": (0, 1)}
@@ -129,10 +138,10 @@ _WGMMA: Rows = merged(
             writes_locals=(0,),
         ),
         "increase_descriptor_offset": Effect(writes_locals=(0,), answer=Answer.VARIES),
-        "ptx_wgmma_ss": _wgmma(10, arity=15),
-        "ptx_wgmma_rs": _wgmma(9, 5, arity=14),
-        "ptx_wgmma_sp_ss": _wgmma(13, 8, arity=18),
-        "ptx_wgmma_sp_rs": _wgmma(12, 5, 7, arity=17),
+        "ptx_wgmma_ss": _wgmma(10, arity=15, product=Product(0, 3)),
+        "ptx_wgmma_rs": _wgmma(9, 5, arity=14, product=Product(0, 2)),
+        "ptx_wgmma_sp_ss": _wgmma(13, 8, arity=18, product=Product(0, 3, kept=2)),
+        "ptx_wgmma_sp_rs": _wgmma(12, 5, 7, arity=17, product=Product(0, 2, kept=2)),
         "warpgroup_commit_batch": Effect(commits=Engine.WGMMA),
         "warpgroup_wait": Effect(waits=Wait(Engine.WGMMA, keep=0)),
         "wait_wgmma": Effect(waits=Wait(Engine.WGMMA, keep=0)),

@@ -45,15 +45,21 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     threads, scale = name.number(1), name.number(2)
     if threads is None or scale is None:
         return None
+    halvings = (threads // max(scale, 1)).bit_length() - 1
     in_place = (0,) if name.path.endswith("_batch") else ()
     result = registers(written=in_place)
     if threads == scale or threads // 2 < _WARP:
-        return accessing(*result, writes_locals=in_place, answer=Answer.VARIES)
+        return accessing(*result, writes_locals=in_place, answer=Answer.VARIES, exchanges=halvings)
     if parameters < 2:
         return None
     workspace = writes(1, certain=False)
     return accessing(
-        workspace, *result, writes_locals=in_place, answer=Answer.VARIES, rendezvous=True
+        workspace,
+        *result,
+        writes_locals=in_place,
+        answer=Answer.VARIES,
+        rendezvous=True,
+        exchanges=halvings,
     )
 
 

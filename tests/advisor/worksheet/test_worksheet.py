@@ -21,7 +21,7 @@ from smemreuse.advisor.worksheet.terms import attainable
 from smemreuse.errors import PlanError
 from smemreuse.results.advice import Validation
 from smemreuse.targets.architectures import ARCHITECTURES, MOST_REGISTERS
-from smemreuse.targets.cards import Card, card, card_of
+from smemreuse.targets.cards import Card, card, card_for
 from tests.advisor.worksheet.problems import EACH, GEMM, cards, dtypes, problems
 
 
@@ -78,7 +78,7 @@ def test_dram_moves_no_more_than_l2(problem: Problem, found: Card, dtype: str) -
 @pytest.mark.parametrize("problem", EACH, ids=lambda one: one.title)
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_architecture_has_an_answer_for_every_kind(problem: Problem, arch: str) -> None:
-    best = advise(problem, card_of(ARCHITECTURES[arch]), "float16").best
+    best = advise(problem, card_for(arch), "float16").best
     assert best is not None
     assert best.seconds < 1.35 * max(one for name, one in best.terms.items() if name != LATENCY)
 

@@ -1,0 +1,1 @@
+"""What measures whole spaces of tile configurations: compiling, launching, workers, the data."""

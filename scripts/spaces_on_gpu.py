@@ -1,0 +1,105 @@
+"""Compile, launch and time every configuration of the spaces in fixtures/spaces, once.
+
+    python scripts/spaces_on_gpu.py --out docs/results/spaces --seconds 500
+    python scripts/spaces_on_gpu.py --rehearse --sample 2    # compiles only: needs no GPU
+
+What is found goes to one file a family, and what is held out to another, so that nobody who makes
+a model of these times sees it by accident. Kernels are compiled under `smemreuse.tilelang.merge()`,
+several at a time; a lock gives the GPU to one of them. Nothing is begun after so many seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.spaces import worker  # noqa: E402
+from scripts.spaces.data import write  # noqa: E402
+from scripts.spaces.team import Job, Worker, chunks, run_all  # noqa: E402
+
+SECONDS_BETWEEN_WRITES = 20
+
+
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    found.add_argument("--out", type=Path, help="folder for the JSON")
+    found.add_argument("--families", nargs="*", default=[], help="default: all")
+    found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
+    found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
+    found.add_argument("--sample", type=int, help="only so many configurations of each shape")
+    found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    found.add_argument("--arch", default="sm_90a")
+    return found
+
+
+def main() -> int:
+    options = parser().parse_args()
+    started = time.monotonic()
+    from fixtures.spaces import SPACES
+
+    spaces = {name: SPACES[name] for name in options.families or SPACES}
+    order = chunks(spaces)
+    if options.sample:
+        order = [[job for job in jobs if job.index < options.sample] for jobs in order]
+    total = sum(map(len, order))
+    about: dict[str, Any] = {} if options.rehearse else environment()
+    found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {name: {} for name in spaces}
+    tally: Counter[str] = Counter()
+    written = [started]
+
+    def save() -> None:
+        if options.out:
+            for name, space in spaces.items():
+                write(options.out, space, about, found[name])
+        written[0] = time.monotonic()
+
+    def note(job: Job, data: dict[str, Any]) -> None:
+        found[job.family][job.shape, job.index] = data
+        tally[data["status"]] += 1
+        print(line(job, data), flush=True)
+        done = sum(tally.values())
+        if done % 50 == 0:
+            seconds = time.monotonic() - started
+            print(f"{done} of {total} in {seconds:.0f} s: {dict(tally)}", flush=True)
+        if time.monotonic() - written[0] > SECONDS_BETWEEN_WRITES:
+            save()
+
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+    log_path = options.out / "spaces.log" if options.out else Path(os.devnull)
+    with tempfile.TemporaryDirectory() as folder, open(log_path, "w") as log:
+        lock = [] if options.rehearse else [str(Path(folder) / "gpu.lock")]
+        command = (sys.executable, __file__, "--worker", options.arch, *lock)
+        at_once = options.jobs or len(os.sched_getaffinity(0))
+        team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
+        run_all(order, team, started + options.seconds, note)
+    save()
+    done = sum(tally.values())
+    print(f"{done} of {total} in {time.monotonic() - started:.0f} s: {dict(tally)}")
+    return int(done < total)
+
+
+def line(job: Job, data: Mapping[str, Any]) -> str:
+    """For the terminal. No times: who makes a model may be the one who looks at it."""
+    config = ",".join(str(value) for value in job.config.values())
+    status = data["status"] + (f": {data['error'][:90]}" if "error" in data else "")
+    seconds = data.get("nvcc_seconds", 0.0) + data.get("other_seconds", 0.0)
+    return f"{job.family:16} {job.shape:20} {config:22} {seconds:5.1f} s {status}"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--worker"]:
+        worker.main(sys.argv[2:])
+    else:
+        sys.exit(main())

@@ -1,0 +1,195 @@
+"""Tune shapes of the spaces with TileLang's autotuner: over all, and over what `advise` names.
+
+    python scripts/tune_on_gpu.py --out docs/results/tuning-h200.json
+    python scripts/tune_on_gpu.py --space "gemm:decode 256" --top 8
+    python scripts/tune_on_gpu.py --configs best.json      # {"gemm:decode 256": [{...}, ...]}
+
+Each way has a process and caches of its own. Its seconds are those from the list of configurations
+to the tuner's answer, advice included; importing and the making of inputs are left out. What it
+finds is held against a float64 reference and timed in the same process, as spaces_on_gpu.py times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.spaces.launching import Launcher  # noqa: E402
+
+STOCK, MERGED, ADVISED = "all, TileLang's merge", "all, smemreuse", "advised, smemreuse"
+WAYS = (ADVISED, STOCK, MERGED)
+DEFAULT_SPACES = ("gemm:decode 256", "attention:2k, 128, causal")
+"""Of held-out shapes."""
+SECONDS = 200
+"""That a way may take."""
+
+
+def tune(family: str, shape: str, way: str, options: argparse.Namespace) -> dict[str, Any]:
+    """What one way takes and finds, in this process."""
+    import torch
+
+    import smemreuse.tilelang
+    from fixtures.spaces import SPACES
+
+    space = SPACES[family]
+    configs = space.configs(space.shapes[shape])
+    asked = configs if way != ADVISED else listed(options.configs, f"{family}:{shape}")
+    begin = time.monotonic()
+    if asked is None:  # before the GPU is used, since advice forks
+        asked = advised(space, shape, configs, options)
+    advice_seconds = time.monotonic() - begin
+    generator = torch.Generator(device="cuda").manual_seed(1)
+    args = space.inputs(space.shapes[shape], generator, torch.device("cuda"))
+    begin = time.monotonic()
+    with nullcontext() if way == STOCK else smemreuse.tilelang.merge():
+        best = tuned(family, shape, asked, args, options.arch)
+    seconds = time.monotonic() - begin + advice_seconds
+    found = Launcher().launch(space, shape, best.kernel, lambda _: None)
+    return {
+        "space": f"{family}:{shape}",
+        "way": way,
+        "configs": len(asked),
+        "of": len(configs),
+        "seconds": round(seconds, 2),
+        "advice_seconds": round(advice_seconds, 2),
+        "best": best.config,
+        "tuner_us": round(best.latency * 1000, 2),
+        **found,
+    }
+
+
+def listed(path: Path | None, space: str) -> list[dict[str, int]] | None:
+    """The configurations that a file names for a space; None where it names none."""
+    known = json.loads(path.read_text()) if path else {}
+    found: list[dict[str, int]] | None = known.get(space)
+    return found
+
+
+def advised(
+    space: Any, shape: str, configs: Sequence[Any], options: argparse.Namespace
+) -> list[Any]:
+    """The first `--top` that `advise` names."""
+    import smemreuse.tilelang
+
+    advice = smemreuse.tilelang.advise(
+        space.make,
+        configs,
+        arch=options.arch,
+        top=options.top,
+        pass_configs=space.pass_configs,
+        **space.shapes[shape],
+    )
+    return list(advice)
+
+
+def tuned(family: str, shape: str, configs: Sequence[Any], args: Sequence[Any], arch: str) -> Any:
+    """What TileLang's tuner finds; it measures as it does by default, but for the inputs."""
+    from tilelang.autotuner import AutoTuner
+
+    from fixtures.spaces import SPACES
+
+    options = dict(SPACES[family].pass_configs)
+    tuner = AutoTuner.from_kernel(factory(family, shape, list(configs[0])), list(configs))
+    tuner.set_compile_args(target={"kind": "cuda", "arch": arch}, pass_configs=options)
+    tuner.set_profile_args(supply_prog=lambda _: args, cache_input_tensors=True, skip_check=True)
+    return tuner.run()
+
+
+def factory(family: str, shape: str, names: Sequence[str]) -> Callable[..., Any]:
+    """What makes the kernel of a configuration, with the parameters that the tuner looks for.
+
+    It encloses nothing but words, since the tuner takes no other closure.
+    """
+
+    def kernel(**config: int) -> Any:
+        from fixtures.spaces import SPACES
+
+        return SPACES[family].make(**SPACES[family].shapes[shape], **config)
+
+    wanted = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(name, wanted, default=None) for name in names]
+    kernel.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return kernel
+
+
+def in_own_process(arguments: Sequence[str], space: str, way: str) -> dict[str, Any]:
+    """A way's result; what goes wrong is in `error`."""
+    known = {"space": space, "way": way}
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        command = [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            *arguments,
+            "--worker",
+            space,
+            way,
+            str(result),
+        ]
+        caches = {**os.environ, "TILELANG_CACHE_DIR": str(Path(folder) / "cache")}
+        try:
+            done = subprocess.run(command, env=caches, timeout=SECONDS, cwd=folder, check=False)
+        except subprocess.TimeoutExpired:
+            return {**known, "error": f"not done in {SECONDS} s"}
+        if not result.exists():
+            return {**known, "error": f"ended with {done.returncode}"}
+        found: dict[str, Any] = json.loads(result.read_text())
+        return found
+
+
+def write(path: Path, about: Mapping[str, object], runs: Sequence[Mapping[str, Any]]) -> None:
+    """One way a line."""
+    head = json.dumps({"schema": "smemreuse.tuning/1", **about}, indent=1)
+    lines = ",\n".join("  " + json.dumps(run) for run in runs)
+    path.write_text(head[:-2] + ',\n "runs": [\n' + lines + "\n ]\n}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    found.add_argument("--out", type=Path, help="where to write the JSON")
+    found.add_argument("--space", action="append", help="FAMILY:SHAPE; more than one may be given")
+    found.add_argument("--top", type=int, default=8, help="how many `advise` is to name")
+    found.add_argument("--configs", type=Path, help="JSON that names them instead, by space")
+    found.add_argument("--arch", default="sm_90a")
+    found.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    return found
+
+
+def main() -> int:
+    options = parser().parse_args()
+    if options.configs:
+        options.configs = options.configs.resolve()
+    if options.worker:
+        space, way, result = options.worker
+        family, shape = space.split(":", 1)
+        Path(result).write_text(json.dumps(tune(family, shape, way, options)))
+        return 0
+    passed = ["--top", str(options.top), "--arch", options.arch]
+    passed += ["--configs", str(options.configs)] if options.configs else []
+    about = {**environment(), "cores": len(os.sched_getaffinity(0))}
+    runs: list[dict[str, Any]] = []
+    for space in options.space or DEFAULT_SPACES:
+        for way in WAYS:
+            runs.append(in_own_process(passed, space, way))
+            print(json.dumps(runs[-1]), flush=True)
+            if options.out:
+                write(options.out, about, runs)
+    return int(any("error" in run for run in runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

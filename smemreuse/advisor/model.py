@@ -1,0 +1,192 @@
+"""How long a card takes for a kernel: the roofline of each wave of its blocks.
+
+The terms, each a function: what the resident blocks of an SM share (Williams et al., "Roofline",
+2009); the critical path of one block, with the latencies that stages do not hide (Little's law);
+traffic from DRAM, of which the blocks of a wave share what they read alike; waves and the last,
+partial one. Nothing in it is fitted to a kernel; what is assumed is a name in capital letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.advisor.grid import Grid
+from smemreuse.advisor.registers import estimated_registers, granted_registers
+from smemreuse.advisor.walk import SCHEDULERS, Walk
+from smemreuse.advisor.work import Resource, Work
+from smemreuse.ir.kernel import Kernel
+from smemreuse.targets.architectures import WARP, Architecture, architecture, threads_of
+from smemreuse.targets.cards import Card
+
+SAMPLED_BLOCKS = 48
+WAVE_BLOCKS = 1024
+OVERLAP = 4.0
+"""Terms that overlap add up as the norm of this order: 1 would be no overlap, infinity a perfect
+one. Of two equal terms a fifth is lost."""
+DRAM_EFFICIENCY = 0.92
+"""What streaming kernels reach of a data sheet's bandwidth."""
+L2_KEPT = 0.6
+"""What part of L2 keeps what will be read again."""
+LAUNCH = 2.5e-6
+"""Seconds from one kernel's end to the next one's first block."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is predicted of one kernel. Times in seconds, `terms` by name."""
+
+    name: str
+    seconds: float
+    blocks: int
+    blocks_per_sm: int
+    waves: float
+    registers: int
+    spilled: int
+    shared_bytes: int
+    flops: float
+    dram_bytes: float
+    l2_bytes: float
+    terms: Mapping[str, float]
+    assumed: tuple[str, ...]
+
+    @property
+    def bound_by(self) -> str:
+        """The largest of the terms."""
+        return max(self.terms, key=lambda name: self.terms[name])
+
+    @property
+    def intensity(self) -> float:
+        """Flops of tensor cores for each byte from DRAM."""
+        return self.flops / self.dram_bytes if self.dram_bytes else 0.0
+
+
+def estimate(
+    kernel: Kernel,
+    card: Card,
+    shared_bytes: int,
+    tensors: Mapping[str, int] | None = None,
+    registers: int | None = None,
+    grid: Grid | None = None,
+) -> Estimate:
+    """What a kernel takes whose blocks have so many bytes of shared memory.
+
+    `tensors` are the bytes of its parameters by name, where they are known; `registers` of a
+    thread as ptxas counts them, else they are estimated; `grid` says in which order its blocks run
+    where the kernel does not. Raises `PlanError` for a grid or a block
+    that only the launch tells.
+    """
+    arch = architecture(card.arch)
+    threads = threads_of(kernel) or 128
+    wanted = estimated_registers(kernel)
+    given = granted_registers(wanted, threads) if registers is None else registers
+    resident = max(1, arch.resident_blocks(shared_bytes, threads, given))
+    grid = grid or Grid.of(kernel.body)
+    wave = grid.wave(card.sms * resident)
+    chosen = wave[:: -(-len(wave) // WAVE_BLOCKS)]
+    fresh = Walk(kernel, card, grid, chosen).seen
+    scale = len(chosen) / len(wave)
+    fresh = {node: _rescaled(share, scale) for node, share in fresh.items()}
+    work = Walk(kernel, card, grid, grid.sample(SAMPLED_BLOCKS), fresh).work
+    spilled = max(0, wanted - granted_registers(wanted, threads))
+    work.spill(spilled, threads // WARP, SCHEDULERS)
+    return _timed(kernel, card, arch, grid, work, resident, shared_bytes, given, spilled, tensors)
+
+
+def _rescaled(share: float, scale: float) -> float:
+    """Of a thinned-out wave less is shared than of a whole one."""
+    return share if share > 0.999 else share * scale
+
+
+def _timed(
+    kernel: Kernel,
+    card: Card,
+    arch: Architecture,
+    grid: Grid,
+    work: Work,
+    resident: int,
+    shared_bytes: int,
+    registers: int,
+    spilled: int,
+    tensors: Mapping[str, int] | None,
+) -> Estimate:
+    per_block = grid.blocks / work.blocks
+    path = work.critical_path()
+    demand = {one: taken.mean() for one, taken in work.demand.items()}
+    slots = card.sms * resident
+    seconds = waves_of(grid.blocks, card.sms, resident, path, demand) / card.clock
+    moved = dram_traffic(work, per_block, card, tensors)
+    l2 = sum(float(one.bytes.sum()) for one in work.transfers) * per_block
+    terms = {
+        "critical path": float(path.mean()) * grid.blocks / slots / card.clock,
+        "DRAM": moved / (card.dram * DRAM_EFFICIENCY),
+        "L2": l2 / card.l2,
+    }
+    for one, cycles in demand.items():
+        terms[one.value] = float(cycles) * grid.blocks / card.sms / card.clock
+    total = together([seconds, terms["DRAM"], terms["L2"]]) + LAUNCH
+    return Estimate(
+        name=kernel.name,
+        seconds=total,
+        blocks=grid.blocks,
+        blocks_per_sm=resident,
+        waves=grid.blocks / slots,
+        registers=registers,
+        spilled=spilled,
+        shared_bytes=shared_bytes,
+        flops=sum(work.flops.values()) * per_block,
+        dram_bytes=moved,
+        l2_bytes=l2,
+        terms=terms,
+        assumed=tuple(work.assumed),
+    )
+
+
+def together(terms: list[float]) -> float:
+    """The time of what overlaps, but not perfectly: the norm of order `OVERLAP`."""
+    largest = max(terms)
+    if largest <= 0:
+        return 0.0
+    return float(largest * sum((one / largest) ** OVERLAP for one in terms) ** (1 / OVERLAP))
+
+
+def waves_of(
+    blocks: int,
+    sms: int,
+    resident: int,
+    path: np.ndarray,
+    demand: Mapping[Resource, float],
+) -> float:
+    """Cycles for all blocks: full waves, and a last one with fewer blocks on each SM.
+
+    Blocks that differ in length follow one another as places come free: whole waves take the mean
+    of their paths, and the last one what the longest does more.
+    """
+
+    def wave(on_sm: int) -> float:
+        return together([float(path.mean()), *(on_sm * one for one in demand.values())])
+
+    full, rest = divmod(blocks, sms * resident)
+    last = wave(-(-rest // sms)) if rest else 0.0
+    longer = float(path.max() - path.mean()) if full or rest else 0.0
+    return full * wave(resident) + last + longer
+
+
+def dram_traffic(
+    work: Work, per_block: float, card: Card, tensors: Mapping[str, int] | None
+) -> float:
+    """Bytes from and to DRAM, of all blocks.
+
+    What a wave's blocks read alike comes once. What one wave leaves in L2 for the next depends on
+    how much there is of it: all, if the kernel's tensors fit, nothing if they are far larger.
+    """
+    streamed: dict[str, float] = {}
+    for one in work.transfers:
+        total = float(one.bytes.sum()) * per_block
+        streamed[one.name] = streamed.get(one.name, 0.0) + total * one.fresh
+    sizes = {name: min(total, (tensors or {}).get(name, total)) for name, total in streamed.items()}
+    whole = sum(sizes.values())
+    kept = min(1.0, card.l2_bytes * L2_KEPT / whole) if whole else 1.0
+    return sum(sizes[name] + (total - sizes[name]) * (1 - kept) for name, total in streamed.items())
