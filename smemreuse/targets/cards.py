@@ -66,10 +66,14 @@ class Card:
 
     def peak(self, dtype: str) -> float:
         """Flops a second of tensor operations on `dtype`; of CUDA cores where there are none."""
+        return self.rate(dtype) * self.sms * self.clock
+
+    def rate(self, dtype: str) -> float:
+        """Flops of one SM in a cycle of `clock`: fewer than `tensor` where that clock is lower."""
         of_an_sm = self.tensor.get(family(dtype))
         if of_an_sm is None:
-            return 2 * self.lanes
-        return of_an_sm * self.sms * (self.tensor_clock or self.clock)
+            return 2.0 * self.fma
+        return of_an_sm * (self.tensor_clock or self.clock) / self.clock
 
     def ridge(self, dtype: str) -> float:
         """Flops for each byte from DRAM from which on a kernel is not bound by that."""

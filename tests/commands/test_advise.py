@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from smemreuse.targets.architectures import ARCHITECTURES
 from tests.commands.running import assert_one_line_error, run, run_json
-from tests.conftest import needs_chromium
+from tests.conftest import ROOT, needs_chromium
 
 
 def words(text: str) -> list[str]:
@@ -92,6 +93,25 @@ def test_a_card_of_ones_own(tmp_path: Path) -> None:
     )
     whole = advised(*elementwise)["estimates"][0]["seconds"]
     assert data["estimates"][0]["seconds"] == pytest.approx(2 * whole)
+
+
+def test_the_readme_says_what_is_printed() -> None:
+    text = (ROOT / "README.md").read_text()
+    command, printed = re.findall(
+        r"```sh\nsmemreuse (advise [^\n]*)\n```\n\n```\n(.*?)```", text, re.S
+    )[0]
+    answer = run(*command.split()).stdout
+    assert " ".join(printed.split()) in " ".join(answer.split())
+
+
+def test_the_documented_commands_run() -> None:
+    text = (ROOT / "docs" / "advise.md").read_text()
+    found = re.findall(r"^smemreuse (advise .*?) +#", text, re.M)
+    assert len(found) == len(KINDS)
+    for command in found:
+        assert run(*command.split()).exit_code == 0
+    (mine,) = re.findall(r"```json\n(.*?)```", text, re.S)
+    assert json.loads(mine)["like"] == "h200"
 
 
 def test_nothing_fits() -> None:

@@ -65,6 +65,8 @@ def test_units(found: Card) -> None:
     assert found.l2_latency < found.dram_latency < 1000
     assert set(found.tensor) <= set(TENSOR_TYPES)
     assert found.ridge("float16") == found.peak("float16") / found.dram
+    assert found.rate("float16") <= found.tensor["float16"]
+    assert found.rate("float32") == 2 * found.fma
 
 
 @pytest.mark.parametrize("found", CARDS.values(), ids=CARDS)

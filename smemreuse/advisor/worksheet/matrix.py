@@ -185,4 +185,4 @@ def shared_stages(card: Card, stages: int) -> int:
 
 def compute_seconds(card: Card, dtype: str, flops: float) -> float:
     """Seconds of one SM at its full rate."""
-    return flops / (card.peak(dtype) / card.sms)
+    return flops / (card.rate(dtype) * card.clock)

@@ -104,6 +104,14 @@ def test_registers_of_a_gemm_are_about_those_of_ptxas() -> None:
                     assert one.estimate.registers == pytest.approx(each["registers"], rel=0.1)
 
 
+@pytest.mark.parametrize("one", TILES, ids=lambda one: one.name)
+def test_the_documentation_has_these_numbers(one: Measured) -> None:
+    kernel, _, tile = one.name.partition(" ")
+    least = one.estimate.seconds * 1e3
+    row = f"| `{kernel}` {tile} | {least:.3f} | {one.estimate.limit} | {one.fastest:.3f} | "
+    assert f"{row}{one.fastest / least:.2f} |\n" in (ROOT / "docs" / "advise.md").read_text()
+
+
 KINDS = ("batched_gemm", "persistent_gemm", "flash_forward_128", "flash_forward_256")
 
 
