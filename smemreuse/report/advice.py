@@ -35,11 +35,15 @@ def configuration(estimate: Estimate) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """With the unit that leaves three digits."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}" if seconds < 999.5 * factor else "over 999 s"
-    return f"{seconds * 1e6:.3g} us"
+    """Three digits, with the unit that they suit."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= 0.9995 * factor:
+            return f"{_three(seconds / factor)} {unit}"
+    return f"{_three(seconds * 1e6)} us"
+
+
+def _three(value: float) -> str:
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def rate_text(rate: float) -> str:
