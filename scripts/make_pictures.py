@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from smemreuse.advisor.worksheet import Gemm, advise  # noqa: E402
 from smemreuse.commands.graph import picture_of  # noqa: E402
 from smemreuse.commands.report import entry_of  # noqa: E402
 from smemreuse.commands.subjects import read_subjects  # noqa: E402
 from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
+from smemreuse.report.roofline import roofline_page  # noqa: E402
+from smemreuse.targets.cards import card  # noqa: E402
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -72,6 +75,19 @@ def photograph(page: Path, out: Path) -> None:
         driver.save_screenshot(str(out / "report.png"))
 
 
+def photograph_roofline(page: Path, out: Path) -> None:
+    """The roofline alone."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    with browser(1100, 1300) as driver:
+        driver.get(page.as_uri())
+        wait = WebDriverWait(driver, 20)
+        wait.until(lambda one: one.execute_script("return !!document.querySelector('.point')"))
+        driver.execute_async_script(_SETTLED)
+        picture = driver.find_element("css selector", "#roofline").screenshot_as_png
+        (out / "roofline.png").write_bytes(picture)
+
+
 # Plotly draws in the next frames.
 _SETTLED = "const done = arguments[0]; setTimeout(() => done(), 400)"
 
@@ -87,6 +103,9 @@ def main() -> int:
         entries = [{**entry_of(one, "best", "bytes"), "file": DUMP} for one in found]
         page.write_text(report_page(entries), encoding="utf-8")
         photograph(page, out)
+        advice = advise(Gemm(4096, 4096, 4096), card("a100"), "float16")
+        page.write_text(roofline_page(advice, 30), encoding="utf-8")
+        photograph_roofline(page, out)
     pictures = [picture_of("lifetime", one, "dataflow") for one in found]
     lifetimes = render(draw("lifetime", pictures, "dataflow"), "svg", "lifetime", "dataflow")
     (out / "batched_gemm-lifetime.svg").write_bytes(lifetimes)

@@ -14,6 +14,8 @@ from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.errors import InputError, SmemReuseError
 
 VERBS = {
+    "advise": "Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at "
+    "best.",
     "analyze": "List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live "
     "ranges.",
     "apply": "Write the merged TIR: one arena for each kernel and scope, every buffer a pointer "

@@ -39,7 +39,7 @@ def test_every_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = commands()
     assert {arguments[0] for arguments in found} == {
         *("compare", "explain", "analyze", "plan", "apply", "check"),
-        *("graph", "lint", "report", "run", "pack"),
+        *("graph", "lint", "report", "run", "pack", "advise"),
     }
     for arguments in (each for each in found if each[0] != "run"):
         result = run(*arguments)

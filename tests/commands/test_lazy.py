@@ -44,6 +44,8 @@ def test_without_a_verb_nothing_heavy_is_loaded(args: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("args", "needed"),
     [
+        (("advise", "--gemm", "64", "64", "64"), {"rich"}),
+        (("advise", "--gemm", "64", "64", "64", "-o", "/dev/null"), {"rich", "plotly"}),
         (("analyze", BATCHED), {"rich"}),
         (("compare", BATCHED), {"rich"}),
         (("plan", BATCHED), {"rich"}),

@@ -1,0 +1,149 @@
+"""`smemreuse advise`: which tile, for who has no kernel yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from smemreuse.advisor.worksheet import (
+    Attention,
+    Convolution,
+    Decode,
+    Elementwise,
+    Gemm,
+    Problem,
+    Reduction,
+)
+from smemreuse.advisor.worksheet import advise as advise_problem
+from smemreuse.advisor.worksheet.elements import SIZES
+from smemreuse.commands.options import arch_option
+from smemreuse.commands.output import check_output, force_option, format_option, write_output
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.errors import InputError
+from smemreuse.results.advice import Advice
+from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture
+from smemreuse.targets.cards import Card, card_for
+
+TOP = 10
+SIZE = click.IntRange(1, 2**40)
+PROBLEMS: Mapping[str, tuple[str, Callable[..., Problem], tuple[str, ...]]] = {
+    "gemm": ("M N K", Gemm, ()),
+    "convolution": ("N H W C F KH KW", Convolution, ("stride", "padding")),
+    "attention": ("B H SQ SK D", Attention, ("causal",)),
+    "decode": ("B H KVH S D", Decode, ()),
+    "elementwise": ("N", Elementwise, ("operands",)),
+    "reduction": ("ROWS COLS", Reduction, ("sums_only",)),
+}
+"""Each kind with its sizes, what is made of them, and the options that only it takes."""
+
+_HELP = {
+    "gemm": "C[M, N] = A[M, K] B[K, N].",
+    "convolution": "N images of H x W x C, F filters of KH x KW.",
+    "attention": "FlashAttention: batch, heads, queries, keys, dimension of a head.",
+    "decode": "One query for each of H heads, on a cache of KVH heads and S keys.",
+    "elementwise": "N results, each of --operands elements.",
+    "reduction": "Rows normalized by their own statistic, as by LayerNorm or softmax.",
+}
+
+
+def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for name, (sizes, _, _) in reversed(list(PROBLEMS.items())):
+        command = click.option(
+            f"--{name}", nargs=len(sizes.split()), metavar=sizes, type=SIZE, help=_HELP[name]
+        )(command)
+    return command
+
+
+@click.command()
+@_problem_options
+@click.option("--causal", is_flag=True, default=None, help="With --attention: a causal mask.")
+@click.option("--operands", type=click.IntRange(1, 16), help="With --elementwise; default: 2.")
+@click.option("--stride", type=click.IntRange(1, 64), help="With --convolution; default: 1.")
+@click.option("--padding", type=click.IntRange(0, 64), help="With --convolution; default: 0.")
+@click.option(
+    "--sums-only", is_flag=True, default=None, help="With --reduction: nothing is written back."
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(list(SIZES)),
+    default="float16",
+    show_default=True,
+    help="Type of the operands; sums have 32 bits.",
+)
+@arch_option
+@click.option("--card", "card_name", metavar="NAME|FILE", help="A card by name, or in a JSON file.")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=TOP, show_default=True, help="How many; 0 for all."
+)
+@click.option("-o", "--output", type=click.Path(), help="Write a page with the roofline, too.")
+@force_option
+@format_option
+def advise(
+    dtype: str,
+    arch: Architecture | None,
+    card_name: str | None,
+    top: int,
+    output: str | None,
+    force: bool,
+    output_format: str,
+    **given: Any,
+) -> None:
+    """Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at best.
+
+    A worksheet for who has no kernel yet: candidates over a grid, each with its shared memory,
+    registers, resident blocks, flops for each byte, stages and waves, ranked by a roofline of data
+    sheets. Exit 1 where nothing fits.
+    """
+    check_output(output, force)
+    found = advise_problem(_problem(given), _card(arch, card_name), dtype)
+    if output is not None:
+        from smemreuse.report.roofline import roofline_page
+
+        write_output(output, roofline_page(found, top).encode(), force)
+    if output != "-":
+        _emit(found, top, output_format)
+    if found.best is None:
+        sys.exit(1)
+
+
+def _problem(given: Mapping[str, Any]) -> Problem:
+    """The one that is asked for, with its own options and no others."""
+    asked = [name for name in PROBLEMS if given[name] is not None]
+    if len(asked) != 1:
+        choice = ", ".join(f"--{name}" for name in PROBLEMS)
+        raise InputError(f"give one problem of {choice}; there are {len(asked)}")
+    (name,) = asked
+    _, make, own = PROBLEMS[name]
+    for other, (_, _, options) in PROBLEMS.items():
+        for option in options:
+            if given[option] is not None and other != name:
+                raise InputError(f"--{option.replace('_', '-')} goes with --{other}; leave it out")
+    sizes = given[name] if isinstance(given[name], tuple) else (given[name],)
+    return make(*sizes, **{one: given[one] for one in own if given[one] is not None})
+
+
+def _card(arch: Architecture | None, name: str | None) -> Card:
+    """The card that is named; else the first of an architecture, by default of sm_90."""
+    found = card_for(arch.name if arch else DEFAULT_ARCH, name)
+    if arch is not None and found.arch != arch.name:
+        raise InputError(f"the {found.name} is {found.arch}, not {arch.name}; leave out --arch")
+    return found
+
+
+def _emit(found: Advice, top: int, output_format: str) -> None:
+    from smemreuse.report.advice import SCHEMA, advice_data, advice_lines
+    from smemreuse.report.tables import console
+
+    if output_format == "json":
+        document = {"schema": f"smemreuse.{SCHEMA}/1", **advice_data(found, top)}
+        with written_to_stdout():
+            click.echo(json.dumps(document, indent=2))
+        return
+    out = console()
+    for line in advice_lines(out, found, top):
+        with written_to_stdout():
+            out.print(line)

@@ -1,0 +1,237 @@
+"""What is told of advice: JSON, a table, and the sentences around it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.data import Data
+from smemreuse.results.advice import Advice, Estimate, Level, Validation
+
+SCHEMA = "advice"
+_HONEST = {
+    Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, none of "
+    "them fitted to a measurement; times are what is possible at best",
+}
+
+_LOWEST = "DRAM"
+_WAYS = ("way", "row")
+_PARTS = ("splits", "blocks of a row")
+"""Keys of a configuration: those whose word says it all, and those of which one is the rule."""
+
+
+def configuration(estimate: Estimate) -> str:
+    """`BM 128, BN 256, BK 64`; a word stands by itself, and one part is not told."""
+    return ", ".join(
+        str(value) if key in _WAYS else f"{key} {value}"
+        for key, value in estimate.config.items()
+        if isinstance(value, str) or value != 1 or key not in _PARTS
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """Three digits, with the unit that they suit."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= 0.9995 * factor:
+            return f"{_three(seconds / factor)} {unit}"
+    return f"{_three(seconds * 1e6)} us"
+
+
+def _three(value: float) -> str:
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
+
+
+def rate_text(rate: float) -> str:
+    """Flops a second."""
+    return f"{rate / 1e12:,.0f} TFLOPS" if rate >= 9.95e12 else f"{rate / 1e12:.2g} TFLOPS"
+
+
+def flops_per_byte(value: float) -> str:
+    """Three digits, or none where nothing moves."""
+    if math.isinf(value):
+        return "-"
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.2g}"
+
+
+def card_line(advice: Advice) -> str:
+    """Peak, bandwidths and ridge points."""
+    levels = "; ".join(map(_level, advice.levels))
+    return (
+        f"{advice.card} ({advice.arch}), {advice.dtype}: {rate_text(advice.peak)} at most; {levels}"
+    )
+
+
+def _level(level: Level) -> str:
+    ridge = flops_per_byte(level.ridge)
+    return f"{level.name} {level.bandwidth / 1e12:.3g} TB/s, ridge at {ridge} flops/byte"
+
+
+def verdict(advice: Advice) -> str:
+    """The best, what bounds it, and what its rank rests on."""
+    best = advice.best
+    if best is None:
+        why = advice.estimates[0].refused if advice.estimates else "there is no candidate"
+        return f"nothing fits on {advice.arch}; the nearest needs {why}"
+    parts = [
+        f"{configuration(best)}: at least {seconds_text(best.seconds)}, {_achieved(best, advice)}, "
+        f"bound by {best.limit}",
+        f"{_count(best.blocks, 'block')} for each SM, limited by {best.occupancy_limit}",
+        f"{_count(best.grid, 'block')} in {best.waves:.2f} waves keep the SMs "
+        f"{100 * best.balance:.0f} % busy",
+    ]
+    if best.stages:
+        enough = "hide" if best.stages >= best.stages_needed else "do not hide"
+        parts.append(
+            f"{best.stages} stages {enough} the latency of DRAM (needed: {best.stages_needed})"
+        )
+    return "; ".join(parts)
+
+
+def _achieved(best: Estimate, advice: Advice) -> str:
+    share = 100 * best.rate / advice.peak
+    return f"{rate_text(best.rate)}, {share:.3g} % of the peak, DRAM {_busy(best)} busy"
+
+
+def _busy(one: Estimate) -> str:
+    """The share of the time in which the lowest level moves bytes at its full rate."""
+    return f"{100 * one.terms[_LOWEST] / one.seconds:.0f} %"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def refusals(advice: Advice) -> str:
+    """How many do not fit, and for the want of what."""
+    refused = [one for one in advice.estimates if not one.fits]
+    if not refused:
+        return f"all {len(advice.estimates):,} candidates fit"
+    wants = Counter(one.occupancy_limit for one in refused)
+    told = ", ".join(f"{count:,} by {name}" for name, count in wants.most_common())
+    return f"{len(refused):,} of {len(advice.estimates):,} candidates do not fit: {told}"
+
+
+def label(advice: Advice) -> str:
+    """How the ranks were validated."""
+    return _HONEST[advice.validation]
+
+
+def advice_lines(out: Console, advice: Advice, top: int) -> list[RenderableType]:
+    """What is printed for people."""
+    shown = fitting(advice, top)
+    head: list[RenderableType] = [Text(advice.problem), Text(card_line(advice))]
+    if shown:
+        head.append(advice_table(out, shown, advice))
+    tail = [verdict(advice), refusals(advice), *advice.notes, label(advice)]
+    return [*head, *map(Text, tail)]
+
+
+def fitting(advice: Advice, top: int) -> list[Estimate]:
+    """The first `top` of those that fit, each with the best number of stages; all for 0."""
+    found = [one for one in advice.estimates if one.fits]
+    if not top:
+        return found
+    best: dict[object, Estimate] = {}
+    for one in found:
+        best.setdefault(tuple((key, one.config[key]) for key in one.config if key != "stages"), one)
+    return list(best.values())[:top]
+
+
+def advice_table(out: Console, shown: Sequence[Estimate], advice: Advice) -> RenderableType:
+    """A row for each configuration; flops/byte by level, from the lowest."""
+    table = FittingTable(
+        out,
+        "",
+        ("configuration", TEXT),
+        ("shared bytes", NUMBER),
+        ("registers", NUMBER),
+        ("blocks per SM", WORD),
+        ("flops/byte", WORD),
+        ("stages needed", NUMBER),
+        ("waves", NUMBER),
+        ("bound by", WORD),
+        ("at least", NUMBER),
+        ("of peak", NUMBER),
+        ("DRAM", NUMBER),
+    )
+    for one in shown:
+        table.add_row(*map(Text, cells(one, advice)))
+    return table
+
+
+def cells(one: Estimate, advice: Advice) -> tuple[str, ...]:
+    """Of a row of the table."""
+    return (
+        configuration(one),
+        f"{one.shared_bytes:,}",
+        str(one.registers),
+        f"{one.blocks} ({one.occupancy_limit})",
+        " / ".join(flops_per_byte(value) for value in one.intensity.values()),
+        str(one.stages_needed or "-"),
+        f"{one.waves:.2f}",
+        one.limit,
+        seconds_text(one.seconds),
+        f"{100 * one.rate / advice.peak:.3g} %",
+        _busy(one),
+    )
+
+
+def advice_data(advice: Advice, top: int) -> Data:
+    """The machine contract, without its schema; those that fit, and the counts of all."""
+    return {
+        "problem": advice.problem,
+        "dtype": advice.dtype,
+        "validation": advice.validation.value,
+        "card": {
+            "name": advice.card,
+            "arch": advice.arch,
+            "source": advice.source,
+            "assumed": list(advice.assumed),
+            "peak_flops": advice.peak,
+        },
+        "levels": [
+            {
+                "name": one.name,
+                "bytes_per_second": one.bandwidth,
+                "ridge_flops_per_byte": one.ridge,
+            }
+            for one in advice.levels
+        ],
+        "verdict": verdict(advice),
+        "notes": list(advice.notes),
+        "candidates": len(advice.estimates),
+        "fitting": sum(one.fits for one in advice.estimates),
+        "estimates": [estimate_data(one) for one in fitting(advice, top)],
+    }
+
+
+def estimate_data(one: Estimate) -> Data:
+    """One configuration; what has no value is null."""
+    return {
+        "config": dict(one.config),
+        "shared_bytes": one.shared_bytes,
+        "registers": one.registers,
+        "threads": one.threads,
+        "grid": one.grid,
+        "blocks_per_sm": one.blocks,
+        "occupancy_limit": one.occupancy_limit,
+        "l1_left_bytes": one.l1_left,
+        "stages": one.stages or None,
+        "stages_needed": one.stages_needed or None,
+        "waves": one.waves,
+        "balance": one.balance,
+        "flops_per_byte": {name: _finite(value) for name, value in one.intensity.items()},
+        "seconds_by_term": dict(one.terms),
+        "limit": one.limit,
+        "seconds": one.seconds,
+        "flops_per_second": one.rate,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else value
