@@ -72,6 +72,17 @@ def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
     assert sorted(found(body)) == sorted(hazards)
 
 
+def test_a_round_ends_where_the_next_one_has_its_first_place_for_a_barrier() -> None:
+    """All that was done behind the descriptor is over then, the multiplication too."""
+    pointer = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 128, 1)'
+    described = f"T.initialize_wgmma_descriptor(da[0], {pointer}, 2, 1, 32)\n"
+    matrices = f"T.warpgroup_arrive()\n{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+    filled = "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n" + tma_load("As", 128)
+    body = under("if tx == 0", filled) + "T.mbarrier_wait_parity(full[0], k % 2)\nBs[tx] = 1\n"
+    loop = under("for k in range(3)", body + described + matrices)
+    assert found(init_barrier(1) + loop, later=True, threads=128, declared=DESCRIPTORS) == []
+
+
 def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     """A replicated fragment: what registers hold is not followed."""
     report = report_on(
