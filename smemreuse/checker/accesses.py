@@ -89,6 +89,7 @@ class Accesses:
                 access.proxy,
                 footprint=access.footprint,
                 starts=start,
+                by_warp=access.by_warp,
             )
             self._check(traced)
             if is_write and self._layout.of_itself:

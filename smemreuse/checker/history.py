@@ -80,7 +80,8 @@ class Recent:
         surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
         known = (earlier != ANYONE) & (later != ANYONE)
         across = surely & known & (earlier // 32 != later // 32)
-        certain = mine.certain and bool(surely.any())
+        # What a warp does together the same lane may do both times.
+        certain = mine.certain and bool(surely.any()) and not (mine.by_warp or traced.by_warp)
         return replace(mine, certain=certain, in_warp=not across.any())
 
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:

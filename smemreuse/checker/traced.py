@@ -22,7 +22,8 @@ class TracedAccess:
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
-    `footprint` and `starts` are what each of the threads `ids` touches, where that is known.
+    `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
+    `by_warp`, what the lanes of its warp do together.
     """
 
     buffer: Buffer
@@ -37,6 +38,7 @@ class TracedAccess:
     in_warp: bool = False
     footprint: Footprint | None = None
     starts: Value = None
+    by_warp: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

@@ -83,6 +83,44 @@ def test_a_round_ends_where_the_next_one_has_its_first_place_for_a_barrier() -> 
     assert found(init_barrier(1) + loop, later=True, threads=128, declared=DESCRIPTORS) == []
 
 
+FRAGMENT = 'frag = T.alloc_buffer((512,), "int32", scope="wmma.accumulator")\n'
+USE_ALL = SYNC + under("for i in range(16)", "O[i * 64 + tx] = As[i * 64 + tx]\n")
+
+
+def store_tile(at: str, stride: int = 32) -> str:
+    """A warp stores a fragment of 16 rows and columns."""
+    target = f'T.tvm_access_ptr(T.type_annotation("int32"), As.data, {at}, 512, 2)'
+    operands = f'frag.data, 16, 16, 16, 0, {target}, {stride}, "row_major"'
+    return f"T.tvm_store_matrix_sync({operands})\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        ([store_tile("tx // 32 * 512"), store_tile("tx // 32 * 512 + 16"), USE_ALL], []),
+        (
+            [store_tile("tx // 32 * 512"), store_tile("tx // 32 * 512 + 15"), USE_ALL],
+            [("race", False), ("uninitialised-read", True)],
+        ),
+        ([store_tile("tx // 32 * 16"), USE_ALL], [("uninitialised-read", True)]),
+        ([store_tile("tx // 32 * 8"), SYNC], [("race", False)]),
+        ([store_tile("tx // 32 * 512"), "O[tx] = As[tx % 16]\n", SYNC], [("race", False)]),
+    ],
+    ids=["side by side", "overlapping", "half", "two warps", "read at once"],
+)
+def test_a_warp_stores_a_tile_together(body: list[str], hazards: list[tuple[str, bool]]) -> None:
+    """Which bytes is known, and not which lane stores which."""
+    assert sorted(found("".join(body), elements=1024, declared=FRAGMENT)) == hazards
+
+
+@pytest.mark.parametrize(("at", "assumed"), [("0", True), ("tx // 32 * 512", False)])
+def test_tiles_that_two_warps_store_alike_are_assumed_to_be_one(at: str, assumed: bool) -> None:
+    kernel = kernel_of(store_tile(at), elements=1024, declared=FRAGMENT)
+    report = report_on(kernel)
+    assert report.clean
+    assert (SAME_VALUE in report.assumptions) is assumed
+
+
 def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     """A replicated fragment: what registers hold is not followed."""
     report = report_on(
