@@ -31,7 +31,7 @@ class Module:
         D = T.decl_buffer((65536,), "float32", data=X)
         O = T.decl_buffer((65536,), "float32", data=Y)
         L = T.decl_buffer((65536,), "int32", data=Z)
-        bx = T.launch_thread("blockIdx.x", 1)
+        bx = T.launch_thread("blockIdx.x", 4)
 {buffers}
         c = T.alloc_buffer((4,), "int32", scope="local")
         r = T.alloc_buffer((8,), "int32", scope="local")
@@ -125,7 +125,9 @@ class Random:
             name = self._fresh("k")
             inside = "".join(self._block(depth + 1, (*loops, name)))
             kind = self._random.choice(("range", "range", "T.unroll"))
-            return f"for {name} in {kind}({self._random.randint(1, 5)}):\n{indent(inside, '    ')}"
+            count = self._random.choice((*map(str, range(1, 6)), "bx + 1", "bx % 3"))
+            kind = kind if count.isdigit() else "range"
+            return f"for {name} in {kind}({count}):\n{indent(inside, '    ')}"
         if depth < 3 and pick < 0.30:
             inside = "".join(self._block(depth + 1, loops))
             text = f"if {self._condition(loops)}:\n{indent(inside, '    ')}"
@@ -144,7 +146,7 @@ class Random:
         return f"{letter}{self._names}"
 
     def _condition(self, loops: tuple[str, ...]) -> str:
-        found = ["tx < 32", "32 <= tx", "L[0] < 3"]
+        found = ["tx < 32", "32 <= tx", "L[0] < 3", "bx == 0", "0 < bx", "bx % 2 == 1"]
         found += [f"{loop} % 2 == 0" for loop in loops] + [f"{loop} < 2" for loop in loops]
         return self._random.choice(found)
 
@@ -154,6 +156,9 @@ class Random:
         if pick < 0.1:
             mask, call = self._random.choice(((1, "ldmatrix"), (2, "stmatrix")))
             at = self._random.choice(("0", "tx * 2 % 32", "tx % 8 * 4"))
+            if loops and self._random.random() < 0.4:
+                loop, stages = self._random.choice(loops), self._random.choice((2, 3))
+                at = f"{at} + ({loop} + {self._random.randint(0, 2)}) % {stages} * 16"
             size = _TYPES[one.dtype]
             pointer = (
                 f'T.tvm_access_ptr(T.type_annotation("{one.dtype}"), {one.name}.data, {at}, '
