@@ -231,8 +231,8 @@ MUTATIONS = (
     Mutation(
         "barriers to come: the first arm's end is remembered, too",
         SITES,
-        "return kept if self.meets(branch.orelse) else (*self._last(branch.then)[0], *kept)",
-        "return (*self._last(branch.then)[0], *kept)",
+        "        if self.meets(branch.orelse):\n            return orelse\n",
+        "",
     ),
     Mutation(
         "barriers to come: every statement has a barrier before it",
