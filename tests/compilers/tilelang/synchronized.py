@@ -11,12 +11,17 @@ from typing import Any
 from tilelang import tvm
 from tvm.script import ir, tirx
 
+from smemreuse.audit import BarrierStage
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.compilers.tilelang.verify import with_barriers
 from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.ir.kernel import Kernel
+from smemreuse.linter import lint
 from smemreuse.pipeline.judging import judge, judge_with_barriers
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 
 _HEADER = """
@@ -79,6 +84,14 @@ def verdicts(
 ) -> tuple[Verdict, Verdict]:
     """What is said of the plan on the dump, and behind the passes that insert fences and barriers
     into the kernel under that same plan."""
+    kernel, plan, behind = synchronized(buffers, body, threads)
+    return judge(kernel, plan), judge_with_barriers([behind], [[plan]])[0]
+
+
+def synchronized(
+    buffers: tuple[Shared, ...], body: str, threads: int = THREADS
+) -> tuple[Kernel, Plan, Kernel]:
+    """A kernel, a plan with its buffers where these say, and the kernel behind the passes."""
     known: dict[str, Any] = {"T": tirx, "I": ir}
     known |= {name: tvm.ir.Op.get(f"tl.{name}") for name in _OPERATIONS}
     func = tvm.script.from_source(text_of(buffers, body, threads), extra_vars=known)["main"]
@@ -91,8 +104,8 @@ def verdicts(
     arena = max((at + (one.size or 0) for one, at in used.items()), default=0)
     plan = replace(plan, offsets=used, arena_bytes=arena, alignments=dict.fromkeys(used, 1))
     merged = with_barriers("main", apply_plans(func, function.visitor, [[plan]]))
-    behind = function.visitor.again().kernels("main", merged)
-    return judge(kernel, plan), judge_with_barriers(behind, [[plan]])[0]
+    (behind,) = function.visitor.again().kernels("main", merged)
+    return kernel, plan, behind
 
 
 # Random kernels -----------------------------------------------------------------------------------
@@ -165,7 +178,8 @@ class Random:
                 f"{max(16 // size, 1)}, {mask})"
             )
             if call == "ldmatrix":
-                operands = f"T.bool(False), 4, {pointer}, r.data, 0"
+                target = 'T.tvm_access_ptr(T.type_annotation("int32"), r.data, 0, 4, 2)'
+                operands = f"T.bool(False), 4, {pointer}, {target}"
                 return f'T.evaluate(T.call_intrin("int32", ptx_ldmatrix, {operands}))\n'
             operands = f'0, 4, {pointer}, r[0], r[1], r[2], r[3], "m8n8"'
             return f'T.evaluate(T.call_intrin("int32", ptx_stmatrix, {operands}))\n'
@@ -211,3 +225,17 @@ def random_verdicts(seed: int) -> tuple[Verdict, Verdict, str]:
     made = Random(seed)
     dump, behind = verdicts(made.buffers, made.body)
     return dump, behind, f"{made.buffers}\n{made.body}"
+
+
+def random_races(seed: int) -> tuple[list[Hazard], list[Hazard], str]:
+    """What `lint` says of the order of accesses in a random kernel, each buffer at a place of its
+    own: of the dump, and behind the passes. And its text."""
+    made, end = Random(seed), 0
+    buffers = []
+    for one in made.buffers:
+        buffers.append(replace(one, offset=end))
+        end += one.elements * _TYPES[one.dtype]
+    kernel, _, behind = synchronized(tuple(buffers), made.body)
+    reports = lint(kernel, BarrierStage.LATER), lint(behind, BarrierStage.PRESENT)
+    races = [[one for one in report.hazards if one.kind is HazardKind.RACE] for report in reports]
+    return races[0], races[1], f"{made.buffers}\n{made.body}"
