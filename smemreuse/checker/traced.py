@@ -39,6 +39,7 @@ class TracedAccess:
     footprint: Footprint | None = None
     starts: Value = None
     by_warp: bool = False
+    atomic: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
@@ -55,6 +56,7 @@ class TracedAccess:
             self.warps,
             self.is_write,
             self.certain,
+            self.atomic,
         )
 
 
@@ -67,10 +69,11 @@ class AccessKey:
     warps: np.ndarray
     is_write: bool
     certain: bool
+    atomic: bool = False
 
     def _identity(self) -> tuple[object, ...]:
         arrays = (self.where, self.by_thread, self.warps)
-        return (*map(id, arrays), self.is_write, self.certain)
+        return (*map(id, arrays), self.is_write, self.certain, self.atomic)
 
     def __hash__(self) -> int:
         return hash(self._identity())

@@ -98,6 +98,7 @@ class MemoryAccess:
     named: bool = True
     proxy: Proxy = Proxy.GENERIC
     by_warp: bool = False
+    atomic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +285,7 @@ def _through(
             _why_uncovered(effect, call),
             proxy=effect.proxy,
             by_warp=operand.by_warp,
+            atomic=effect.atomic,
         )
     ]
 
@@ -334,6 +336,7 @@ def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
         proxy=effect.proxy,
         swizzled=effect.may_swizzle,
         uncovered=effect.unknown or access.uncovered,
+        atomic=effect.atomic,
     )
 
 

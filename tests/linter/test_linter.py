@@ -72,6 +72,16 @@ def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
     assert sorted(found(body)) == sorted(hazards)
 
 
+@pytest.mark.parametrize("first", ["As[0] = 5\n" + ATOMIC, ATOMIC + "As[0] = 5\n"])
+def test_an_atomic_beside_a_plain_write_does_not_hide_it(first: str) -> None:
+    """That thread's atomic is in order with the other one's; its write is not."""
+    races = found(under("if tx < 1", first) + under("if tx >= 63", ATOMIC))
+    assert ("race", True) in races
+    assert ("race", True) not in found(
+        under("if tx < 1", ATOMIC * 2) + under("if tx >= 63", ATOMIC)
+    )
+
+
 def test_where_a_barrier_may_come_threads_of_two_warps_are_told_of_as_well() -> None:
     """No thread writes to one place twice, so that the pass puts no barrier in."""
     body = "As[63 - tx] = D[tx]\nAs[tx] = D[tx]\n"
