@@ -30,6 +30,8 @@ DRAM_EFFICIENCY = 0.92
 """What streaming kernels reach of a data sheet's bandwidth."""
 L2_KEPT = 0.6
 """What part of L2 keeps what will be read again."""
+BLOCK_START = 500
+"""Cycles from one block's end to the first instruction of the next one in its place."""
 LAUNCH = 2.5e-6
 """Seconds from one kernel's end to the next one's first block."""
 
@@ -85,7 +87,7 @@ def _timed(
     tensors: Mapping[str, int] | None,
 ) -> KernelEstimate:
     per_block = grid.blocks / work.blocks
-    path = work.critical_path()
+    path = work.critical_path() + BLOCK_START
     demand = {one: taken.mean() for one, taken in work.demand.items()}
     slots = card.sms * resident
     seconds = waves_of(grid.blocks, card.sms, resident, path, demand) / card.clock

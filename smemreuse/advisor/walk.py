@@ -173,6 +173,12 @@ class Walk:
                 outer.read.discard(buffer)
 
     def _if(self, stmt: If, points: Points) -> None:
+        """Loads in a branch of their own do not go out together with those of the next round."""
+        repeated, self._repeated = self._repeated, 1.0
+        self._branches(stmt, points)
+        self._repeated = repeated
+
+    def _branches(self, stmt: If, points: Points) -> None:
         known = points.evaluate(stmt.condition)
         if known is not None:
             holds = np.broadcast_to(np.asarray(known) != 0, (points.count,))
@@ -310,6 +316,8 @@ class Walk:
             self._multiply(call, effect, points)
         if effect.waits is not None and effect.waits.engine is Engine.WGMMA:
             self._spend(points, WGMMA_LATENCY)
+        if effect.waits is not None and effect.waits.engine is Engine.TMA_STORE:
+            self._spend(points, TMA_LATENCY + self._card.l2_latency)
         if effect.signals is Signal.WAIT or (
             effect.meeting is not None and effect.meeting.group is not Group.NOBODY
         ):
