@@ -48,9 +48,19 @@ def by_kind(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def labels(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
+    """Of each family, all its shapes together: what `smemreuse.advisor.validated` tells."""
+    found = {}
+    for family in dict.fromkeys(one.family for one in scores):
+        told = summary([one for one in scores if one.family == family])
+        found[family] = {name: told[name] for name in ("shapes", "rank_correlation", "top5")}
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--label", type=Path, help="where to write what `advise` says of families")
     parser.add_argument("--families", nargs="*", help="default: all")
     options = parser.parse_args()
     from fixtures.spaces import SPACES
@@ -87,6 +97,8 @@ def main() -> int:
             "shapes": [one.as_data() for one in scores],
         }
         options.out.write_text(json.dumps(data, indent=1) + "\n")
+    if options.label:
+        options.label.write_text(json.dumps({CARD: labels(scores)}, indent=1) + "\n")
     return int(any(one.passed or one.dropped for one in scores))
 
 
