@@ -33,6 +33,11 @@ class GlobalAccess:
     by_thread: bool = True
     into: Buffer | None = None
 
+    @property
+    def by_engine(self) -> bool:
+        """Whether one thread has it all loaded."""
+        return not self.by_thread
+
 
 def global_accesses(stmt: Stmt, accesses: Sequence[MemoryAccess]) -> Iterator[GlobalAccess]:
     """Those of a statement itself, of which `accesses` are those to its own allocations."""

@@ -55,7 +55,7 @@ def arithmetic(stmt: Stmt, is_used: Callable[[Var], bool]) -> Arithmetic:
     else:
         return Arithmetic()
     issued = special = exchanged = 0.0
-    for node in _values((value,)):
+    for node in _values(value):
         effect = effect_of(node)
         special += effect.special
         exchanged += effect.exchanges
@@ -72,14 +72,19 @@ def lanes_of_value(value: Expr) -> int:
     return lanes
 
 
-def _values(exprs: tuple[Expr, ...]) -> Iterator[Call]:
-    """Every operation of a value, without what computes the places of its loads."""
-    pending = [*exprs]
+def _values(value: Expr) -> Iterator[Call]:
+    """Every operation of a value, without what computes the places of its loads.
+
+    Of what is computed of variables and constants alone, such as whether an element lies above a
+    diagonal, the last operation stands for all: the others are the same for many elements.
+    """
+    pending = [value]
     while pending:
         node = pending.pop()
         if isinstance(node, Call):
             yield node
-            pending.extend(node.args)
+            if any(isinstance(inner, Load) for inner in walk(node)):
+                pending.extend(node.args)
 
 
 def loads_in(exprs: tuple[Expr, ...]) -> Iterator[Load]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.advisor.grid import Grid
-from smemreuse.advisor.registers import estimated_registers, granted_registers
-from smemreuse.advisor.walk import SCHEDULERS, Walk
+from smemreuse.advisor.registers import registers_of
+from smemreuse.advisor.walk import Walk
 from smemreuse.advisor.work import Resource, Work
 from smemreuse.ir.kernel import Kernel
-from smemreuse.targets.architectures import WARP, Architecture, architecture, threads_of
+from smemreuse.targets.architectures import Architecture, architecture, threads_of
 from smemreuse.targets.cards import Card
 
 SAMPLED_BLOCKS = 48
@@ -80,8 +80,8 @@ def estimate(
     """
     arch = architecture(card.arch)
     threads = threads_of(kernel) or 128
-    wanted = estimated_registers(kernel)
-    given = granted_registers(wanted, threads) if registers is None else registers
+    expected = registers_of(kernel, threads)
+    given = expected.launched if registers is None else registers
     resident = max(1, arch.resident_blocks(shared_bytes, threads, given))
     grid = grid or Grid.of(kernel.body)
     wave = grid.wave(card.sms * resident)
@@ -90,8 +90,9 @@ def estimate(
     scale = len(chosen) / len(wave)
     fresh = {node: _rescaled(share, scale) for node, share in fresh.items()}
     work = Walk(kernel, card, grid, grid.sample(SAMPLED_BLOCKS), fresh).work
-    spilled = max(0, wanted - granted_registers(wanted, threads))
-    work.spill(spilled, threads // WARP, SCHEDULERS)
+    spilled = expected.spilled
+    left = arch.l1_left(shared_bytes, threads, given)
+    work.spill(spilled, threads, card, left // resident)
     return _timed(kernel, card, arch, grid, work, resident, shared_bytes, given, spilled, tensors)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from smemreuse.facts import facts_of
+from dataclasses import dataclass
+
+from smemreuse.advisor.instructions import multiplication
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Load, Pointer
 from smemreuse.ir.kernel import (
     Block,
@@ -13,8 +16,12 @@ from smemreuse.ir.kernel import (
     Store,
     nested_blocks,
     nodes_of,
+    walk_statements,
 )
-from smemreuse.targets.architectures import MOST_REGISTERS, REGISTERS
+from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.register_pass import handed_over
+from smemreuse.semantics.table import effect_of, evaluated_call
+from smemreuse.targets.architectures import MOST_REGISTERS, REGISTERS, WARP
 
 BESIDE = 32
 """Registers for addresses, counters and temporaries beside a thread's fragments."""
@@ -22,32 +29,73 @@ _LOCAL = "local"
 _WIDTH = 4
 
 
-def estimated_registers(kernel: Kernel) -> int:
+@dataclass(frozen=True)
+class Registers:
+    """Of each thread: as many as its values take, as it is launched with, and as do not fit."""
+
+    wanted: int
+    launched: int
+    spilled: int
+
+
+def registers_of(kernel: Kernel, threads: int) -> Registers:
+    """What is to be expected of ptxas, which keeps a block launchable.
+
+    Where TileLang hands registers from the threads that load to those that compute, these have
+    more than they were launched with.
+    """
+    wanted = live_registers(kernel)
+    most = min(MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
+    handed = handed_over(kernel.body, threads)
+    if handed is not None:
+        return Registers(wanted, min(handed, most), spilled(kernel, wanted - max(handed, most)))
+    return Registers(wanted, min(wanted, most), spilled(kernel, wanted - most))
+
+
+def spilled(kernel: Kernel, missing: int) -> int:
+    """Registers that are spilled where so many are missing.
+
+    An accumulator of wgmma is in registers as a whole while that runs. So whole ones are spilled,
+    and one more, to change places with.
+    """
+    if missing <= 0:
+        return 0
+    unit = max(1, facts_of(kernel).ask(_accumulator))
+    return (-(-missing // unit) + (unit > 1)) * unit
+
+
+def _accumulator(facts: KernelFacts) -> int:
+    """Registers of the largest accumulator that one wgmma writes; 0 without one."""
+    largest = 0
+    for stmt in walk_statements(facts.kernel.body):
+        call = evaluated_call(stmt)
+        effect = effect_of(call) if call is not None else None
+        if call is None or effect is None or effect.engine is not Engine.WGMMA:
+            continue
+        product = multiplication(call, effect.product) if effect.product else None
+        if product is not None:
+            largest = max(largest, product.m * product.n // (4 * WARP))
+    return largest
+
+
+def live_registers(kernel: Kernel) -> int:
     """The most fragments that are live at once, in 32-bit registers, and some beside them.
 
-    A local is live from the first statement that names it to the last; round a loop that it is
-    carried through, to the loop's end. What ptxas shares, splits or spills is not known here; it
-    gives no thread more than an SM's registers divided by the threads of the block, and no less
-    than it needs.
+    A local is live from the first statement that names it up to the last, which may give its
+    registers to what it writes; round a loop that it is carried through, to the loop's end.
     """
-    facts_of(kernel)
     spans = _Spans()
     spans.block(kernel.body)
     events: dict[int, int] = {}
     for buffer, (begin, end) in spans.found.items():
         size = -(-(buffer.size or 0) // _WIDTH)
         events[begin] = events.get(begin, 0) + size
-        events[end + 1] = events.get(end + 1, 0) - size
+        events[end] = events.get(end, 0) - size
     live = most = 0
     for at in sorted(events):
         live += events[at]
         most = max(most, live)
     return BESIDE + most
-
-
-def granted_registers(wanted: int, threads: int) -> int:
-    """What a thread gets of those: ptxas keeps a block launchable, in steps of 8."""
-    return min(wanted, MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
 
 
 class _Spans:

@@ -17,7 +17,7 @@ from smemreuse.advisor.globals import GlobalAccess, global_accesses
 from smemreuse.advisor.grid import Grid
 from smemreuse.advisor.instructions import Arithmetic, arithmetic, multiplication
 from smemreuse.advisor.points import Points
-from smemreuse.advisor.work import Reading, Resource, Ring, Transfer, Work
+from smemreuse.advisor.work import SCHEDULERS, Reading, Resource, Ring, Transfer, Work
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Var
@@ -46,7 +46,6 @@ from smemreuse.semantics.table import effect_of
 from smemreuse.targets.architectures import WARP
 from smemreuse.targets.cards import Card
 
-SCHEDULERS = 4
 BARRIER = 30
 """Cycles of a barrier of a block, of an mbarrier that is tried, and of a shared load: about so many
 on every generation since Volta."""
@@ -54,7 +53,8 @@ SHARED_LATENCY = 30
 EXCHANGE = 25
 WGMMA_LATENCY = 60
 """Cycles beyond its own until a group of wgmma is complete and its registers can be read."""
-ASYNCHRONOUS = (Engine.TMA_LOAD, Engine.CP_ASYNC, Engine.UNKNOWN_ASYNC)
+TMA_LATENCY = 300
+"""Cycles that a tensor load takes beyond a thread's own load."""
 
 
 @dataclass
@@ -141,22 +141,27 @@ class Walk:
             self._repeated = repeated
             return
         inside = points.rounds(loop.var, begin, step, trips, single=self._fresh is None)
-        before = self.work.chain.copy()
+        before = self.work.chain.copy(), self.work.demand[Resource.TENSOR].copy()
         self._loops.append(OpenLoop())
         self._block(loop.body, inside)
         rounds = points.summed(trips.astype(float), self.work.blocks)
-        self._close(self._loops.pop(), rounds, self.work.chain - before)
+        tensor = self.work.demand[Resource.TENSOR] - before[1]
+        self._close(self._loops.pop(), rounds, self.work.chain - before[0], tensor)
 
-    def _close(self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray) -> None:
-        """Loads and what waits for them, behind a loop in which warps `spent` so many cycles."""
-        own = spent.max(axis=1)
+    def _close(
+        self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray, tensor: np.ndarray
+    ) -> None:
+        """Loads and what waits for them, behind a loop in which warps `spent` so many cycles, and
+        all of them together kept the tensor cores busy for so many."""
+        own = np.maximum(spent.max(axis=1), tensor)
+        loaded = sum(loop.filled.values()) / np.maximum(rounds, 1) / self._port()
         for buffer in loop.read:
             self.work.readings.setdefault(buffer, []).append(Reading(rounds, own))
         for buffer, total in loop.filled.items():
             each = total / np.maximum(rounds, 1)
             largest = float(each.max(initial=0.0))
             stages = max(1, round((buffer.size or 0) / largest)) if largest else 1
-            arrival = loop.arrival[buffer] + each / self._port()
+            arrival = loop.arrival[buffer] + loaded
             if buffer not in loop.read:
                 self.work.rings.append(Ring(buffer, rounds, stages, arrival))
             elif stages == 1:  # loaded, waited for and read, one after the other
@@ -284,12 +289,12 @@ class Walk:
         fresh = self._fresh.get(node, 1.0)
         taken = points.summed(total, self.work.blocks)
         self.work.transfers.append(Transfer(access.name, access.written, taken, fresh))
-        self._take(Resource.PORT, points, total / self._port())
+        self._take(Resource.PORT, points, total / self._card.port)
         if access.by_thread:
             self._take(Resource.ISSUE, points, self._warps() / SCHEDULERS)
         if access.written:
             return
-        latency = self._latency(fresh)
+        latency = self._latency(fresh) + (TMA_LATENCY if access.by_engine else 0)
         if access.into is None:
             self._spend(points, latency / self._repeated + 1)
         elif self._loops:
@@ -349,8 +354,9 @@ class Walk:
             self.work.chain[:, warps] += points.summed(cycles, self.work.blocks)[:, None]
 
     def _port(self) -> float:
-        """Bytes that an SM gets from L2 in a cycle."""
-        return self._card.port
+        """Bytes that an SM gets from L2 in a cycle while all others get theirs."""
+        card = self._card
+        return min(card.port, card.l2 / (card.sms * card.clock))
 
     def _latency(self, fresh: float) -> float:
         """Cycles from a load to its data: what other blocks of the wave read too is in L2."""

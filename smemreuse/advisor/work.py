@@ -12,6 +12,11 @@ from enum import Enum
 import numpy as np
 
 from smemreuse.ir.kernel import Buffer
+from smemreuse.targets.architectures import WARP
+from smemreuse.targets.cards import Card
+
+SCHEDULERS = 4
+"""Of an SM; each issues one warp's instruction in a cycle."""
 
 
 class Resource(Enum):
@@ -82,18 +87,26 @@ class Work:
         demand = {one: np.zeros(blocks) for one in Resource}
         return Work(blocks, demand, np.zeros((blocks, warps)))
 
-    def spill(self, registers: int, warps: int, schedulers: int) -> None:
+    def spill(self, registers: int, threads: int, card: Card, cache: int) -> None:
         """Adds what each thread's registers that do not fit take: in every round of the loop that
-        goes round most often each is stored and loaded again, 128 bytes of a warp at a time, by way
-        of L1, which is shared memory's."""
+        goes round most often each is stored and loaded again, 128 bytes of a warp at a time.
+
+        They go to L1, by way of shared memory's; what its `cache` bytes do not hold goes to L2.
+        """
+        if not registers:
+            return
         rounds = np.ones(self.blocks)
         for readings in self.readings.values():
             for one in readings:
                 rounds = np.maximum(rounds, one.rounds)
-        moved = 2.0 * registers * rounds
-        self.demand[Resource.SHARED] += warps * moved
-        self.demand[Resource.ISSUE] += warps * moved / schedulers
-        self.chain += moved[:, None]
+        taken = 4.0 * registers * threads
+        moved = 2 * rounds * taken
+        behind = max(0.0, 1 - cache / taken)
+        warps = -(-threads // WARP)
+        self.demand[Resource.SHARED] += moved / card.shared
+        self.demand[Resource.PORT] += behind * moved / card.port
+        self.demand[Resource.ISSUE] += moved / (4 * WARP) / SCHEDULERS
+        self.chain += (moved / warps / card.shared)[:, None]
 
     def critical_path(self) -> np.ndarray:
         """Cycles that each block takes if nothing else runs on its SM.

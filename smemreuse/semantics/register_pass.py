@@ -35,11 +35,11 @@ _LAYOUTS = {(1, 1), (1, 2), (2, 2), (1, 3)}
 
 def launch_registers(body: Block, threads: int) -> int | None:
     """Registers of each of so many threads of a block at launch; None where it cannot be told."""
-    most = _handed_over(body, threads)
+    most = handed_over(body, threads)
     return None if most is None else min(most, REGISTERS // threads // 8 * 8)
 
 
-def _handed_over(body: Block, threads: int) -> int | None:
+def handed_over(body: Block, threads: int) -> int | None:
     """The most registers that a thread takes; None where groups do not hand them over."""
     calls = [call for call in map(evaluated_call, walk_statements(body)) if call is not None]
     own = _largest(calls, SETS)

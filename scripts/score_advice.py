@@ -1,0 +1,96 @@
+"""Hold `smemreuse.tilelang.advise` against the spaces that were measured on a GPU.
+
+    python -m scripts.score_advice --out docs/results/advice-h200.json
+
+Needs TileLang, and no GPU: each configuration is lowered once. Exit 1 where something infeasible
+was let through, or something feasible dropped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scripts.spaces.scoring import TOPS, Score, geometric_mean, measured, score
+
+ARCH, CARD = "sm_90a", "h200"
+
+
+def summary(scores: Sequence[Score]) -> dict[str, Any]:
+    """Geometric means and worst cases of the first few, and the mean rank correlation."""
+    found: dict[str, Any] = {"shapes": len(scores)}
+    for most in TOPS:
+        parts = [one.top[most] for one in scores]
+        found[f"top{most}"] = round(geometric_mean(parts), 4)
+        found[f"top{most}_worst"] = round(min(parts), 4)
+    correlation = sum(one.correlation for one in scores) / len(scores)
+    found["rank_correlation"] = round(correlation, 3)
+    found["infeasible_passed"] = sum(len(one.passed) for one in scores)
+    found["feasible_dropped"] = sum(len(one.dropped) for one in scores)
+    return found
+
+
+def by_kind(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
+    """For each family what was looked at while the model was made, and what was held out."""
+    found = {}
+    for family in [*dict.fromkeys(one.family for one in scores), "all"]:
+        for held_out in (False, True):
+            part = [
+                one
+                for one in scores
+                if one.held_out is held_out and family in ("all", one.family)
+            ]
+            if part:
+                found[f"{family}, held out" if held_out else family] = summary(part)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--families", nargs="*", help="default: all")
+    options = parser.parse_args()
+    from fixtures.spaces import SPACES
+    from smemreuse.tilelang import advise
+
+    scores, lowered, begin = [], 0, time.monotonic()
+    for truth in measured():
+        if options.families and truth.family not in options.families:
+            continue
+        space = SPACES[truth.family]
+        configs = [dict(one["config"]) for one in truth.configs]
+        advice = advise(
+            space.make,
+            configs,
+            arch=ARCH,
+            card=CARD,
+            pass_configs=dict(space.pass_configs),
+            **space.shapes[truth.shape],
+        )
+        lowered += len(configs)
+        scores.append(score(truth, advice))
+        one = scores[-1]
+        told = ", ".join(f"top {most} {part:.3f}" for most, part in one.top.items())
+        print(f"{one.family:16} {one.shape:22} {told}, {one.correlation:.2f}", flush=True)
+    found = by_kind(scores)
+    for name, one_kind in found.items():
+        print(f"{name:28} {one_kind}")
+    print(f"{lowered} configurations in {time.monotonic() - begin:.0f} s")
+    if options.out:
+        data = {
+            "schema": "smemreuse.advice-score/1",
+            "card": CARD,
+            "summary": found,
+            "shapes": [one.as_data() for one in scores],
+        }
+        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    return int(any(one.passed or one.dropped for one in scores))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

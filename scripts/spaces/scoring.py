@@ -1,0 +1,112 @@
+"""Advice held against what was measured: what is feasible, and how good the first ones are."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "results" / "spaces"
+TOPS = (1, 5, 8)
+LAUNCHES = ("ok", "wrong", "hangs")
+"""What becomes of a configuration whose blocks find room."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One shape of a family: every configuration that was tried, and what became of it."""
+
+    family: str
+    shape: str
+    held_out: bool
+    configs: Sequence[Mapping[str, Any]]
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Microseconds of each configuration that ran, by `key_of` it."""
+        return {
+            key_of(one["config"]): one["median_us"] for one in self.configs if one["status"] == "ok"
+        }
+
+
+def key_of(config: Mapping[str, Any]) -> str:
+    """A configuration as a key."""
+    return json.dumps(dict(config), sort_keys=True)
+
+
+def measured(folder: Path = FOLDER) -> list[Measured]:
+    """All that was measured."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        data = json.loads(path.read_text())
+        found += [
+            Measured(data["family"], one["name"], one["held_out"], one["configs"])
+            for one in data["shapes"]
+        ]
+    return found
+
+
+@dataclass(frozen=True)
+class Score:
+    """How advice did: of what was tried, which were wrongly let through or dropped; the best
+    measured time over the best of the first few; and the rank correlation (Spearman's) of all."""
+
+    family: str
+    shape: str
+    held_out: bool
+    tried: int
+    ran: int
+    passed: tuple[str, ...]
+    dropped: tuple[str, ...]
+    top: Mapping[int, float]
+    correlation: float
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "shape": self.shape,
+            "held_out": self.held_out,
+            "tried": self.tried,
+            "ran": self.ran,
+            "infeasible_passed": list(self.passed),
+            "feasible_dropped": list(self.dropped),
+            **{f"top{most}": round(part, 4) for most, part in self.top.items()},
+            "rank_correlation": round(self.correlation, 4),
+        }
+
+
+def score(truth: Measured, advice: Any) -> Score:
+    """Advice on all of a shape's configurations, held against what was measured."""
+    times = truth.times
+    order = [(key_of(one.config), one.seconds) for one in advice.ranked]
+    feasible = {key for key, _ in order}
+    launched = {key_of(one["config"]) for one in truth.configs if one["status"] in LAUNCHES}
+    tried = {key_of(one["config"]) for one in truth.configs if one["status"] != "not measured"}
+    ran = [(times[key], seconds) for key, seconds in order if key in times]
+    best = min(times.values())
+    return Score(
+        truth.family,
+        truth.shape,
+        truth.held_out,
+        len(tried),
+        len(times),
+        tuple(sorted(feasible & tried - launched)),
+        tuple(sorted(launched - feasible)),
+        {most: best / min(taken for taken, _ in ran[:most]) for most in TOPS},
+        rank_correlation([taken for taken, _ in ran], [seconds for _, seconds in ran]),
+    )
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's; equal values in the order in which they stand."""
+    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (one, other)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
