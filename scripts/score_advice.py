@@ -41,9 +41,7 @@ def by_kind(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
     for family in [*dict.fromkeys(one.family for one in scores), "all"]:
         for held_out in (False, True):
             part = [
-                one
-                for one in scores
-                if one.held_out is held_out and family in ("all", one.family)
+                one for one in scores if one.held_out is held_out and family in ("all", one.family)
             ]
             if part:
                 found[f"{family}, held out" if held_out else family] = summary(part)

@@ -136,12 +136,11 @@ def test_a_row_is_kept_where_registers_hold_it() -> None:
 
 def test_a_row_that_fits_nowhere_is_read_twice_or_shared_by_blocks() -> None:
     """2^22 columns are more than 1,024 threads have registers, and than shared memory has bytes."""
-    problem = Reduction(64, 1 << 22)
-    found = advise(problem, H200, "float16")
+    found = advise(Reduction(16, 1 << 22), H200, "float16")
     fitting = {one.config["row"] for one in found.estimates if one.fits}
     assert fitting == {TWICE, LEVELS}
     assert found.best is not None
-    assert found.best.config["row"] == LEVELS, "64 rows alone leave SMs idle"
+    assert found.best.config["row"] == LEVELS, "what 16 SMs draw does not fill the bandwidth"
     refused = {one.refused for one in found.estimates if one.config["row"] == REGISTERS}
     assert refused
     assert all("of 255 registers" in one for one in refused)
