@@ -120,6 +120,19 @@ def test_stages_that_a_tile_needs_on_an_h200(bn: int, bk: int, stages: int) -> N
     assert found.stages_needed == math.ceil((700 + transfer) / step) + 1 == stages
 
 
+def test_one_block_gets_no_more_from_l2_than_its_port_lets_through() -> None:
+    """64 bytes in a cycle, though all of L2's bandwidth is there for it."""
+    tile = MatrixTile(Engine.WGMMA, 128, 128, 4)
+    work = Gemm(128, 128, 65536).work(H200, "float16", tile, 32, 8)
+    found = judge(H200, "float16", work)
+    cycles = work.l2 / 64
+    assert work.grid == 1
+    assert found.terms["port to L2"] / found.balance == pytest.approx(cycles / H200.clock)
+    assert found.seconds >= cycles / H200.clock > 50 * found.terms["L2"]
+    transfer, compute = 16_384 / 64, 2 * 128 * 128 * 32 / 4096 * (1.98 / 1.83)
+    assert found.stages_needed == math.ceil((700 + transfer) / max(transfer, compute)) + 1 == 5
+
+
 def test_of_tiles_that_take_the_same_whole_lines_and_enough_stages_come_first() -> None:
     found = advise(Gemm(4096, 4096, 4096), H200, "float16")
     assert found.best is not None
