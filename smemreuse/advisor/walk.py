@@ -2,8 +2,8 @@
 
 The machine behind the numbers: an SM has four schedulers that issue one warp's instruction a cycle
 each; a warpgroup's wgmma runs on all four tensor cores; shared memory serves 128 bytes a cycle
-(CUDA guide; Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking", 2024,
-for latencies).
+(CUDA guide). Latencies: Luo et al., "Dissecting the NVIDIA Hopper Architecture through
+Microbenchmarking and Multiple Level Analysis" (arXiv:2501.12084).
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from typing import Any
 from tilelang import tvm
 
 from smemreuse.advisor.grid import SWIZZLE, Grid, panels_of
-from smemreuse.advisor.model import Estimate, estimate
-from smemreuse.advisor.ranking import Advice, Config, Failed, Ranked, TooLarge, order
+from smemreuse.advisor.model import estimate
 from smemreuse.compilers.tilelang.estimate import (
     Place,
     own_pass_configs,
@@ -31,6 +30,15 @@ from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
+from smemreuse.results.ranking import (
+    Config,
+    Failed,
+    KernelEstimate,
+    Ranked,
+    Ranking,
+    TooLarge,
+    order,
+)
 from smemreuse.targets.cards import Card, card_for
 
 FEW = 16
@@ -49,7 +57,7 @@ def advise(
     pass_configs: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     **kwargs: Any,
-) -> Advice:
+) -> Ranking:
     """The configurations of a kernel, those first that should run fastest; compiles none.
 
     `factory` and the configurations are as for `fits`, and so is where the GPU comes from. `card`
@@ -75,7 +83,7 @@ def advise(
         for config, one in zip(every, found, strict=True)
         if not one.error and one.fits
     ]
-    return Advice(
+    return Ranking(
         ranked=order(ranked),
         too_large=tuple(
             TooLarge(config, one.bytes, place.arch.per_block)
@@ -107,7 +115,7 @@ def checked_configs(configs: Iterable[Config]) -> list[Config]:
 class _Outcome:
     """What became of one configuration; `error` is empty where it was lowered."""
 
-    kernels: tuple[Estimate, ...] = ()
+    kernels: tuple[KernelEstimate, ...] = ()
     bytes: int = 0
     fits: bool = False
     by_reuse: bool = False
