@@ -334,7 +334,7 @@ class Walk:
             self.work.assumed["a multiplication that does not say its shape takes no time"] = None
             return
         group = 4 * WARP if effect.engine is Engine.WGMMA else WARP
-        rate = self._card.tensor.get(product.dtype, 2.0 * self._card.fma)
+        rate = self._card.rate(product.dtype)
         if group == WARP:
             rate *= self._card.mma
         groups = max(1, len(self._ids) // group)

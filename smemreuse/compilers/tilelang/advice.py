@@ -66,7 +66,8 @@ def advise(
     says how fast it is: a `Card`, the name of one, or a file that describes one; by default the
     first one of the architecture. `family` names what kind of kernel it is, of those whose order
     was held against measurements: "gemm", "attention", "flash_backward", "decode", "dequantize",
-    "chunk_scan", "persistent_gemm"; the answer's label then says how well it did. `jobs` processes lower them, by default one for each core.
+    "chunk_scan", "persistent_gemm"; the answer's label then says how well it did. `jobs`
+    processes lower them, by default one for each core.
 
     What is feasible is exact: whatever cannot be lowered or asks for more shared memory than a
     block may have is in `failed` and `too_large` with the reason, and everything else in `ranked`.
