@@ -17,16 +17,27 @@ from smemreuse.report.audits import check_entry, check_lines
 from smemreuse.report.data import Subject
 from smemreuse.results.audit import Audit, Source
 from smemreuse.results.grounds import Grounds
-from smemreuse.results.verdict import UNSOUND
+from smemreuse.results.verdict import UNPROVED, UNSOUND
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
 @barriers_option
+@click.option(
+    "--allow-unproved",
+    is_flag=True,
+    help="Exit code 0 for what is unproved too, and where there is nothing to audit.",
+)
 @format_option
-def check(file: str, plan_file: str | None, barriers: str, output_format: str) -> None:
-    """Say whether a plan is sound, or name the rule, the buffers and a witness."""
+def check(
+    file: str, plan_file: str | None, barriers: str, allow_unproved: bool, output_format: str
+) -> None:
+    """Say whether a plan is sound, or name the rule, the buffers and a witness.
+
+    Exit 1 for a plan that is unsound or unproved, and where no plan is: in a dump from before the
+    merge, say.
+    """
     found = read_subjects([file])
     note_if_empty(found, [file])
     note_unused(found)
@@ -47,7 +58,9 @@ def check(file: str, plan_file: str | None, barriers: str, output_format: str) -
     else:
         for each in audits:
             emit_tables(check_lines(*each, of_sound(*each)))
-    if any(audit.verdict.verdict is UNSOUND for _, audit in audits):
+    verdicts = {audit.verdict.verdict for _, audit in audits}
+    nothing = all(audit.source is Source.NOTHING_MERGED for _, audit in audits)
+    if UNSOUND in verdicts or (not allow_unproved and (nothing or UNPROVED in verdicts)):
         sys.exit(1)
 
 

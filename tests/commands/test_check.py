@@ -109,8 +109,11 @@ def test_an_access_that_leaves_its_buffer_is_named(
     path.write_text(launched(body + "Bs[tx % 64] = T.float32(1)\n"))
     plan = plan_file(tmp_path, str(path), "inner")
     assert json.loads(plan.read_text())["kernels"][0]["arena_bytes"] == 256
-    found = verdict_of(str(path), "--plan", str(plan), exit_code=0)
+    exit_code = 1 if verdict == "unproved" else 0
+    found = verdict_of(str(path), "--plan", str(plan), exit_code=exit_code)
     assert found["verdict"] == verdict
+    allowed = ("--plan", str(plan), "--allow-unproved")
+    assert verdict_of(str(path), *allowed, exit_code=0) == found
     leaving = ["`As[tx] = 0` (line 10) leaves As, which has 256 bytes"]
     assert found["uncovered"] == (leaving if verdict == "unproved" else [])
 
@@ -138,8 +141,10 @@ def test_without_barriers_nothing_orders_the_threads(tmp_path: Path) -> None:
 
 
 def test_a_dump_that_is_not_merged_shares_nothing() -> None:
-    found = verdict_of(BATCHED, exit_code=0)
+    """Which is no success: nobody has looked at a merge."""
+    found = verdict_of(BATCHED, exit_code=1)
     assert (found["plan"], found["offsets"], found["sound"]) == ("nothing merged", {}, True)
+    assert verdict_of(BATCHED, "--allow-unproved", exit_code=0) == found
 
 
 def test_the_table_names_the_rule() -> None:
