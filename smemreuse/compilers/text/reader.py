@@ -138,6 +138,7 @@ def _dialect(source: str) -> Dialect:
 def _functions(
     module: ast.Module, prefixes: frozenset[str], dialect: Dialect
 ) -> Iterator[DumpFunction]:
+    _refuse_program(module)
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:
         _require_script(module, prefixes)
@@ -165,6 +166,16 @@ def _function_nodes(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
 
 def _is_prim_func(node: ast.FunctionDef) -> bool:
     return any("prim_func" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _refuse_program(module: ast.Module) -> None:
+    """A program that makes kernels is no dump of one, though it is written in TVMScript, too."""
+    for node in module.body:
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.partition(".")[0] == "tilelang" for name in names):
+            message = "a TileLang program, and no dump of a kernel; `smemreuse run` runs it"
+            raise InputError(message, line=node.lineno)
 
 
 def _require_script(module: ast.Module, prefixes: frozenset[str]) -> None:

@@ -673,6 +673,8 @@ def test_what_cannot_be_read_is_named_with_its_line(body: str, line: int, messag
         (" \n\t\n", "empty"),
         ("x = 1\n", "no TVMScript kernel"),
         ("def f():\n    return T\n", "no TVMScript kernel"),
+        ("import tilelang.language as T\n", "1: a TileLang program, and no dump"),
+        ("x = 1\nfrom tilelang import jit\n", "2: a TileLang program, and no dump"),
         ("kernel void main()", "not TVMScript"),
         ("x = '\0'", "null bytes"),
         ("  x = 1\n y = 2\n", "indentation"),
