@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import inspect
+import itertools
 import json
 import sys
 import time
@@ -22,12 +23,21 @@ from pathlib import Path
 from typing import Any
 
 from scripts.peers import carver, mapping, matmul_heuristics
-from scripts.peers.mapping import RULES, Named, Ran, different, random_tops, tops
+from scripts.peers.mapping import (
+    RULES,
+    Named,
+    Ran,
+    best_of_tiles,
+    different,
+    random_tops,
+    there,
+    tops,
+)
 from scripts.spaces.scoring import TOPS, Measured, geometric_mean, key_of, measured
 from smemreuse.targets.cards import CARDS
 
 ARCH, CARD = "sm_90a", "h200"
-GEMMS, ATTENTION = ("gemm", "persistent_gemm"), "attention"
+GEMM, ATTENTION = "gemm", "attention"
 ADVISE, AT_RANDOM = "advise", "random order"
 NVIDIA, NVIDIA_PLAIN = "nvMatmulHeuristics", "nvMatmulHeuristics, told: no clusters"
 CARVER, CARVER_LARGE = "carver", "carver, told: 227 KB"
@@ -72,7 +82,7 @@ def compared(truth: Measured, sizes: Mapping[str, int]) -> dict[str, Any]:
     orders: dict[str, list[Named]] = {}
     seconds: dict[str, float] = {}
     without: dict[str, str] = {}
-    peers = gemm_peers() if truth.family in GEMMS else {}
+    peers = gemm_peers() if truth.family == GEMM else {}
     asked: dict[str, Callable[[], list[Named]] | None] = {ADVISE: partial(advised, truth)}
     asked |= {name: peer and partial(peer, sizes) for name, peer in peers.items()}
     for name, ask in asked.items():
@@ -87,7 +97,7 @@ def compared(truth: Measured, sizes: Mapping[str, int]) -> dict[str, Any]:
         "shape": truth.shape,
         "held_out": truth.held_out,
         "ran": len(ran),
-        "tiles": len(mapping.best_of_tiles(ran)),
+        "different": {rule: len(best_of_tiles(ran, rule)) for rule in RULES[:2]},
         "best_us": min(one.us for one in ran),
         "rules": {rule: by_rule(orders, ran, rule) for rule in RULES},
         "recommended": {
@@ -109,7 +119,8 @@ def ran_of(truth: Measured) -> list[Ran]:
 def by_rule(
     orders: Mapping[str, Sequence[Named]], ran: Sequence[Ran], rule: str
 ) -> dict[str, dict[str, Any]]:
-    """Each one's tops, with how many different ones it names."""
+    """Each one's tops, how many different ones it names, and of how many of the first the space has
+    the very tile."""
     best = min(one.us for one in ran)
     ours = {key_of(one.config) for one in ran}
     found: dict[str, dict[str, Any]] = {}
@@ -119,7 +130,11 @@ def by_rule(
         if name == ADVISE:
             wanted = [one for one in wanted if key_of(one) in ours]
         distinct = different(wanted, ran, rule)
-        found[name] = {**told(tops(distinct, best)), "different": len(distinct)}
+        found[name] = {
+            **told(tops(distinct, best)),
+            "different": len(distinct),
+            f"first {SHOWN} there": there(wanted[:SHOWN], ran, rule),
+        }
     found[AT_RANDOM] = told(random_tops(ran, rule))
     return found
 
@@ -138,45 +153,34 @@ def attention_without(sizes: Mapping[str, int]) -> dict[str, str]:
 
 
 def summary(shapes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Geometric means by family, by what was looked at or held out, by rule and by who."""
+    """Geometric means by family, by what was looked at or held out, by who and by rule."""
     found = []
-    for family in dict.fromkeys(one["family"] for one in shapes):
-        for held_out in (False, True):
-            part = [one for one in shapes if (one["family"], one["held_out"]) == (family, held_out)]
-            for rule in RULES:
-                for name in CONTESTANTS:
-                    rows = [one["rules"][rule].get(name, {}) for one in part]
-                    rows = [row for row in rows if "top1" in row]
-                    if not rows:
-                        continue
-                    means = {
-                        most: geometric_mean([row[f"top{most}"] for row in rows]) for most in TOPS
-                    }
-                    found.append(
-                        {
-                            "family": family,
-                            "held_out": held_out,
-                            "rule": rule,
-                            "who": name,
-                            "shapes": len(rows),
-                            **told(means),
-                        }
-                    )
+    kinds = sorted({(one["family"], one["held_out"]) for one in shapes})
+    for kind, who, rule in itertools.product(kinds, CONTESTANTS, RULES):
+        part = [one["rules"][rule] for one in shapes if (one["family"], one["held_out"]) == kind]
+        rows = [one[who] for one in part if "top1" in one.get(who, {})]
+        if rows:
+            family, held_out = kind
+            head = {"family": family, "held_out": held_out, "who": who, "rule": rule}
+            means = {most: geometric_mean([row[f"top{most}"] for row in rows]) for most in TOPS}
+            found.append({**head, "shapes": len(rows), **told(means)})
     return found
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The summary in Markdown: both rules side by side."""
-    lines = [
-        "| space | | by tile: top 1 | 5 | 8 | as named: top 1 | 5 | 8 |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    """The summary in Markdown, of the families of which others recommend anything."""
+    compared = {one["family"] for one in rows if one["who"] not in (ADVISE, AT_RANDOM)}
     known = {(one["family"], one["held_out"], one["who"], one["rule"]): one for one in rows}
+    heads = [
+        f"{rule}: top {most}" if most == TOPS[0] else f"{most}" for rule in RULES for most in TOPS
+    ]
+    lines = [f"| space | who | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
     for family, held_out, who in dict.fromkeys(key[:3] for key in known):
-        pair = [known[family, held_out, who, rule] for rule in RULES]
-        held = ", held out" if held_out else ""
-        values = " | ".join(f"{one[f'top{most}']:.3f}" for one in pair for most in TOPS)
-        lines.append(f"| `{family}`{held}, {pair[0]['shapes']} shapes | {who} | {values} |")
+        if family in compared:
+            each = [known[family, held_out, who, rule] for rule in RULES]
+            values = " | ".join(f"{one[f'top{most}']:.3f}" for one in each for most in TOPS)
+            space = f"`{family}`{', held out' * held_out}, {each[0]['shapes']} shapes"
+            lines.append(f"| {space} | {who} | {values} |")
     return "\n".join(lines)
 
 
@@ -204,7 +208,7 @@ def about() -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--families", nargs="*", default=[*GEMMS, ATTENTION])
+    parser.add_argument("--families", nargs="*", default=[GEMM, ATTENTION])
     options = parser.parse_args()
     from fixtures.spaces import SPACES
 

@@ -1,12 +1,13 @@
 """Recommendations of others as configurations of a measured space, and how good the first are.
 
-Two rules, each as kind to the one who recommends as it can be:
+Three rules, from the loosest to the strictest; each is kind to the one who recommends:
 
-- `by tile`: only the tile (`block_M`, `block_N`, `block_K`) of a recommendation counts. It stands
-  for the best measured of all configurations of that tile, whatever their stages, threads and order
-  of blocks.
-- `as named`: a recommendation is one configuration: of the tile, then nearest in all else that is
-  named, and where that leaves several, the best measured of them.
+- `by output tile`: only `block_M` and `block_N` count. A recommendation stands for the best
+  measured of all configurations of that output tile, whatever their `block_K`, stages, threads and
+  order of blocks.
+- `by tile`: the same with `block_K`.
+- `as named`: a recommendation is one configuration: of the tile with its `block_K`, then nearest in
+  all else that is named, and where that leaves several, the best measured of them.
 
 A tile that the space lacks is the nearest one, by the sum of `|log2|` of the ratios of its sides;
 of several equally near, the one with the best measured configuration. What is named twice counts
@@ -21,9 +22,11 @@ from dataclasses import dataclass
 
 from scripts.spaces.scoring import TOPS
 
-TILE = ("block_M", "block_N", "block_K")
-BY_TILE, AS_NAMED = "by tile", "as named"
-RULES = (BY_TILE, AS_NAMED)
+OUTPUT_TILE = ("block_M", "block_N")
+TILE = (*OUTPUT_TILE, "block_K")
+BY_OUTPUT_TILE, BY_TILE, AS_NAMED = "by output tile", "by tile", "as named"
+SIDES = {BY_OUTPUT_TILE: OUTPUT_TILE, BY_TILE: TILE, AS_NAMED: TILE}
+RULES = tuple(SIDES)
 
 Config = Mapping[str, int]
 
@@ -35,10 +38,6 @@ class Ran:
     config: Config
     us: float
 
-    @property
-    def tile(self) -> tuple[int, ...]:
-        return tuple(self.config[side] for side in TILE if side in self.config)
-
 
 @dataclass(frozen=True)
 class Named:
@@ -48,10 +47,10 @@ class Named:
     words: str = ""
 
 
-def tile_distance(named: Config, config: Config) -> float:
+def tile_distance(named: Config, config: Config, sides: Sequence[str] = TILE) -> float:
     """How far two tiles are from one another: doubling one side is 1."""
-    sides = [side for side in TILE if side in named and side in config]
-    return sum(abs(math.log2(config[side] / named[side])) for side in sides)
+    known = [side for side in sides if side in named and side in config]
+    return sum(abs(math.log2(config[side] / named[side])) for side in known)
 
 
 def rest_distance(named: Config, config: Config) -> float:
@@ -71,9 +70,16 @@ def mapped(named: Config, ran: Sequence[Ran], rule: str) -> Ran:
 
     def key(one: Ran) -> tuple[float, float, float]:
         rest = rest_distance(named, one.config) if rule == AS_NAMED else 0.0
-        return tile_distance(named, one.config), rest, one.us
+        return tile_distance(named, one.config, SIDES[rule]), rest, one.us
 
     return min(ran, key=key)
+
+
+def there(named: Sequence[Config], ran: Sequence[Ran], rule: str) -> int:
+    """How many have a tile that the space has, too."""
+    return sum(
+        any(not tile_distance(each, one.config, SIDES[rule]) for one in ran) for each in named
+    )
 
 
 def different(named: Sequence[Config], ran: Sequence[Ran], rule: str) -> list[Ran]:
@@ -97,7 +103,7 @@ def random_tops(ran: Sequence[Ran], rule: str) -> dict[int, float]:
     Of `n` in the order of their times, the `i`-th is the best of `k` at random in
     `C(n - i, k - 1)` of `C(n, k)` cases.
     """
-    times = sorted(one.us for one in (ran if rule == AS_NAMED else best_of_tiles(ran)))
+    times = sorted(one.us for one in (ran if rule == AS_NAMED else best_of_tiles(ran, rule)))
     count, found = len(times), {}
     for asked in TOPS:
         most = min(asked, count)
@@ -108,10 +114,11 @@ def random_tops(ran: Sequence[Ran], rule: str) -> dict[int, float]:
     return found
 
 
-def best_of_tiles(ran: Sequence[Ran]) -> list[Ran]:
+def best_of_tiles(ran: Sequence[Ran], rule: str) -> list[Ran]:
     """The best measured configuration of each tile."""
     found: dict[tuple[int, ...], Ran] = {}
     for one in ran:
-        if one.tile not in found or one.us < found[one.tile].us:
-            found[one.tile] = one
+        tile = tuple(one.config[side] for side in SIDES[rule] if side in one.config)
+        if tile not in found or one.us < found[tile].us:
+            found[tile] = one
     return list(found.values())
