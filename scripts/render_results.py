@@ -19,9 +19,10 @@ sys.path.insert(0, str(ROOT))  # where this file is run by its path
 
 from scripts.applied.mistakes import audit_table, refuted_table  # noqa: E402
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
+from scripts.spaces.pages import advice_table  # noqa: E402
 
 RESULTS = ROOT / "docs" / "results" / "h200.json"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "advise.md")
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
 WITNESSES = RESULTS.with_name("lint-h200.json")
@@ -31,6 +32,7 @@ TVM_AUDITS = RESULTS.with_name("tvm-audits.json")
 MISTAKES = RESULTS.with_name("mistakes-h200.json")
 
 MENDS = RESULTS.with_name("mends-h200.json")
+ADVICE = RESULTS.with_name("advice-h200.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -302,6 +304,9 @@ def filled(text: str) -> str:
         benchmarks = json.loads(BENCHMARKS.read_text())
         parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")
         parts["benchmarks"] = benchmark_table(benchmarks["tiles"])
+    advice = _if_there(ADVICE)
+    if advice is not None:
+        parts["advice"] = advice_table(advice)
     mends = _if_there(MENDS)
     if mends is not None:
         when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"

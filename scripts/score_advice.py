@@ -41,18 +41,26 @@ def by_kind(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
     for family in [*dict.fromkeys(one.family for one in scores), "all"]:
         for held_out in (False, True):
             part = [
-                one
-                for one in scores
-                if one.held_out is held_out and family in ("all", one.family)
+                one for one in scores if one.held_out is held_out and family in ("all", one.family)
             ]
             if part:
                 found[f"{family}, held out" if held_out else family] = summary(part)
     return found
 
 
+def labels(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
+    """Of each family, all its shapes together: what `smemreuse.advisor.validated` tells."""
+    found = {}
+    for family in dict.fromkeys(one.family for one in scores):
+        told = summary([one for one in scores if one.family == family])
+        found[family] = {name: told[name] for name in ("shapes", "rank_correlation", "top5")}
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser.add_argument("--label", type=Path, help="where to write what `advise` says of families")
     parser.add_argument("--families", nargs="*", help="default: all")
     options = parser.parse_args()
     from fixtures.spaces import SPACES
@@ -89,6 +97,8 @@ def main() -> int:
             "shapes": [one.as_data() for one in scores],
         }
         options.out.write_text(json.dumps(data, indent=1) + "\n")
+    if options.label:
+        options.label.write_text(json.dumps({CARD: labels(scores)}, indent=1) + "\n")
     return int(any(one.passed or one.dropped for one in scores))
 
 

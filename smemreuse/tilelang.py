@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from smemreuse.advisor.ranking import Advice
 from smemreuse.compilers.tilelang.active import activated
 from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
@@ -21,15 +20,16 @@ from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import checked_options
+from smemreuse.results.ranking import Ranking
 
 __all__ = [
-    "Advice",
     "AppliedPlan",
     "FailedConfig",
     "FittingConfigs",
     "Footprint",
     "LeftToStock",
     "LoweredKernel",
+    "Ranking",
     "Session",
     "SizedConfig",
     "advise",

@@ -26,7 +26,7 @@ from smemreuse.targets.architectures import architecture
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_show_the_committed_results(page: Path) -> None:
     text = page.read_text()
-    assert text.count("<!-- ") >= 8
+    assert text.count("<!-- ") >= 2
     assert filled(text) == text
 
 

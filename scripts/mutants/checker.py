@@ -88,14 +88,14 @@ MUTATIONS = (
     ),
     Mutation(
         "trace: conditions read nothing",
-        TRACE,
+        "checker/statements.py",
         "        if self._relevance.accesses.get(stmt) and agent.threads.count:\n",
         "        if False:\n",
     ),
     Mutation(
         "trace: a loop's bounds are not read again",
         TRACE,
-        "self._access(stmt, agent)  # asks again, where no barrier can come before",
+        "self._statements.access(stmt, agent)  # asks again, where no barrier can come before",
         "pass",
     ),
     Mutation(

@@ -181,6 +181,36 @@ MUTATIONS = (
         "                if any(reaches):\n",
     ),
     Mutation(
+        "barriers to come: all scopes are one arena",
+        COLLISIONS,
+        "    return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE\n",
+        "    return True\n",
+    ),
+    Mutation(
+        "barriers to come: a loop carries what is around it",
+        COLLISIONS,
+        "        if loop is not None and not (loop in around.loops(one) and",
+        "        if False and not (loop in around.loops(one) and",
+    ),
+    Mutation(
+        "barriers to come: a loop that goes round once carries",
+        COLLISIONS,
+        "                if shifted is not None and not _goes_on(shifted, rounds, first):\n",
+        "                if False:\n",
+    ),
+    Mutation(
+        "barriers to come: two accesses are in two blocks",
+        COLLISIONS,
+        "self._those(two, rounds, place, shifted, guess)",
+        "self._those(two, rounds, 1 - place % 2, shifted, guess)",
+    ),
+    Mutation(
+        "races: another lane of a warp surely has its part of a tile",
+        HISTORY,
+        " and not (mine.by_warp or traced.by_warp)\n",
+        "\n",
+    ),
+    Mutation(
         "barriers to come: any bytes that overlap collide",
         COLLISIONS,
         "    return bool((~alone | (low[here] != least[there])).any())\n",
@@ -201,8 +231,8 @@ MUTATIONS = (
     Mutation(
         "barriers to come: the first arm's end is remembered, too",
         SITES,
-        "return kept if self.meets(branch.orelse) else (*self._last(branch.then)[0], *kept)",
-        "return (*self._last(branch.then)[0], *kept)",
+        "        if self.meets(branch.orelse):\n            return orelse\n",
+        "",
     ),
     Mutation(
         "barriers to come: every statement has a barrier before it",

@@ -104,8 +104,8 @@ def score(truth: Measured, advice: Any) -> Score:
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Spearman's; equal values in the order in which they stand."""
-    ranks = [np.argsort(np.argsort(values, kind="stable")) for values in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values, kind="stable")) for values in (one, other))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def geometric_mean(values: Sequence[float]) -> float:

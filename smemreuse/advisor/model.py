@@ -9,7 +9,6 @@ partial one. Nothing in it is fitted to a kernel; what is assumed is a name in c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from smemreuse.advisor.registers import registers_of
 from smemreuse.advisor.walk import Walk
 from smemreuse.advisor.work import Resource, Work
 from smemreuse.ir.kernel import Kernel
+from smemreuse.results.ranking import KernelEstimate
 from smemreuse.targets.architectures import Architecture, architecture, threads_of
 from smemreuse.targets.cards import Card
 
@@ -30,37 +30,10 @@ DRAM_EFFICIENCY = 0.92
 """What streaming kernels reach of a data sheet's bandwidth."""
 L2_KEPT = 0.6
 """What part of L2 keeps what will be read again."""
+BLOCK_START = 500
+"""Cycles from one block's end to the first instruction of the next one in its place."""
 LAUNCH = 2.5e-6
 """Seconds from one kernel's end to the next one's first block."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What is predicted of one kernel. Times in seconds, `terms` by name."""
-
-    name: str
-    seconds: float
-    blocks: int
-    blocks_per_sm: int
-    waves: float
-    registers: int
-    spilled: int
-    shared_bytes: int
-    flops: float
-    dram_bytes: float
-    l2_bytes: float
-    terms: Mapping[str, float]
-    assumed: tuple[str, ...]
-
-    @property
-    def bound_by(self) -> str:
-        """The largest of the terms."""
-        return max(self.terms, key=lambda name: self.terms[name])
-
-    @property
-    def intensity(self) -> float:
-        """Flops of tensor cores for each byte from DRAM."""
-        return self.flops / self.dram_bytes if self.dram_bytes else 0.0
 
 
 def estimate(
@@ -70,7 +43,7 @@ def estimate(
     tensors: Mapping[str, int] | None = None,
     registers: int | None = None,
     grid: Grid | None = None,
-) -> Estimate:
+) -> KernelEstimate:
     """What a kernel takes whose blocks have so many bytes of shared memory.
 
     `tensors` are the bytes of its parameters by name, where they are known; `registers` of a
@@ -112,9 +85,9 @@ def _timed(
     registers: int,
     spilled: int,
     tensors: Mapping[str, int] | None,
-) -> Estimate:
+) -> KernelEstimate:
     per_block = grid.blocks / work.blocks
-    path = work.critical_path()
+    path = work.critical_path() + BLOCK_START
     demand = {one: taken.mean() for one, taken in work.demand.items()}
     slots = card.sms * resident
     seconds = waves_of(grid.blocks, card.sms, resident, path, demand) / card.clock
@@ -128,7 +101,7 @@ def _timed(
     for one, cycles in demand.items():
         terms[one.value] = float(cycles) * grid.blocks / card.sms / card.clock
     total = together([seconds, terms["DRAM"], terms["L2"]]) + LAUNCH
-    return Estimate(
+    return KernelEstimate(
         name=kernel.name,
         seconds=total,
         blocks=grid.blocks,

@@ -2,8 +2,8 @@
 
 The machine behind the numbers: an SM has four schedulers that issue one warp's instruction a cycle
 each; a warpgroup's wgmma runs on all four tensor cores; shared memory serves 128 bytes a cycle
-(CUDA guide; Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking", 2024,
-for latencies).
+(CUDA guide). Latencies: Luo et al., "Dissecting the NVIDIA Hopper Architecture through
+Microbenchmarking and Multiple Level Analysis" (arXiv:2501.12084).
 """
 
 from __future__ import annotations
@@ -173,6 +173,12 @@ class Walk:
                 outer.read.discard(buffer)
 
     def _if(self, stmt: If, points: Points) -> None:
+        """Loads in a branch of their own do not go out together with those of the next round."""
+        repeated, self._repeated = self._repeated, 1.0
+        self._branches(stmt, points)
+        self._repeated = repeated
+
+    def _branches(self, stmt: If, points: Points) -> None:
         known = points.evaluate(stmt.condition)
         if known is not None:
             holds = np.broadcast_to(np.asarray(known) != 0, (points.count,))
@@ -310,6 +316,8 @@ class Walk:
             self._multiply(call, effect, points)
         if effect.waits is not None and effect.waits.engine is Engine.WGMMA:
             self._spend(points, WGMMA_LATENCY)
+        if effect.waits is not None and effect.waits.engine is Engine.TMA_STORE:
+            self._spend(points, TMA_LATENCY + self._card.l2_latency)
         if effect.signals is Signal.WAIT or (
             effect.meeting is not None and effect.meeting.group is not Group.NOBODY
         ):
@@ -326,7 +334,7 @@ class Walk:
             self.work.assumed["a multiplication that does not say its shape takes no time"] = None
             return
         group = 4 * WARP if effect.engine is Engine.WGMMA else WARP
-        rate = self._card.tensor.get(product.dtype, 2.0 * self._card.fma)
+        rate = self._card.rate(product.dtype)
         if group == WARP:
             rate *= self._card.mma
         groups = max(1, len(self._ids) // group)

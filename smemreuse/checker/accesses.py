@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from smemreuse.checker.agent import Agent
 from smemreuse.checker.descriptors import Holder
@@ -89,6 +90,8 @@ class Accesses:
                 access.proxy,
                 footprint=access.footprint,
                 starts=start,
+                by_warp=access.by_warp,
+                atomic=access.atomic,
             )
             self._check(traced)
             if is_write and self._layout.of_itself:
@@ -217,18 +220,25 @@ class Accesses:
             self._findings.unfenced(traced, partner, other)
 
     def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
-        """One of the accesses that another should come behind, a certain one if there is any."""
-        found = None
-        for other in others:
+        """One of the accesses that another should come behind, a certain one if there is any; where
+        nothing is wrong with that after all, any of the rest."""
+        found, passed, rest = None, [], iter(others)
+        for other in rest:
             if found is None or (other.certain and (found.in_warp or not found.certain)):
-                found = other
+                found, other = other, found
+            if other is not None:
+                passed.append(other)
+            assert found is not None
             if (found.certain and not found.in_warp) or not traced.certain:
                 break
-        if found is not None:
-            certain, in_warp = traced.certain and found.certain, found.in_warp
-            self._findings.race(
-                rule, traced, found.buffer, found.event, certain, in_warp=in_warp, found=found
-            )
+        if found is not None and not self._is_wrong(rule, traced, found):
+            any(self._is_wrong(rule, traced, other) for other in chain(passed, rest))
+
+    def _is_wrong(self, rule: Rule, traced: TracedAccess, found: TracedAccess) -> bool:
+        certain, in_warp = traced.certain and found.certain, found.in_warp
+        return self._findings.race(
+            rule, traced, found.buffer, found.event, certain, in_warp=in_warp, found=found
+        )
 
 
 def _directions(access: Access) -> tuple[bool, ...]:

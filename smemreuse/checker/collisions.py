@@ -21,6 +21,7 @@ from itertools import product
 import numpy as np
 
 from smemreuse.checker.surroundings import (
+    BLOCKS,
     Comers,
     Condition,
     Surroundings,
@@ -31,7 +32,7 @@ from smemreuse.checker.surroundings import (
 )
 from smemreuse.checker.work import Work
 from smemreuse.ir.expr import Var, constant
-from smemreuse.ir.kernel import Buffer, For, If, Stmt, While
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import growth
 from smemreuse.semantics.sights import Sight
@@ -129,9 +130,10 @@ class Collisions:
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
     ) -> Iterator[tuple[Sight, Sight]]:
         """The accesses of two statements that the pass compares with each other."""
-        if loop is None and (
-            self._around.order[one] >= self._around.order[two] or self._around.are_apart(one, two)
-        ):
+        around = self._around
+        if loop is None and (around.order[one] >= around.order[two] or around.are_apart(one, two)):
+            return
+        if loop is not None and not (loop in around.loops(one) and loop in around.loops(two)):
             return
         for first, second in product(self.sights.get(one, ()), self.sights.get(two, ())):
             both_write = first.is_write and second.is_write
@@ -141,8 +143,10 @@ class Collisions:
                 first.is_atomic and second.is_atomic
             ):
                 continue
-            if first.buffer is second.buffer or (
-                first.buffer in offsets and second.buffer in offsets
+            if (
+                first.buffer is second.buffer
+                or (first.buffer in offsets and second.buffer in offsets)
+                or (first.by_pointer is not second.by_pointer and _in_one_arena(first, second))
             ):
                 yield first, second
 
@@ -166,14 +170,17 @@ class Collisions:
     def _found(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], work: Work
     ) -> bool:
+        tried = product(self._blocks(one, two), self._tried(one, two, loop))
         reaches = [False, False]
-        for rounds in self._tried(one[0], two[0], loop):
+        for place, rounds in tried:
             shifted = None if one[1].by_pointer else loop
             for guess in GUESSES:
-                first = self._those(one, rounds, None, guess)
-                second = self._those(two, rounds, shifted, guess)
+                first = self._those(one, rounds, place, None, guess)
+                second = self._those(two, rounds, place, shifted, guess)
                 if first is None or second is None or not _compatible(first, second):
                     return False
+                if shifted is not None and not _goes_on(shifted, rounds, first):
+                    break
                 work.do(LANE * (first.index.size + second.index.size))
                 if one[1].by_pointer:
                     found = _reaching(one[1], two[1], first, second, places)
@@ -186,14 +193,25 @@ class Collisions:
                     break
         return False
 
-    def _tried(self, one: Stmt, two: Stmt, loop: For | None) -> Iterator[Mapping[For, int]]:
-        """Rounds of the common loops: all in the first, then others of each."""
-        theirs = self._around.loops(two)
+    def _blocks(self, one: Made, two: Made) -> Sequence[int]:
+        """Those that are tried: the first one does where none is asked for."""
+        around = self._around
+        asked = any(
+            around.depends_on_block(stmt) or any(map(around.asks_for_block, sight.expressions))
+            for stmt, sight in (one, two)
+        )
+        return BLOCKS if asked else BLOCKS[:1]
+
+    def _tried(self, one: Made, two: Made, loop: For | None) -> Iterator[Mapping[For, int]]:
+        """Rounds of the common loops: all in the first, then others of each. For elements another
+        round of `loop` has to follow; pointers the pass compares in one and the same."""
+        theirs = self._around.loops(two[0])
         common = [
             mine
-            for mine, other in zip(self._around.loops(one), theirs, strict=False)
+            for mine, other in zip(self._around.loops(one[0]), theirs, strict=False)
             if mine is other
         ]
+        shifted = None if one[1].by_pointer else loop
         first = dict.fromkeys(common, 0)
         short = loop is not None and (constant(loop.extent) or 2) < 2
         if short or (loop is not None and (loop not in first or constant(loop.step) != 1)):
@@ -201,31 +219,36 @@ class Collisions:
         yield first
         for each in common:
             count = constant(each.extent)
-            last = None if count is None else count - (2 if each is loop else 1)
+            last = None if count is None else count - (2 if each is shifted else 1)
             tried = range(1, ROUNDS + 1) if last is None else range(1, min(ROUNDS, last) + 1)
             for at in (*tried, *((last,) if last is not None and last > ROUNDS else ())):
                 yield {**first, each: at}
 
     def _those(
-        self, made: Made, rounds: Mapping[For, int], shifted: For | None, guess: int
+        self,
+        made: Made,
+        rounds: Mapping[For, int],
+        place: int,
+        shifted: For | None,
+        guess: int,
     ) -> _Elements | None:
         stmt, sight = made
-        key = (sight, tuple(rounds.items()), shifted, guess)
+        key = (sight, tuple(rounds.items()), place, shifted, guess)
         if key not in self._elements:
-            self._elements[key] = self._indices(stmt, sight, rounds, shifted, guess)
+            found = self._around.at(stmt, rounds, place)
+            self._elements[key] = self._indices(stmt, sight, found, shifted, guess)
         return self._elements[key]
 
     def _indices(
         self,
         stmt: Stmt,
         sight: Sight,
-        rounds: Mapping[For, int],
+        found: Comers | None,
         shifted: For | None,
         guess: int,
     ) -> _Elements | None:
-        """The elements; of `shifted` the index alone is a round further. What is not known, and the
-        pass therefore takes for anything, is `guess`."""
-        found = self._around.at(stmt, rounds)
+        """The elements of those who come; of `shifted` the index alone is a round further. What is
+        not known, and the pass therefore takes for anything, is `guess`."""
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
         for condition, holds in sight.guards if found is not None else ():
@@ -254,6 +277,17 @@ class Collisions:
             return None
         each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
         return _Elements(found, each, guessed)
+
+
+def _goes_on(loop: For, rounds: Mapping[For, int], found: _Elements) -> bool:
+    """Whether another round of a loop comes behind one."""
+    extent = evaluate(loop.extent, found.comers.threads)
+    return not isinstance(extent, int) or rounds[loop] + 1 < extent
+
+
+def _in_one_arena(one: Sight, two: Sight) -> bool:
+    """Whether the pass takes two buffers for one, wherever they lie."""
+    return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE
 
 
 def _steps_on(sight: Sight, loop: For) -> bool:

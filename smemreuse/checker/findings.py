@@ -111,14 +111,14 @@ class Findings:
         *,
         in_warp: bool = False,
         found: TracedAccess | None = None,
-    ) -> None:
+    ) -> bool:
         """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
 
         `other` is the other's event; `in_warp` tells that both are of lanes of one warp. `found` is
-        that other access.
+        that other access. False where nothing is wrong with it.
         """
         if not self.is_new(rule, traced.buffer, partner, certain):
-            return
+            return True
         names = self._layout.names
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
         witness = (
@@ -128,6 +128,7 @@ class Findings:
         if certain and in_warp and self._converged(other, traced.event):
             certain, witness = False, f"{witness}: lanes of a warp, {ONLY_CONVERGED}"
         self._report(rule, traced.buffer, partner, witness, certain)
+        return True
 
     def _converged(self, earlier: int, later: int) -> bool:
         """Whether lanes have to wait for each other between two events."""

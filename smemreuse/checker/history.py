@@ -75,12 +75,17 @@ class Recent:
             held: np.ndarray = different & pairs[later // 32, earlier // 32]
             return held
 
-        if not held_by(unordered, np.any).any():
+        perhaps = held_by(unordered, np.any)
+        if not perhaps.any():
             return None
         surely = held_by(unordered & self._unordered(order.clock, traced), np.all)
+        # What a warp does together the same lane may do both times.
+        by_warp = mine.by_warp or traced.by_warp
+        certain = mine.certain and bool(surely.any()) and not by_warp
         known = (earlier != ANYONE) & (later != ANYONE)
-        across = surely & known & (earlier // 32 != later // 32)
-        certain = mine.certain and bool(surely.any())
+        # One that is not certain may be told of other lanes than what is sure to be unordered.
+        told = surely if certain else perhaps
+        across = told & known & (earlier // 32 != later // 32)
         return replace(mine, certain=certain, in_warp=not across.any())
 
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:

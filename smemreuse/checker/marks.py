@@ -82,7 +82,10 @@ class Marks:
             mark = self.last[stmt]
             now = mark.epochs.copy()
             now[warps] = epochs[warps]
-            self.last[stmt] = replace(mark, epochs=now, known=np.maximum(mark.known, known))
+            settled = replace(mark, epochs=now, known=np.maximum(mark.known, known))
+            for marks in (self.last, *self.before.values()):
+                if marks.get(stmt) is mark:
+                    marks[stmt] = settled
         self.latest.clear()
 
     def begin_round(self, loop: For) -> None:

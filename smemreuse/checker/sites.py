@@ -224,71 +224,50 @@ class Sites:
         """The statements in a branch before which no barrier can be in it: what collides with one
         of them gets its barrier before the branch."""
         if branch not in self._heads:
-            self._heads[branch] = self._head(branch)[0]
+            then, ends = self._edge(branch.then)
+            self._heads[branch] = then if ends else then + self._edge(branch.orelse)[0]
         return self._heads[branch]
-
-    def _head(self, branch: If) -> tuple[tuple[Stmt, ...], bool]:
-        found: tuple[Stmt, ...] = ()
-        for arm in (branch.then, branch.orelse):
-            first, ends = self._first(arm)
-            found += first
-            if ends:
-                return found, True
-        return found, False
-
-    def _first(self, block: Block) -> tuple[tuple[Stmt, ...], bool]:
-        """Those of a block, and whether there may be a barrier behind them."""
-        found: tuple[Stmt, ...] = ()
-        kinds = NOTHING
-        for stmt in block:
-            if self.is_barrier(stmt) or self.meets_before(stmt):
-                return found, True
-            if isinstance(stmt, (Attr, Assert)):
-                here, ends = self._first(stmt.body)
-            elif self.meets_inside(stmt):
-                here, ends = self.heads(stmt) if isinstance(stmt, If) else (), True
-            else:
-                here, ends = self._seen(stmt), False
-            now = self._of(here)
-            if self._may_collide(kinds, now):
-                return found, True
-            found, kinds = found + here, kinds | now
-            if ends:
-                return found, True
-        return found, False
 
     def tail(self, block: Block) -> frozenset[Stmt]:
         """The statements of an arm behind which no barrier can be in it."""
         if block not in self._tails:
-            self._tails[block] = frozenset(self._last(block)[0])
+            self._tails[block] = frozenset(self._edge(block, last=True)[0])
         return self._tails[block]
 
     def ends(self, branch: If) -> tuple[Stmt, ...]:
         """Those of a branch: of the first arm the pass has forgotten all where there may be a
         barrier in the second."""
-        kept = self._last(branch.orelse)[0]
-        return kept if self.meets(branch.orelse) else (*self._last(branch.then)[0], *kept)
+        orelse = self._edge(branch.orelse, last=True)[0]
+        if self.meets(branch.orelse):
+            return orelse
+        return self._edge(branch.then, last=True)[0] + orelse
 
-    def _last(self, block: Block) -> tuple[tuple[Stmt, ...], bool]:
-        """Those of a block, and whether there may be a barrier before them."""
+    def _edge(self, block: Block, *, last: bool = False) -> tuple[tuple[Stmt, ...], bool]:
+        """The first statements of a block, or its last ones, and whether there may be a barrier
+        behind those, or before these."""
         found: tuple[Stmt, ...] = ()
         kinds = NOTHING
-        for stmt in reversed(block):
-            if self.is_barrier(stmt):
+        for stmt in reversed(block) if last else block:
+            if self.is_barrier(stmt) or (not last and self.meets_before(stmt)):
                 return found, True
-            if isinstance(stmt, (Attr, Assert)):
-                here, ends = self._last(stmt.body)
-            elif self.meets_inside(stmt):
-                here, ends = self.ends(stmt) if isinstance(stmt, If) else (), True
-            else:
-                here, ends = self._seen(stmt), self.meets_before(stmt)
+            here, ends = self._edge_of(stmt, last)
             now = self._of(here)
-            if self._may_collide(now, kinds):
+            if self._may_collide(*((now, kinds) if last else (kinds, now))):
                 return found, True
-            found, kinds = here + found, kinds | now
+            found, kinds = here + found if last else found + here, kinds | now
             if ends:
                 return found, True
         return found, False
+
+    def _edge_of(self, stmt: Stmt, last: bool) -> tuple[tuple[Stmt, ...], bool]:
+        """As `_edge`, of a statement by itself."""
+        if isinstance(stmt, (Attr, Assert)):
+            return self._edge(stmt.body, last=last)
+        if not self.meets_inside(stmt):
+            return self._seen(stmt), last and self.meets_before(stmt)
+        if not isinstance(stmt, If):
+            return (), True
+        return self.ends(stmt) if last else self.heads(stmt), True
 
     def _seen(self, stmt: Stmt) -> tuple[Stmt, ...]:
         return tuple(one for one in walk_statements((stmt,)) if self._own(one))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, constant, variables_in, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     VIRTUAL_THREAD,
@@ -24,6 +24,7 @@ from smemreuse.ir.kernel import (
     If,
     Stmt,
     While,
+    expressions_of,
     nested_blocks,
 )
 from smemreuse.ir.launch import AXES, stride_of, tag_of
@@ -34,6 +35,9 @@ MAX_LANES = 1 << 14
 """Threads times rounds that are looked at for one statement."""
 
 Symbols = frozenset[Var | Buffer]
+
+BLOCKS = (0, 1, 2, 3, -1)
+"""Blocks that are tried: the index on each axis, or counted from its end."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,38 @@ class Surroundings:
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
         self._everyone = np.arange(int(np.prod(list(axes.values()))))
-        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...]], Comers | None] = {}
+        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...], int], Comers | None] = {}
+        self._of_block: set[Var] = set()
         self._block(body, ())
 
     def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
         for stmt in block:
             self.frames[stmt], self.order[stmt] = frames, len(self.order)
+            self._of_block |= self._told_by_block(stmt)
             for number, inner in enumerate(nested_blocks(stmt)):
                 self._block(inner, (*frames, Frame(stmt, number == 0)))
             if isinstance(stmt, Bind):
                 frames = (*frames, Frame(stmt))
+
+    def _told_by_block(self, stmt: Stmt) -> set[Var]:
+        """The variable that a statement sets to a block index, or to what is computed from one."""
+        if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
+            return set() if tag_of(stmt) in AXES else {stmt.var}
+        if isinstance(stmt, Bind) and self.asks_for_block(stmt.value):
+            return {stmt.var}
+        return {stmt.var} if isinstance(stmt, For) and self.asks_for_block(stmt.begin) else set()
+
+    def asks_for_block(self, expr: Expr) -> bool:
+        return not self._of_block.isdisjoint(variables_in(expr))
+
+    def depends_on_block(self, stmt: Stmt) -> bool:
+        """Whether it depends on the block who comes to a statement, and how often."""
+        return any(
+            self.asks_for_block(expr)
+            for frame in self.frames[stmt]
+            if isinstance(frame.stmt, (If, For, While))
+            for expr in expressions_of(frame.stmt)
+        )
 
     def loops(self, stmt: Stmt) -> tuple[For, ...]:
         """The loops around a statement, outermost first."""
@@ -103,25 +129,27 @@ class Surroundings:
     def _scopes(self, stmt: Stmt) -> Iterator[Frame]:
         return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
 
-    def at(self, stmt: Stmt, rounds: Mapping[For, int]) -> Comers | None:
+    def at(self, stmt: Stmt, rounds: Mapping[For, int], place: int = BLOCKS[0]) -> Comers | None:
         """Who comes to a statement in these rounds, from 0, of some loops around it; None if that
-        is not understood."""
+        is not understood. `place` is one of `BLOCKS`."""
         mine = tuple((loop, rounds[loop]) for loop in self.loops(stmt) if loop in rounds)
-        key = (stmt, mine)
+        key = (stmt, mine, place)
         if key not in self._known:
-            self._known[key] = self._found(stmt, dict(mine))
+            self._known[key] = self._found(stmt, dict(mine), place)
         return self._known[key]
 
-    def _found(self, stmt: Stmt, rounds: Mapping[For, int]) -> Comers | None:
+    def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> Comers | None:
         comers: Comers | None = Comers(
             Threads(self._everyone, row=self._axes.get(AXES[0], 1)), frozenset(), ()
         )
         for frame in self.frames[stmt]:
             if comers is not None:
-                comers = self._within(frame, comers, rounds)
+                comers = self._within(frame, comers, rounds, place)
         return comers
 
-    def _within(self, frame: Frame, comers: Comers, rounds: Mapping[For, int]) -> Comers | None:
+    def _within(
+        self, frame: Frame, comers: Comers, rounds: Mapping[For, int], place: int
+    ) -> Comers | None:
         stmt, threads = frame.stmt, comers.threads
         if isinstance(stmt, Bind):
             value = evaluate(stmt.value, threads)
@@ -133,14 +161,15 @@ class Surroundings:
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD:
             return None
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return _with(comers, threads.bind(stmt.var, self._axis(stmt, threads)))
+            return _with(comers, threads.bind(stmt.var, self._axis(stmt, threads, place)))
         return comers
 
-    def _axis(self, stmt: Attr, threads: Threads) -> Value:
+    def _axis(self, stmt: Attr, threads: Threads, place: int) -> Value:
         """Of the block index any will do: what is asked is whether there may be a collision."""
         tag = tag_of(stmt)
         if tag not in self._axes:
-            return 0
+            last = (constant(stmt.value) or 1) - 1
+            return min(place, last) if place >= 0 else max(last + 1 + place, 0)
         return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def _round(
@@ -163,9 +192,9 @@ class Surroundings:
         count = 1 if extent is None else len(range(begin, begin + extent, step))
         if loop in rounds:
             at = rounds[loop]
-            if extent is not None and at >= count:
-                return Comers(_nobody(threads), comers.free, conditions)
-            return Comers(threads.bind(loop.var, begin + at * step), comers.free, conditions)
+            threads = threads.bind(loop.var, begin + at * step)
+            goes_so_far = extent is None or at < count
+            return Comers(threads if goes_so_far else _nobody(threads), comers.free, conditions)
         count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
         values = begin + step * np.arange(count)
         return Comers(threads.repeated(loop.var, values), comers.free | {loop}, conditions)

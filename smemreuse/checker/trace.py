@@ -3,7 +3,8 @@
 All threads of a statement run at once (NumPy). Divergent arms run as agents, in turns, blocked by
 mbarriers as on the hardware. Conditions on the block index are settled one block at a time, for one
 block of each kind; conditions on data go both ways and are joined. Here is the control flow; what
-a statement does to the shadow machine (`state`) is in `accesses` and `synchronization`.
+a statement does is in `statements`, and what that does to the shadow machine (`state`) in
+`accesses` and `synchronization`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from smemreuse.checker.loops import Loops
 from smemreuse.checker.pauses import Pause
 from smemreuse.checker.setting import Setting
 from smemreuse.checker.state import State
+from smemreuse.checker.statements import Statements
 from smemreuse.checker.synchronization import Synchronization
 from smemreuse.checker.values import Values
 from smemreuse.checker.work import STEP
@@ -37,7 +39,6 @@ from smemreuse.ir.kernel import (
     For,
     If,
     Stmt,
-    Store,
     While,
     rounds_of,
 )
@@ -67,15 +68,24 @@ class Trace:
         self._setting = setting
         self._relevance, self._vectors = setting.relevance, setting.vectors
         shared = (self.state, self.values)
-        self._accesses = Accesses(setting, *shared, self.findings)
+        accesses = Accesses(setting, *shared, self.findings)
         self._work, self._leaves = setting.work, setting.leaves
         self.loops_of_block = LoopsOfBlock(setting, self.values, block)
         self._decide = self.loops_of_block.decide
         self._loops = Loops(setting, *shared, self.loops_of_block)
-        self._synchronization = Synchronization(
-            setting.relevance, setting.vectors, *shared, self._accesses, self.findings
+        synchronization = Synchronization(
+            setting.relevance, setting.vectors, *shared, accesses, self.findings
         )
-        self._later_pass = LaterPass(setting, self.state, self._synchronization)
+        self._later_pass = LaterPass(setting, self.state, synchronization)
+        self._statements = Statements(
+            setting,
+            self.values,
+            self.findings,
+            accesses,
+            synchronization,
+            self._later_pass,
+            self._loops,
+        )
 
     def run(self, body: Block) -> None:
         """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
@@ -120,7 +130,7 @@ class Trace:
                 if leaf is None:
                     yield from self._statement(stmt, agent)
                 elif self._leaf(stmt, leaf, agent):
-                    yield from self._wait(leaf, agent)
+                    yield from self._statements.wait(leaf, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
             else:
@@ -168,8 +178,7 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
-        if stmt in self._setting.fenced:
-            self._come_behind_fence(agent)
+        self._statements.come_behind_fence(stmt, agent)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):
@@ -179,67 +188,13 @@ class Trace:
         elif isinstance(stmt, While):
             yield from self._while(stmt, agent)
         elif isinstance(stmt, Assert):
-            self._header(stmt, agent)
+            self._statements.header(stmt, agent)
             yield from self._run(stmt.body, agent)
 
     def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
-        """Does what a statement does that has no others in it; whether it waits for a phase."""
-        if stmt in self._setting.fenced:
-            self._come_behind_fence(agent)
+        """Carries out one that has no others in it; whether it waits for a phase."""
         self._tick()
-        threads = agent.threads
-        self._work.do(STEP + 10 * threads.count)
-        if threads.count == 0:
-            return False
-        if leaf.touches:
-            self._later_pass.before(agent, stmt)
-            self._later_pass.comes_to(stmt, agent)
-        else:
-            self._later_pass.enters(stmt, agent)
-        if leaf.sets:
-            assert isinstance(stmt, Store)
-            self.values.store(stmt, threads)
-        self._access(stmt, agent)
-        if not leaf.orders or leaf.call is None or leaf.effect is None:
-            return False
-        if agent.tallies:
-            self._loops.note(leaf.call, leaf.effect, stmt, agent)
-        if leaf.waits:
-            return True
-        self._synchronization.perform(leaf.call, stmt, agent)
-        if leaf.effect.fence:
-            self._synchronization.fence(agent)
-        if leaf.waits_for_copies:
-            self._later_pass.behind_wait(agent)
-        return False
-
-    def _wait(self, leaf: Leaf, agent: Agent) -> Steps:
-        assert leaf.call is not None
-        assert leaf.effect is not None
-        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
-
-    def _come_behind_fence(self, agent: Agent) -> None:
-        """A proxy fence that a later pass puts before a statement."""
-        self._later_pass.before(agent)
-        self._synchronization.fence(agent, assumed=True)
-
-    def _access(self, stmt: Stmt, agent: Agent) -> None:
-        """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
-        accesses = self._relevance.accesses.get(stmt)
-        if not accesses:
-            return
-        for access in accesses:
-            self._work.do(self._accesses.cost(access, agent.threads))
-        event = self.findings.event(stmt, agent.loops)
-        for access in accesses:
-            self._accesses.perform(access, agent, event)
-
-    def _header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
-        """A condition or a bound is evaluated, and may read shared memory."""
-        if self._relevance.accesses.get(stmt) and agent.threads.count:
-            self._later_pass.before(agent, stmt)
-            self._later_pass.comes_to(stmt, agent)
-            self._access(stmt, agent)
+        return self._statements.perform(stmt, leaf, agent)
 
     def _attr(self, stmt: Attr, agent: Agent) -> Steps:
         if stmt.key == THREAD_EXTENT and stmt.var is not None:
@@ -250,7 +205,7 @@ class Trace:
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
         self._later_pass.enters(stmt, agent)
-        self._header(stmt, agent)
+        self._statements.header(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
         if condition is None and self._setting.is_told(stmt) and not agent.partly:
@@ -342,7 +297,7 @@ class Trace:
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
         self._later_pass.enters(stmt, agent)
-        self._header(stmt, agent)
+        self._statements.header(stmt, agent)
         threads, loops, covered = agent.threads, agent.loops, agent.covered
         noted = self.loops_of_block.begin(stmt, agent)
         begin, extent, step = (
@@ -379,7 +334,7 @@ class Trace:
         self._later_pass.enters(stmt, agent)
         threads, went_round = agent.threads, False
         while True:
-            self._header(stmt, agent)
+            self._statements.header(stmt, agent)
             condition = self._decide(stmt.condition, agent)
             if not isinstance(condition, int):
                 break
@@ -406,7 +361,7 @@ class Trace:
                     agent.marks.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))
                 agent.threads, agent.marks = threads, marks.joined(agent.marks)
-                self._access(stmt, agent)  # asks again, where no barrier can come before
+                self._statements.access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
                 self.values.set_apart(before, self.state)
             merged = before.joined(self.state)

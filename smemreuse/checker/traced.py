@@ -22,7 +22,8 @@ class TracedAccess:
 
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
-    `footprint` and `starts` are what each of the threads `ids` touches, where that is known.
+    `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
+    `by_warp`, what the lanes of its warp do together.
     """
 
     buffer: Buffer
@@ -37,6 +38,8 @@ class TracedAccess:
     in_warp: bool = False
     footprint: Footprint | None = None
     starts: Value = None
+    by_warp: bool = False
+    atomic: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""
@@ -53,6 +56,7 @@ class TracedAccess:
             self.warps,
             self.is_write,
             self.certain,
+            self.atomic,
         )
 
 
@@ -65,10 +69,11 @@ class AccessKey:
     warps: np.ndarray
     is_write: bool
     certain: bool
+    atomic: bool = False
 
     def _identity(self) -> tuple[object, ...]:
         arrays = (self.where, self.by_thread, self.warps)
-        return (*map(id, arrays), self.is_write, self.certain)
+        return (*map(id, arrays), self.is_write, self.certain, self.atomic)
 
     def __hash__(self) -> int:
         return hash(self._identity())

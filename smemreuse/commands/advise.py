@@ -58,7 +58,9 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("script", type=click.Path(), required=False)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @_problem_options
 @click.option("--causal", is_flag=True, default=None, help="With --attention: a causal mask.")
 @click.option("--operands", type=click.IntRange(1, 16), help="With --elementwise; default: 2.")
@@ -83,6 +85,8 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @force_option
 @format_option
 def advise(
+    script: str | None,
+    args: tuple[str, ...],
     dtype: str,
     arch: Architecture | None,
     card_name: str | None,
@@ -94,10 +98,19 @@ def advise(
 ) -> None:
     """Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at best.
 
-    A worksheet for who has no kernel yet: candidates over a grid, each with its shared memory,
-    registers, resident blocks, flops for each byte, stages and waves, ranked by a roofline of data
-    sheets. Exit 1 where nothing fits.
+    SCRIPT is a TileLang script that tunes a kernel: it runs as `python SCRIPT ARGS` would, up to
+    the first tuned function that it calls. Its configurations are lowered, none is compiled, and
+    they are told in the order in which they are worth trying. Options come before SCRIPT.
+
+    Without one it is a worksheet for who has no kernel yet: candidates over a grid, each with its
+    shared memory, registers, resident blocks, flops for each byte, stages and waves, ranked by a
+    roofline of data sheets. Exit 1 where nothing fits.
     """
+    if script is not None:
+        _refuse_problems(script, given, output)
+        from smemreuse.commands.tuned import advise_script
+
+        sys.exit(advise_script(script, args, arch, card_name, top, output_format))
     check_output(output, force)
     found = advise_problem(_problem(given), _card(arch, card_name), dtype)
     if output is not None:
@@ -124,6 +137,15 @@ def _problem(given: Mapping[str, Any]) -> Problem:
                 raise InputError(f"--{option.replace('_', '-')} goes with --{other}; leave it out")
     sizes = given[name] if isinstance(given[name], tuple) else (given[name],)
     return make(*sizes, **{one: given[one] for one in own if given[one] is not None})
+
+
+def _refuse_problems(script: str, given: Mapping[str, Any], output: str | None) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for a worksheet; leave it out", file=script)
+    if output is not None:
+        raise InputError("the page with the roofline is for a worksheet; leave out -o", file=script)
 
 
 def _card(arch: Architecture | None, name: str | None) -> Card:

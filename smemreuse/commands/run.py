@@ -16,7 +16,7 @@ from smemreuse.commands.options import (
     strict_option,
 )
 from smemreuse.commands.output import check_output, force_option, json_text, write_output
-from smemreuse.commands.script import execute
+from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, SmemReuseError, printable
 from smemreuse.explainer.overview import run_overviews
@@ -87,7 +87,7 @@ def run(
     left to `atexit` comes behind the summary and is not in it. The exit code is the script's, or 2
     where smemreuse could not run it.
     """
-    _check_script(script)
+    check_script(script)
     json_file, report_file = (_checked_output(file, force) for file in (json_file, report_file))
     if report_file is not None and report_file in (json_file, "-"):
         raise InputError("the report needs a file of its own", file=report_file)
@@ -163,17 +163,6 @@ def _write_report(file: str, script: str, entries: Sequence[Data], force: bool) 
 
     page = report_page(entries, f"Shared memory of the kernels of {printable(script)}")
     write_output(file, page.encode(), force)
-
-
-def _check_script(script: str) -> None:
-    path = Path(script)
-    try:
-        if path.is_dir():
-            raise InputError("is a folder; give a Python script", file=script)
-        path.open("rb").close()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise InputError(f"cannot be read: {reason or error}", file=script) from None
 
 
 def _checked_output(file: str | None, force: bool) -> str | None:

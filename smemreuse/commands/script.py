@@ -15,6 +15,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from smemreuse.errors import InputError
+
 INTERRUPTED = 130
 """The exit code that shells give a program ended by SIGINT."""
 
@@ -25,6 +27,18 @@ class End:
 
     exit_code: int
     uncaught: bool = False
+
+
+def check_script(script: str) -> None:
+    """Raises `InputError` for what cannot be read."""
+    path = Path(script)
+    try:
+        if path.is_dir():
+            raise InputError("is a folder; give a Python script", file=script)
+        path.open("rb").close()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InputError(f"cannot be read: {reason or error}", file=script) from None
 
 
 def execute(script: str, args: Sequence[str]) -> End:

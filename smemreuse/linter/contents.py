@@ -70,7 +70,7 @@ class ContentHazards(Collected):
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
         """Several threads write to one byte in one statement: a race, if their values differ."""
         stmt = self._events[traced.event].stmt
-        if not stores(stmt) or traced.buffer in self._known.registers:
+        if not (stores(stmt) or traced.by_warp) or traced.buffer in self._known.registers:
             return
         if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return

@@ -44,23 +44,24 @@ class OrderHazards(Collected):
         *,
         in_warp: bool = False,
         found: TracedAccess | None = None,
-    ) -> None:
-        """Two accesses of which neither comes before the other, or one that is still in flight."""
+    ) -> bool:
+        """Two accesses of which neither comes before the other, or one that is still in flight:
+        whether that is a hazard."""
         earlier, later = self._events[other], self._events[traced.event]
         if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
-            return
+            return False
         if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
-            return
+            return False
         if other == traced.event and evaluated_effect(later.stmt) is not None:
-            return  # what one operation does to itself is its own affair
+            return False  # what one operation does to itself is its own affair
         told = clash(found, traced, in_warp=in_warp)
         in_flight = rule is Rule.IN_FLIGHT
         if told is None and not in_flight:
-            return
+            return False
         replicated = told is not None and told.replicated and isinstance(earlier.stmt, Store)
         if replicated and not in_flight:
             self._known.assumed.setdefault(SAME_VALUE)
-            return
+            return False
         in_step = in_warp and not in_flight and (told is None or told.is_in_warp)
         certain = certain and not in_step
         if told is None or told.earlier is None:
@@ -93,6 +94,7 @@ class OrderHazards(Collected):
             agents=agents,
         )
         self._add(hazard, later.stmt, traced.buffer)
+        return True
 
     def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
         """Rule 11, of a kernel of itself."""

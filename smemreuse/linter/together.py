@@ -49,6 +49,8 @@ def meeting_in_one(traced: TracedAccess, form: Form | None) -> Together:
     footprint = traced.footprint
     if traced.starts is None:
         return Together()
+    if traced.by_warp:
+        return _of_warps(traced)
     if footprint is None or (footprint.count != 1 and footprint.stride != footprint.size):
         return UNKNOWN
     size = footprint.count * footprint.size
@@ -67,6 +69,21 @@ def meeting_in_one(traced: TracedAccess, form: Form | None) -> Together:
             pair = (int(ids[index]), int(ids[index + 1]))
             return Together(int(at[index]), pair, differ)
     return _overlapping(starts, traced.ids, size) or SAME
+
+
+def _of_warps(traced: TracedAccess) -> Together:
+    """As `meeting_in_one`, of tiles that each warp writes: whole ones may be alike."""
+    starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
+    tiles = np.unique(np.stack([traced.ids // 32, starts]), axis=1)[1]
+    assert traced.footprint is not None
+    runs = np.arange(traced.footprint.count) * traced.footprint.stride
+    each = (runs[:, None] + np.arange(traced.footprint.size)).ravel()
+    if len(np.unique(tiles[:, None] + each)) == len(tiles) * len(each):
+        return SAME
+    apart = np.unique(tiles)
+    if len(np.unique(apart[:, None] + each)) == len(apart) * len(each):
+        return UNKNOWN
+    return Together()
 
 
 def _overlapping(starts: np.ndarray, ids: np.ndarray, size: int) -> Together | None:

@@ -20,7 +20,7 @@ _HONEST = {
 }
 
 _LOWEST = "DRAM"
-_WAYS = ("way", "row")
+_WAYS = ("way", "row", "instruction")
 _PARTS = ("splits", "blocks of a row")
 """Keys of a configuration: those whose word says it all, and those of which one is the rule."""
 

@@ -30,7 +30,8 @@ class Estimate:
     `terms` are seconds that each resource would take by itself, at full rate, whatever the
     quantization of waves; `seconds` is what the slowest takes with it, and `limit` its name.
     `intensity` is useful flops for each byte by level. `refused` says why no block launches, or
-    is empty. `occupancy_limit` is what bounds the resident `blocks` of an SM.
+    that registers would spill, or is empty. `occupancy_limit` is what bounds the resident `blocks`
+    of an SM.
     """
 
     config: Mapping[str, int | str]
@@ -54,7 +55,7 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether a block launches."""
+        """Whether a block launches, and nothing spills."""
         return not self.refused
 
     @property

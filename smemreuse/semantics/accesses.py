@@ -30,6 +30,7 @@ from smemreuse.semantics.effects import (
     Operand,
     Proxy,
     Signal,
+    Strided,
 )
 from smemreuse.semantics.elements import (
     claimed_bytes,
@@ -79,7 +80,8 @@ class MemoryAccess:
     where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
     knows what becomes of the bytes; it is empty where that is known. `named` is False where the
     statement does not name the buffer, and goes to it by an address that was kept in memory.
-    `proxy` is the way to memory that needs a fence towards the other one (rule 11).
+    `proxy` is the way to memory that needs a fence towards the other one (rule 11). `by_warp`: the
+    lanes of a warp access the bytes together, and which lane which of them is not known.
     """
 
     buffer: Buffer
@@ -95,6 +97,8 @@ class MemoryAccess:
     uncovered: str = ""
     named: bool = True
     proxy: Proxy = Proxy.GENERIC
+    by_warp: bool = False
+    atomic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +257,9 @@ def _through(
         return None
     operands = call.args
     size, exact = size_of(argument, operand, operands)
-    known = size is not None and 0 <= size <= MAX_FOLLOWED
-    footprint = Footprint(place.offset, size or 0) if known else WHOLE
+    reach = operand.size.reach if isinstance(operand.size, Strided) else size
+    known = reach is not None and 0 <= reach <= MAX_FOLLOWED
+    footprint = _runs(Footprint(place.offset, size or 0), operand) if known else WHOLE
     certain = is_certain(operand, operands) and (
         operand.size is Extent.WHOLE or (known and exact and counts_elements(argument, operand))
     )
@@ -279,8 +284,17 @@ def _through(
             operand.swizzled,
             _why_uncovered(effect, call),
             proxy=effect.proxy,
+            by_warp=operand.by_warp,
+            atomic=effect.atomic,
         )
     ]
+
+
+def _runs(footprint: Footprint, operand: Operand) -> Footprint:
+    size = operand.size
+    if isinstance(size, Strided):
+        return replace(footprint, stride=size.stride, count=size.count)
+    return footprint
 
 
 def _reported_to(effect: Effect, call: Call) -> Load | None:
@@ -322,6 +336,7 @@ def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
         proxy=effect.proxy,
         swizzled=effect.may_swizzle,
         uncovered=effect.unknown or access.uncovered,
+        atomic=effect.atomic,
     )
 
 

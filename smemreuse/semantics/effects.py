@@ -57,6 +57,20 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Strided:
+    """`count` times so many bytes, `stride` bytes apart."""
+
+    bytes: int
+    stride: int
+    count: int
+
+    @property
+    def reach(self) -> int:
+        """From the first byte to the last."""
+        return self.stride * (self.count - 1) + self.bytes
+
+
+@dataclass(frozen=True, slots=True)
 class BytesIn:
     """As many bytes as the operand at this position says."""
 
@@ -77,7 +91,7 @@ class Extent(Enum):
     WHOLE = "anywhere in the buffer"
 
 
-Size: TypeAlias = Fixed | BytesIn | ElementsIn | Extent
+Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +108,8 @@ class Operand:
 
     `access` None is what the access pointer's own mask says. `certain` says whether all of the
     bytes are surely accessed: True, False, or under a condition. `swizzled` operands are aligned to
-    the period of the swizzle (rule 7).
+    the period of the swizzle (rule 7). With `by_warp` the lanes of a warp access the bytes
+    together, and which lane which of them is not said.
     """
 
     at: Position
@@ -102,6 +117,7 @@ class Operand:
     size: Size = Extent.WHOLE
     certain: bool | OnlyIf = True
     swizzled: bool = False
+    by_warp: bool = False
 
 
 # Synchronization --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from smemreuse.semantics.effects import (
     Operand,
     Place,
     Position,
+    Strided,
 )
 from smemreuse.semantics.elements import bytes_of, claimed_bytes, is_typed
 from smemreuse.semantics.pointers import Pointers, address_of
@@ -53,7 +54,7 @@ def size_of(
     """Bytes behind a pointer, and whether it is exactly those; None where they are not constant, or
     anywhere in the buffer."""
     size = operand.size
-    if isinstance(size, Fixed):
+    if isinstance(size, (Fixed, Strided)):
         return size.bytes, True
     if isinstance(size, (BytesIn, ElementsIn)):
         number = constant(operands[size.at]) if size.at < len(operands) else None

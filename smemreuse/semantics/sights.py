@@ -45,6 +45,12 @@ class Sight:
     is_atomic: bool = False
     guards: tuple[tuple[Expr, bool], ...] = ()
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that decides which elements are accessed."""
+        conditions = tuple(condition for condition, _ in self.guards)
+        return (*conditions, self.extent, *(() if self.index is None else (self.index,)))
+
 
 @dataclass(frozen=True)
 class _Around:

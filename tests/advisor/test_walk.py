@@ -48,7 +48,7 @@ def test_a_gemm_of_tiles_of_128(dump: str, flops: int, loaded: int) -> None:
     assert found["A", False] == found["B", False] == pytest.approx(loaded)
     assert found["C", True] == pytest.approx(flops / 512)
     tensor = work.demand[Resource.TENSOR].sum()
-    rate = 4096 * (H200.mma if "sm_80" in dump else 1)
+    rate = H200.rate("float16") * (H200.mma if "sm_80" in dump else 1)
     assert tensor == pytest.approx(flops / rate)
 
 

@@ -14,6 +14,7 @@ from smemreuse.checker.history import RECENT, History, Recent
 from smemreuse.checker.layout import Layout
 from smemreuse.checker.order import Known, Order
 from smemreuse.checker.traced import TracedAccess
+from smemreuse.results.verdict import UNPROVED, UNSOUND
 from tests.checker.small import SYNC, access, judge, layout_of, shared, under, warps
 
 A, B = shared("A", 8), shared("B", 8)
@@ -328,3 +329,15 @@ def test_of_a_buffer_with_itself_more_accesses_are_kept_apart() -> None:
         made = access(A, (number % 8,), ids=(number % 64,), by=(number % 64,), event=number)
         history.note(made, order_at(1, 1))
     assert len(history.seen[A, A]._recent) == 2 * RECENT
+
+
+def test_what_a_warp_does_together_is_never_sure_to_be_another_lane() -> None:
+    """It may be the lane that has read a byte that stores there."""
+    target = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 256, 2)'
+    store = f'T.tvm_store_matrix_sync(frag.data, 16, 16, 16, 0, {target}, 16, "row_major")\n'
+    declared = 'frag = T.alloc_buffer((256,), "int32", scope="wmma.accumulator")'
+    before = f"Bs[tx] = tx\nO[tx] = Bs[tx]\n{store}{SYNC}Bs[tx] = tx\nO[tx] = Bs[tx]\n"
+    found = judge(before, threads=32, elements=256, declared=declared)
+    assert found.verdict is UNPROVED
+    plainly = before.replace(store, "As[31 - tx] = tx\n")
+    assert judge(plainly, threads=32, elements=256, declared=declared).verdict is UNSOUND

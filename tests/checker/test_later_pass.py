@@ -65,3 +65,39 @@ def test_who_judges_once_more_may_hope_for_more() -> None:
     offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
     for hoping in (False, True):
         assert check_plan(kernel, SCOPE, offsets, 256, {}, hoping=hoping).sound is hoping
+
+
+OWN = "As[64 + tx] = 1\nO[tx] = As[127 - tx]\n"
+"""It has a barrier in it, and collides with nothing else."""
+
+BEFORE, BEHIND = "As[tx] = 2\nO[tx] = As[tx]\n", "Bs[63 - tx] = 1\nO[tx] = Bs[63 - tx]\n"
+FORTH = f"{SYNC}As[tx] = 1\nO[tx] = As[tx]\n"
+
+
+@pytest.mark.parametrize(("condition", "given"), [("D[0] < 3", ""), ("c[0] < 3", "c[0] = {}\n")])
+@pytest.mark.parametrize("arm", ["then", "orelse"])
+def test_a_barrier_in_an_arm_that_is_left_out_is_not_met(
+    condition: str, given: str, arm: str
+) -> None:
+    """The pass takes it for one on the way from As to Bs."""
+
+    def proved_with(own: str) -> bool:
+        then, orelse = (own, "O[tx] = 0\n") if arm == "then" else ("O[tx] = 0\n", own)
+        branch = under(f"if {condition}", then) + under("else", orelse)
+        start = given.format(5 if arm == "then" else 0)
+        return judge(
+            start + BEFORE + branch + BEHIND + FORTH, elements=192, assume_barriers=True
+        ).sound
+
+    assert not proved_with(OWN)
+    assert proved_with("As[64 + tx] = 1\n")
+
+
+def test_of_the_first_arm_nothing_is_remembered_behind_a_barrier_in_the_second() -> None:
+    def proved_with(orelse: str) -> bool:
+        branch = under("if c[0] < 3", BEFORE) + under("else", orelse)
+        body = f"c[0] = 0\n{branch}{BEHIND}{FORTH}"
+        return judge(body, elements=192, assume_barriers=True).sound
+
+    assert not proved_with(OWN)
+    assert proved_with("As[64 + tx] = 1\n")

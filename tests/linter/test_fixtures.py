@@ -84,11 +84,11 @@ def test_the_mended_kernel_is_clean(name: str) -> None:
 
 LATER = (
     "race_between_threads",
+    "race_of_two_types",
     "race_round_the_loop",
     "race_with_a_bulk_store",
     "race_of_two_groups_round_the_loop",
     "overwritten_across_stages",
-    "reused_by_a_view_without_barrier",
     "stored_without_fence",
     "copied_without_fence",
     "sparse_wgmma_without_fence",
@@ -103,8 +103,14 @@ def test_what_a_later_pass_inserts_is_not_missed(name: str) -> None:
     assert report.clean
 
 
-MAY_MEET = ("race_of_two_types", "race_of_a_partial_barrier")
-"""Where a later pass may put a barrier."""
+MAY_MEET = ("race_of_a_partial_barrier", "reused_by_a_view_without_barrier")
+"""Where a later pass may put a barrier: it is not known what it sees of them."""
+
+
+@pytest.mark.parametrize("name", MAY_MEET)
+def test_what_a_later_pass_may_mend_is_possible(name: str) -> None:
+    report = report_on(FIXTURES / f"{name}.tir", BarrierStage.LATER)
+    assert report.status is LintStatus.POSSIBLE
 
 
 @pytest.mark.parametrize("name", [name for name in FOUND if name not in (*LATER, *MAY_MEET)])

@@ -72,6 +72,73 @@ def test_threads_and_bytes(body: str, hazards: list[tuple[str, bool]]) -> None:
     assert sorted(found(body)) == sorted(hazards)
 
 
+@pytest.mark.parametrize("first", ["As[0] = 5\n" + ATOMIC, ATOMIC + "As[0] = 5\n"])
+def test_an_atomic_beside_a_plain_write_does_not_hide_it(first: str) -> None:
+    """That thread's atomic is in order with the other one's; its write is not."""
+    races = found(under("if tx < 1", first) + under("if tx >= 63", ATOMIC))
+    assert ("race", True) in races
+    assert ("race", True) not in found(
+        under("if tx < 1", ATOMIC * 2) + under("if tx >= 63", ATOMIC)
+    )
+
+
+def test_where_a_barrier_may_come_threads_of_two_warps_are_told_of_as_well() -> None:
+    """No thread writes to one place twice, so that the pass puts no barrier in."""
+    body = "As[63 - tx] = D[tx]\nAs[tx] = D[tx]\n"
+    assert found(body, later=True) == [("race", False)]
+    assert found(body) == [("race", True)]
+    assert found(body.replace("63 - tx", "tx"), later=True) == []
+
+
+def test_a_round_ends_where_the_next_one_has_its_first_place_for_a_barrier() -> None:
+    """All that was done behind the descriptor is over then, the multiplication too."""
+    pointer = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 128, 1)'
+    described = f"T.initialize_wgmma_descriptor(da[0], {pointer}, 2, 1, 32)\n"
+    matrices = f"T.warpgroup_arrive()\n{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+    filled = "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n" + tma_load("As", 128)
+    body = under("if tx == 0", filled) + "T.mbarrier_wait_parity(full[0], k % 2)\nBs[tx] = 1\n"
+    loop = under("for k in range(3)", body + described + matrices)
+    assert found(init_barrier(1) + loop, later=True, threads=128, declared=DESCRIPTORS) == []
+
+
+FRAGMENT = 'frag = T.alloc_buffer((512,), "int32", scope="wmma.accumulator")\n'
+USE_ALL = SYNC + under("for i in range(16)", "O[i * 64 + tx] = As[i * 64 + tx]\n")
+
+
+def store_tile(at: str, stride: int = 32) -> str:
+    """A warp stores a fragment of 16 rows and columns."""
+    target = f'T.tvm_access_ptr(T.type_annotation("int32"), As.data, {at}, 512, 2)'
+    operands = f'frag.data, 16, 16, 16, 0, {target}, {stride}, "row_major"'
+    return f"T.tvm_store_matrix_sync({operands})\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        ([store_tile("tx // 32 * 512"), store_tile("tx // 32 * 512 + 16"), USE_ALL], []),
+        (
+            [store_tile("tx // 32 * 512"), store_tile("tx // 32 * 512 + 15"), USE_ALL],
+            [("race", False), ("uninitialised-read", True)],
+        ),
+        ([store_tile("tx // 32 * 16"), USE_ALL], [("uninitialised-read", True)]),
+        ([store_tile("tx // 32 * 8"), SYNC], [("race", False)]),
+        ([store_tile("tx // 32 * 512"), "O[tx] = As[tx % 16]\n", SYNC], [("race", False)]),
+    ],
+    ids=["side by side", "overlapping", "half", "two warps", "read at once"],
+)
+def test_a_warp_stores_a_tile_together(body: list[str], hazards: list[tuple[str, bool]]) -> None:
+    """Which bytes is known, and not which lane stores which."""
+    assert sorted(found("".join(body), elements=1024, declared=FRAGMENT)) == hazards
+
+
+@pytest.mark.parametrize(("at", "assumed"), [("0", True), ("tx // 32 * 512", False)])
+def test_tiles_that_two_warps_store_alike_are_assumed_to_be_one(at: str, assumed: bool) -> None:
+    kernel = kernel_of(store_tile(at), elements=1024, declared=FRAGMENT)
+    report = report_on(kernel)
+    assert report.clean
+    assert (SAME_VALUE in report.assumptions) is assumed
+
+
 def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     """A replicated fragment: what registers hold is not followed."""
     report = report_on(

@@ -127,7 +127,7 @@ def test_of_a_tile_the_first_number_of_stages_is_shown() -> None:
 
 
 def test_json_has_no_infinity() -> None:
-    data = advice_data(ADVICE, 0)
+    data: Any = advice_data(ADVICE, 0)
     text = json.dumps(data, allow_nan=False)
     assert data["estimates"][0]["flops_per_byte"]["shared memory"] is None
     assert (data["candidates"], data["fitting"]) == (4, 3)

@@ -41,8 +41,6 @@ def accessed(call: Call, buffer: Buffer = TILE) -> tuple[Access, Footprint, bool
         ("wmma.matrix_b", "row_major", 16, 8),
         ("wmma.matrix_b", "col_major", 8, 16),
         ("wmma.accumulator", "row_major", 32, 8),
-        ("local", "row_major", 32, 32),  # not known which
-        ("wmma.matrix_a", "mem_major", 32, 32),
     ],
 )
 def test_a_fragment_is_loaded_from_its_rows(
@@ -52,22 +50,36 @@ def test_a_fragment_is_loaded_from_its_rows(
     place = pointer(TILE, "float16", extent=4096)
     call = wmma("tvm_load_matrix_sync", role, place, layout=layout)
     access, footprint, certain = accessed(call)
+    assert (access, certain) == (Access.READ, True)
+    assert (footprint.size, footprint.stride, footprint.count) == (columns * 2, 80, rows)
+
+
+@pytest.mark.parametrize(
+    ("role", "layout"), [("local", "row_major"), ("wmma.matrix_a", "mem_major")]
+)
+def test_of_a_tile_that_is_not_known_the_largest_may_be_meant(role: str, layout: str) -> None:
+    place = pointer(TILE, "float16", extent=4096)
+    call = wmma("tvm_load_matrix_sync", role, place, layout=layout)
+    access, footprint, certain = accessed(call)
     assert (access, certain) == (Access.READ, False)
-    assert (footprint.size, footprint.count) == (((rows - 1) * 40 + columns) * 2, 1)
+    assert (footprint.size, footprint.count) == ((31 * 40 + 32) * 2, 1)
 
 
 def test_a_fragment_is_stored_to_its_rows() -> None:
     call = wmma("tvm_store_matrix_sync", "wmma.accumulator", pointer(TILE, "float16"))
     access, footprint, certain = accessed(call)
-    assert (access, footprint.size, certain) == (Access.WRITE, (31 * 40 + 8) * 2, False)
+    assert (access, certain) == (Access.WRITE, True)
+    assert (footprint.size, footprint.stride, footprint.count) == (16, 80, 32)
 
 
 def test_the_stride_counts_what_is_pointed_to() -> None:
     typed = wmma("tvm_load_matrix_sync", "wmma.accumulator", pointer(WORDS, "float32"))
-    assert accessed(typed, WORDS)[1].size == (31 * 40 + 8) * 4
+    rows = accessed(typed, WORDS)[1]
+    assert (rows.size, rows.stride, rows.count) == (32, 160, 32)
     element = Call("address_of", (Load(WORDS, (Const(8),)),))
     taken = wmma("tvm_load_matrix_sync", "wmma.accumulator", element)
-    assert accessed(taken, WORDS)[1].size == (31 * 40 + 8) * 4
+    rows = accessed(taken, WORDS)[1]
+    assert (rows.size, rows.stride, rows.count) == (32, 160, 32)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +89,9 @@ def test_the_stride_counts_what_is_pointed_to() -> None:
         (TILE, pointer(TILE, "float16"), Const(-40)),
         (TILE, Pointer(TILE), Const(40)),
         (NIBBLES, pointer(NIBBLES, "int4"), Const(40)),
+        (TILE, pointer(TILE, "float16"), Const(1 << 40)),
     ],
-    ids=["a stride that is not known", "backwards", "no type", "parts of bytes"],
+    ids=["a stride that is not known", "backwards", "no type", "parts of bytes", "too far"],
 )
 def test_what_is_not_known_may_be_anywhere(buffer: Buffer, place: Expr, stride: Expr) -> None:
     call = wmma("tvm_load_matrix_sync", "wmma.matrix_a", place, stride)

@@ -144,7 +144,7 @@ class Convolution:
             stages=stages,
             steps=steps,
             step_bytes=loaded,
-            step_seconds=compute_seconds(card, dtype, flops_of_a_step),
+            step_seconds=compute_seconds(card, dtype, flops_of_a_step, tile.engine),
             tensor=0.0 if is_simt else executed,
             lanes=executed / 2 if is_simt else 0.0,
             shared=grid * steps * (tile.operand_rows() * taps * bc * size + loaded),

@@ -12,7 +12,9 @@ from smemreuse.advisor.worksheet.matrix import (
     MatrixTile,
     compute_seconds,
     engine_of,
+    engines_of,
     pipeline_depths,
+    reached,
     shared_stages,
     staging_registers,
     tiles,
@@ -54,8 +56,8 @@ class Gemm:
         return (engine_note(card, dtype),)
 
     def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
-        engine = engine_of(card, dtype)
-        for tile in tiles(engine):
+        found = (tile for engine in engines_of(card, dtype) for tile in tiles(engine))
+        for tile in found:
             for depth in DEPTHS:
                 bk = int(depth / size_of(dtype))
                 for stages in pipeline_depths(card):
@@ -88,8 +90,10 @@ class Gemm:
         executed = float(grid) * steps * gemm_tile_flops(bm, bn, bk)
         buffers = shared_stages(card, stages)
         is_simt = tile.engine is Engine.SIMT
+        is_widest = tile.engine is engine_of(card, dtype)
         return Work(
             config={
+                **({} if is_widest else {"instruction": tile.engine.value}),
                 "BM": bm,
                 "BN": bn,
                 "BK": bk,
@@ -109,8 +113,8 @@ class Gemm:
             stages=stages,
             steps=steps,
             step_bytes=loaded,
-            step_seconds=compute_seconds(card, dtype, gemm_tile_flops(bm, bn, bk)),
-            tensor=0.0 if is_simt else executed,
+            step_seconds=compute_seconds(card, dtype, gemm_tile_flops(bm, bn, bk), tile.engine),
+            tensor=0.0 if is_simt else executed / reached(card, tile.engine),
             lanes=executed / 2 if is_simt else 0.0,
             shared=grid * steps * (tile.operand_rows() * bk * size + loaded),
             loading=tile.loading,

@@ -23,8 +23,9 @@ from smemreuse.targets.cards import Card
 
 TENSOR, LANES, SPECIALS = "tensor cores", "CUDA cores", "special functions"
 DRAM, L2, SHARED, LATENCY = "DRAM", "L2", "shared memory", "latency"
-_OF_AN_SM = (TENSOR, LANES, SPECIALS, SHARED, L2)
-"""What each SM has for itself, so that the busiest one decides; of L2 it draws its share."""
+PORT = "port to L2"
+_OF_AN_SM = (TENSOR, LANES, SPECIALS, SHARED, PORT)
+"""What each SM has for itself, so that the busiest one decides."""
 
 TENSOR_COLUMNS = 512
 """Columns of tensor memory in an SM from sm_100 on (PTX ISA, "Tensor Memory")."""
@@ -78,6 +79,7 @@ def roofline_terms(card: Card, dtype: str, work: Work) -> dict[str, float]:
         LANES: work.lanes / card.lanes,
         SPECIALS: work.specials / card.specials,
         SHARED: work.shared / card.shared_bandwidth,
+        PORT: work.l2 / (card.port * card.sms * card.clock),
         L2: work.l2 / card.l2,
         DRAM: work.dram / card.dram,
     }
@@ -100,8 +102,9 @@ def _stages_needed(card: Card, work: Work, blocks: int) -> int:
 
 
 def _transfer(card: Card, work: Work) -> float:
-    """Seconds that a step's bytes take at an SM's share of L2's bandwidth."""
-    return work.step_bytes / (card.l2 / card.sms)
+    """Seconds that a step's bytes take: at an SM's share of L2, and no faster than its port."""
+    share = card.l2 / min(card.sms, work.grid)
+    return work.step_bytes / min(share, card.port * card.clock)
 
 
 def _limits(arch: Architecture, work: Work) -> dict[str, int]:
@@ -133,7 +136,7 @@ def _refusal(arch: Architecture, work: Work) -> str:
     if work.threads > 1024:
         return f"{work.threads:,} of 1,024 threads"
     if work.registers > MOST_REGISTERS:
-        return f"{work.registers} of {MOST_REGISTERS} registers"
+        return f"{work.registers} of {MOST_REGISTERS} registers, and would spill"
     if work.columns > TENSOR_COLUMNS:
         return f"{work.columns} of {TENSOR_COLUMNS} columns of tensor memory"
     return f"{work.registers} registers for each of {work.threads:,} threads"

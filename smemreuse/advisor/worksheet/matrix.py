@@ -50,6 +50,17 @@ def engine_of(card: Card, dtype: str) -> Engine:
     return Engine.WGMMA if card.arch == "sm_90" else Engine.MMA
 
 
+def engines_of(card: Card, dtype: str) -> tuple[Engine, ...]:
+    """That, and beside `wgmma` the `mma` of a warp, which has tiles of fewer rows."""
+    widest = engine_of(card, dtype)
+    return (widest, Engine.MMA) if widest is Engine.WGMMA else (widest,)
+
+
+def reached(card: Card, engine: Engine) -> float:
+    """What part of the peak an engine reaches: a warp's `mma` less, where there is a wider one."""
+    return card.mma if engine is Engine.MMA else 1.0
+
+
 def copies_asynchronously(card: Card) -> bool:
     """Whether a load can go to shared memory past the registers (`cp.async`, since sm_80)."""
     return int(card.arch.removeprefix("sm_")) >= 80
@@ -82,8 +93,20 @@ class MatrixTile:
         if self.engine is Engine.TCGEN05:
             return self.bm % 128 == 0 and self.warps == 4
         if self.engine is Engine.WGMMA:
-            return self.warps % 4 == 0 and self.bm % (64 * (self.warps // 4)) == 0
+            return self.bm % 64 == 0 and self.bn % (8 * self._across) == 0 and self._is_shared_out
         return self._layout() is not None
+
+    @property
+    def _across(self) -> int:
+        """Groups of four warps beside each other: more than one where rows are too few for them."""
+        return max(1, self.warps // 4 // (self.bm // 64))
+
+    @property
+    def _is_shared_out(self) -> bool:
+        groups = self.warps // 4
+        return self.warps % 4 == 0 and (
+            self.bm % (64 * groups) == 0 or groups == self._across * (self.bm // 64)
+        )
 
     def _layout(self) -> tuple[int, int] | None:
         """Rows and columns of one warp's part, the squarest: it reads the fewest operands."""
@@ -132,8 +155,9 @@ class MatrixTile:
         instruction that reads shared memory does so for its 64 or 128 rows and up to 256 columns.
         """
         if self.engine.reads_shared:
-            groups = math.ceil(self.bm / self.engine.rows)
-            return self.bm * math.ceil(self.bn / 256) + self.bn * groups
+            instructions = math.ceil(self.bm / self.engine.rows)
+            across = self._across if self.engine is Engine.WGMMA else 1
+            return self.bm * max(across, math.ceil(self.bn / 256)) + self.bn * instructions
         layout = self._layout()
         if layout is None:
             return 0
@@ -183,6 +207,6 @@ def shared_stages(card: Card, stages: int) -> int:
     return stages if copies_asynchronously(card) else stages - 1
 
 
-def compute_seconds(card: Card, dtype: str, flops: float) -> float:
-    """Seconds of one SM at its full rate."""
-    return flops / (card.rate(dtype) * card.clock)
+def compute_seconds(card: Card, dtype: str, flops: float, engine: Engine) -> float:
+    """Seconds of one SM at the full rate of an engine."""
+    return flops / (card.rate(dtype) * reached(card, engine) * card.clock)

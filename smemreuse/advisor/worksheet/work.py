@@ -19,9 +19,9 @@ class Work:
 
     Of a block: `shared_bytes` (all stages), `threads`, of which `loading` only load, `registers` of
     each of the others, `columns` of tensor memory (512 in an SM). `grid` blocks. `flops` are
-    useful, the others executed: `tensor` flops with padding, `lanes` instructions of CUDA-core
-    lanes, `specials`. Bytes moved: `dram`, `l2` (between L2 and the SMs) and `shared` (between
-    shared memory and the rest of its SM).
+    useful, the others executed: `tensor` flops with padding, and more at a lower rate, `lanes`
+    instructions of CUDA-core lanes, `specials`. Bytes moved: `dram`, `l2` (between L2 and the SMs)
+    and `shared` (between shared memory and the rest of its SM).
     Of a block's pipeline: its `stages`, 0 without one; how many `steps`; of each, the `step_bytes`
     loaded and the `step_seconds` that its SM computes at the full rate. Beside it, `rounds`
     latencies stand one behind the other. `row_bytes` lie together in what is loaded.

@@ -17,8 +17,8 @@ from typing import Any
 from tilelang import tvm
 
 from smemreuse.advisor.grid import SWIZZLE, Grid, panels_of
-from smemreuse.advisor.model import Estimate, estimate
-from smemreuse.advisor.ranking import Advice, Config, Failed, Ranked, TooLarge, order
+from smemreuse.advisor.model import estimate
+from smemreuse.advisor.validated import label_for
 from smemreuse.compilers.tilelang.estimate import (
     Place,
     own_pass_configs,
@@ -31,6 +31,15 @@ from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
+from smemreuse.results.ranking import (
+    Config,
+    Failed,
+    KernelEstimate,
+    Ranked,
+    Ranking,
+    TooLarge,
+    order,
+)
 from smemreuse.targets.cards import Card, card_for
 
 FEW = 16
@@ -44,28 +53,33 @@ def advise(
     target: Any = None,
     arch: str | None = None,
     card: Card | str | None = None,
+    family: str | None = None,
     top: int = 8,
     objective: str = "speed",
     pass_configs: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     **kwargs: Any,
-) -> Advice:
+) -> Ranking:
     """The configurations of a kernel, those first that should run fastest; compiles none.
 
     `factory` and the configurations are as for `fits`, and so is where the GPU comes from. `card`
     says how fast it is: a `Card`, the name of one, or a file that describes one; by default the
-    best known one of the architecture. `jobs` processes lower them, by default one for each core.
+    first one of the architecture. `family` names what kind of kernel it is, of those whose order
+    was held against measurements: "gemm", "attention", "flash_backward", "decode", "dequantize",
+    "chunk_scan", "persistent_gemm"; the answer's label then says how well it did. `jobs`
+    processes lower them, by default one for each core.
 
     What is feasible is exact: whatever cannot be lowered or asks for more shared memory than a
     block may have is in `failed` and `too_large` with the reason, and everything else in `ranked`.
     The result is a sequence of the first `top`, as `tilelang.autotune(configs=...)` takes it.
 
     Raises `BackendError` where nothing says which GPU or a configuration is neither a dictionary
-    nor a tuple, `PlanError` for an unknown option or card.
+    nor a tuple, `PlanError` for an unknown option, card or family.
     """
     every = checked_configs(configs)
     place = resolve_place(factory, target, arch)
     known = card_for(place.arch.name, card)
+    label = label_for(known, family)
     options = checked_options("dataflow", "best", objective)
     passes = {**own_pass_configs(factory), **(pass_configs or {})}
     space = _Space(factory, args, kwargs, place, known, options, passes)
@@ -75,7 +89,7 @@ def advise(
         for config, one in zip(every, found, strict=True)
         if not one.error and one.fits
     ]
-    return Advice(
+    return Ranking(
         ranked=order(ranked),
         too_large=tuple(
             TooLarge(config, one.bytes, place.arch.per_block)
@@ -87,6 +101,7 @@ def advise(
         ),
         top=top,
         card=known.name,
+        label=label,
     )
 
 
@@ -107,7 +122,7 @@ def checked_configs(configs: Iterable[Config]) -> list[Config]:
 class _Outcome:
     """What became of one configuration; `error` is empty where it was lowered."""
 
-    kernels: tuple[Estimate, ...] = ()
+    kernels: tuple[KernelEstimate, ...] = ()
     bytes: int = 0
     fits: bool = False
     by_reuse: bool = False

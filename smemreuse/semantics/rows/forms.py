@@ -87,9 +87,10 @@ def reads(
     *,
     certain: bool | OnlyIf = True,
     swizzled: bool = False,
+    by_warp: bool = False,
 ) -> Operand:
     """An operand through which memory is read."""
-    return Operand(at, Access.READ, size, certain, swizzled)
+    return Operand(at, Access.READ, size, certain, swizzled, by_warp)
 
 
 def writes(
@@ -98,9 +99,10 @@ def writes(
     *,
     certain: bool | OnlyIf = True,
     swizzled: bool = False,
+    by_warp: bool = False,
 ) -> Operand:
     """An operand through which memory is written."""
-    return Operand(at, Access.WRITE, size, certain, swizzled)
+    return Operand(at, Access.WRITE, size, certain, swizzled, by_warp)
 
 
 def updates(at: Position, size: Size = Extent.WHOLE, *, certain: bool | OnlyIf = True) -> Operand:

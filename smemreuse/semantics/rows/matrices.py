@@ -15,6 +15,7 @@ from smemreuse.semantics.effects import (
     Proxy,
     Rows,
     Size,
+    Strided,
     Wait,
 )
 from smemreuse.semantics.elements import addressed_element, is_typed, pointee_bits
@@ -77,39 +78,43 @@ _DIMENSIONS = {"wmma.matrix_a": (0, 2), "wmma.matrix_b": (2, 1), "wmma.accumulat
 """Rows and columns of a fragment by its scope: which of m, n and k they are."""
 
 
-def _tile(call: Call) -> Size:
-    """The bytes from the first to the last that a wmma operation accesses of
-    `(fragment, m, n, k, index, pointer, stride, layout)`; which thread accesses what is not said.
+def _tile(call: Call) -> tuple[Size, bool]:
+    """The bytes that a warp accesses by a wmma operation of `(fragment, m, n, k, index, pointer,
+    stride, layout)`, and whether it surely accesses all; which thread accesses what is not said.
 
-    The stride counts elements of what the pointer points to. A layout or a fragment that is not
-    known may be any.
+    The stride counts elements of what the pointer points to. Of a layout or a fragment that is not
+    known it is the bytes from the first to the last that may be meant.
     """
     fragment, *rest = call.args
     sides, pointer, stride = [*map(constant, rest[:3])], rest[4], constant(rest[5])
     bits = pointee_bits(pointer) if is_typed(pointer) or addressed_element(pointer) else 0
     if stride is None or stride < 0 or None in sides or not bits or bits % 8:
-        return Extent.WHOLE
+        return Extent.WHOLE, False
     scope = fragment.buffer.scope if isinstance(fragment, Pointer) else ""
     tile = [sides[at] or 0 for at in _DIMENSIONS.get(scope, ())]
     if rest[6] == Const("col_major"):
         tile.reverse()
     elif rest[6] != Const("row_major"):
         tile = []
-    rows, columns = tile or [max(side or 0 for side in sides)] * 2
-    return Fixed(((rows - 1) * stride + columns) * bits // 8)
+    if tile:
+        return Strided(tile[1] * bits // 8, stride * bits // 8, tile[0]), True
+    most = max(side or 0 for side in sides)
+    return Fixed(((most - 1) * stride + most) * bits // 8), False
 
 
 def _load_matrix(call: Call) -> Effect | None:
     if len(call.args) != 8:
         return None
-    tile = reads(5, _tile(call), certain=False)
+    size, certain = _tile(call)
+    tile = reads(5, size, certain=certain, by_warp=True)
     return accessing(tile, *registers(written=(0,)), writes_locals=(0,))
 
 
 def _store_matrix(call: Call) -> Effect | None:
     if len(call.args) != 8:
         return None
-    return accessing(writes(5, _tile(call), certain=False), *registers(read=(0,)))
+    size, certain = _tile(call)
+    return accessing(writes(5, size, certain=certain, by_warp=True), *registers(read=(0,)))
 
 
 _WMMA: Rows = {

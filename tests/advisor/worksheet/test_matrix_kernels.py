@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.advisor.worksheet import Attention, Convolution, Gemm, advise
+from smemreuse.advisor.worksheet import Attention, Convolution, Decode, Gemm, advise
 from smemreuse.advisor.worksheet.attention import registers as attention_registers
 from smemreuse.advisor.worksheet.convolution import halo_pixels
 from smemreuse.advisor.worksheet.judge import judge
@@ -80,6 +80,71 @@ def test_a_tile_of_64_by_64_is_as_much_traffic_as_computation_on_hopper() -> Non
     assert cycles[128] == 0.75
 
 
+def test_operands_are_read_as_often_as_they_are_used() -> None:
+    """An instruction's for 64 rows each; a warp's for its part; a lane's for its own 8 x 8."""
+    assert MatrixTile(Engine.WGMMA, 128, 128, 8).operand_rows() == 128 + 2 * 128
+    assert MatrixTile(Engine.WGMMA, 64, 256, 8).operand_rows() == 2 * 64 + 256, "side by side"
+    assert MatrixTile(Engine.TCGEN05, 256, 128, 4).operand_rows() == 256 + 2 * 128
+    assert MMA.operand_rows() == 8 * (32 + 64)
+    assert MatrixTile(Engine.SIMT, 128, 128, 8).operand_rows() == 256 * (8 + 8)
+
+
+def test_cuda_cores_multiply_and_add_in_one() -> None:
+    work = next(Gemm(128, 128, 128).candidates(A100, "float32"))
+    assert (work.tensor, work.lanes) == (0, 128**3)
+
+
+def test_a_thread_has_at_most_255_registers_whoever_gives_it_theirs() -> None:
+    """Four warps for 128 x 256 sums: 256 of each thread, though 128 others hardly need any."""
+    tile = MatrixTile(Engine.WGMMA, 128, 256, 4)
+    work = Gemm(4096, 4096, 4096).work(H200, "float16", tile, 32, 2)
+    assert work.launched <= 255 < work.registers
+    found = judge(H200, "float16", work)
+    assert (found.blocks, found.refused) == (0, "288 of 255 registers, and would spill")
+    given = Gemm(4096, 4096, 4096).work(
+        H200, "float16", MatrixTile(Engine.WGMMA, 256, 192, 8), 64, 3
+    )
+    assert (given.registers, given.launched) == (224, -(-(256 * 224 + 128 * 24) // 384 // 8) * 8)
+    assert judge(H200, "float16", given).blocks == 1
+
+
+@pytest.mark.parametrize(("bn", "bk", "stages"), [(128, 32, 4), (128, 64, 3), (256, 64, 3)])
+def test_stages_that_a_tile_needs_on_an_h200(bn: int, bk: int, stages: int) -> None:
+    """From a load's issue to its last byte, over what a step takes, and one more."""
+    warps = 4 if bn == 128 else 8
+    tile = MatrixTile(Engine.WGMMA, 128, bn, warps)
+    found = judge(H200, "float16", Gemm(4096, 4096, 4096).work(H200, "float16", tile, bk, 2))
+    transfer = (128 + bn) * bk * 2 / (H200.l2 / H200.sms / H200.clock)
+    compute = 2 * 128 * bn * bk / 4096 * (1.98 / 1.83)
+    step = max(transfer, compute)
+    assert found.stages_needed == math.ceil((700 + transfer) / step) + 1 == stages
+
+
+def test_one_block_gets_no_more_from_l2_than_its_port_lets_through() -> None:
+    """64 bytes in a cycle, though all of L2's bandwidth is there for it."""
+    tile = MatrixTile(Engine.WGMMA, 128, 128, 4)
+    work = Gemm(128, 128, 65536).work(H200, "float16", tile, 32, 8)
+    found = judge(H200, "float16", work)
+    cycles = work.l2 / 64
+    assert work.grid == 1
+    assert found.terms["port to L2"] / found.balance == pytest.approx(cycles / H200.clock)
+    assert found.seconds >= cycles / H200.clock > 50 * found.terms["L2"]
+    transfer, compute = 16_384 / 64, 2 * 128 * 128 * 32 / 4096 * (1.98 / 1.83)
+    assert found.stages_needed == math.ceil((700 + transfer) / max(transfer, compute)) + 1 == 5
+
+
+def test_of_tiles_that_take_the_same_whole_lines_and_enough_stages_come_first() -> None:
+    found = advise(Gemm(4096, 4096, 4096), H200, "float16")
+    assert found.best is not None
+    ties = [one for one in found.estimates if one.seconds == found.best.seconds]
+    assert min(int(one.config["BK"]) for one in ties) == 32
+    assert found.best.config["BK"] == 64, "128 bytes"
+    decode = advise(Decode(8, 32, 8, 8192, 128), H200, "float16").estimates
+    enough = [one.stages >= one.stages_needed for one in decode if one.seconds == decode[0].seconds]
+    assert set(enough) == {True, False}
+    assert enough == sorted(enough, reverse=True)
+
+
 @given(engine=st.sampled_from(list(Engine)))
 def test_tiles_are_divided_without_a_rest(engine: Engine) -> None:
     for tile in tiles(engine):
@@ -100,6 +165,20 @@ def test_instructions_by_architecture() -> None:
     }.items():
         assert engine_of(card(name), "float16") is engine
     assert engine_of(A100, "float8") is engine_of(H200, "float32") is Engine.SIMT
+
+
+def test_hopper_has_a_warps_instruction_for_few_rows_at_a_lower_rate() -> None:
+    """16 rows and not 64; but 63 % of the rate, so that no large GEMM takes it."""
+    few, many = (advise(Gemm(m, 4096, 4096), H200, "float16") for m in (16, 4096))
+    assert {one.config.get("instruction") for one in few.estimates} == {None, "mma"}
+    assert many.best is not None
+    assert "instruction" not in many.best.config
+    tile = MatrixTile(Engine.MMA, 128, 128, 8)
+    work = Gemm(4096, 4096, 4096).work(H200, "float16", tile, 64, 3)
+    assert work.tensor == pytest.approx(2 * 4096**3 / 0.63)
+    assert {"instruction"} & {
+        name for one in advise(Gemm(16, 64, 64), A100, "float16").estimates for name in one.config
+    } == set()
 
 
 def test_before_asynchronous_copies_a_stage_waits_in_registers() -> None:
@@ -182,6 +261,16 @@ def test_what_lies_in_shared_memory_is_q_and_every_stage_of_k_and_v() -> None:
     """And not `BC D b` alone: `(BR + 2 S BC) D b`."""
     work = Attention(1, 1, 1024, 1024, 128).work(A100, "float16", 128, 64, 4, 2)
     assert work.shared_bytes == (128 + 2 * 2 * 64) * 128 * 2
+
+
+def test_every_warp_reads_all_of_k_and_v() -> None:
+    """And the queries again at each step; each tile of keys is written once."""
+    problem = Attention(1, 1, 1024, 1024, 128)
+    loaded, queries, steps = 2 * 64 * 128 * 2, 128 * 128 * 2, 8 * 16
+    by_warps = problem.work(A100, "float16", 128, 64, 4, 2)
+    assert by_warps.shared == steps * (queries + (4 + 1) * loaded)
+    by_instructions = problem.work(H200, "float16", 128, 64, 8, 2)
+    assert by_instructions.shared == steps * (queries + (128 // 64 + 1) * loaded)
 
 
 def test_a_large_head_leaves_no_registers_for_many_queries() -> None:

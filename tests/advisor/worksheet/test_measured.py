@@ -102,23 +102,3 @@ def test_registers_of_a_gemm_are_about_those_of_ptxas() -> None:
             for each in one.variants:
                 if each["registers"]:
                     assert one.estimate.registers == pytest.approx(each["registers"], rel=0.1)
-
-
-@pytest.mark.parametrize("one", TILES, ids=lambda one: one.name)
-def test_the_documentation_has_these_numbers(one: Measured) -> None:
-    kernel, _, tile = one.name.partition(" ")
-    least = one.estimate.seconds * 1e3
-    row = f"| `{kernel}` {tile} | {least:.3f} | {one.estimate.limit} | {one.fastest:.3f} | "
-    assert f"{row}{one.fastest / least:.2f} |\n" in (ROOT / "docs" / "advise.md").read_text()
-
-
-KINDS = ("batched_gemm", "persistent_gemm", "flash_forward_128", "flash_forward_256")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ranks_are_the_measured_ones(kind: str) -> None:
-    """Of two to four tiles, at one size each: no claim beyond them. Decode's three are a tie."""
-    tiles = [one for one in TILES if one.name.startswith(kind)]
-    assert len({one.estimate.seconds for one in tiles}) == len(tiles) > 1
-    estimated = sorted(tiles, key=lambda one: one.estimate.seconds)
-    assert estimated == sorted(tiles, key=lambda one: one.fastest)

@@ -14,7 +14,7 @@ from smemreuse.errors import PlanError
 from smemreuse.results.advice import Estimate
 from smemreuse.targets.cards import card
 
-H200 = card("h200")
+H200, A100 = card("h200"), card("a100")
 
 
 def best_of(problem: Decode | Elementwise | Reduction) -> Estimate:
@@ -46,6 +46,18 @@ def test_a_group_is_a_matrix_and_one_head_a_vector() -> None:
     matrix = problem.gemm(H200, "float16", 64, 3, 1)
     assert vector.l2 / matrix.l2 == pytest.approx(problem.group, rel=0.01)
     assert vector.dram == matrix.dram
+
+
+def test_a_group_is_padded_to_the_rows_of_an_instruction() -> None:
+    problem = Decode(2, 32, 8, 1024, 128)
+    assert problem.group == 4
+    pairs = 2 * 8 * 1024 * 128
+    assert problem.gemm(A100, "float16", 64, 2, 1).tensor == 4 * 16 * pairs
+    assert problem.gemm(H200, "float16", 64, 2, 1).tensor == 4 * 64 * pairs
+    vector = problem.gemv(A100, "float16", 128, 4, 1)
+    scores = 2 * 32 * 1024
+    assert vector.lanes == 2 * (2 * 4 * pairs) + 4 * scores, "K and V, for each of four heads"
+    assert vector.tensor == 0
 
 
 def test_few_heads_are_split_until_the_card_is_full() -> None:
@@ -109,6 +121,12 @@ def test_one_narrow_load_of_each_thread_does_not_fill_the_bandwidth() -> None:
     assert problem.moved("float16") / wide.seconds == pytest.approx(b200.dram)
 
 
+def test_every_load_that_is_under_way_has_registers() -> None:
+    """4 items x 16 bytes x 2 operands are 32 registers, and 16 beside."""
+    assert Elementwise(1 << 20).work(H200, "float16", 128, 4, 16).registers == 48
+    assert Elementwise(1 << 20, 1).work(H200, "float16", 128, 4, 16).registers == 32
+
+
 # Reduction ------------------------------------------------------------------------------------
 
 
@@ -118,12 +136,11 @@ def test_a_row_is_kept_where_registers_hold_it() -> None:
 
 def test_a_row_that_fits_nowhere_is_read_twice_or_shared_by_blocks() -> None:
     """2^22 columns are more than 1,024 threads have registers, and than shared memory has bytes."""
-    problem = Reduction(64, 1 << 22)
-    found = advise(problem, H200, "float16")
+    found = advise(Reduction(16, 1 << 22), H200, "float16")
     fitting = {one.config["row"] for one in found.estimates if one.fits}
     assert fitting == {TWICE, LEVELS}
     assert found.best is not None
-    assert found.best.config["row"] == LEVELS, "64 rows alone leave SMs idle"
+    assert found.best.config["row"] == LEVELS, "what 16 SMs draw does not fill the bandwidth"
     refused = {one.refused for one in found.estimates if one.config["row"] == REGISTERS}
     assert refused
     assert all("of 255 registers" in one for one in refused)
@@ -140,6 +157,15 @@ def test_reading_twice_costs_half_as_much_again() -> None:
     kept = short.work(H200, "float16", SHARED, 256)
     assert kept.dram == 2 * 8192 * 4096 * 2
     assert kept.shared_bytes == 4096 * 2 + 8 * 4
+
+
+def test_a_second_reading_waits_as_long_as_the_first() -> None:
+    """4,096 columns of 128 threads are four loads of 16 bytes each, which are under way at once."""
+    short, long = Reduction(8192, 4096), Reduction(8192, 16384)
+    assert [short.work(H200, "float16", way, 128).rounds for way in (SHARED, TWICE)] == [1, 2]
+    assert [long.work(H200, "float16", way, 128).rounds for way in (SHARED, TWICE)] == [4, 8]
+    assert long.work(H200, "float16", REGISTERS, 128).rounds == 1
+    assert short.work(H200, "float16", LEVELS, 128, 4).rounds == 2 + 2
 
 
 def test_sums_alone_are_read_once() -> None:

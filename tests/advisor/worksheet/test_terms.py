@@ -169,3 +169,10 @@ def test_dram_gives_all_once_and_no_block_more_than_it_reads(
         assert found == once
     if slots == 1 and once > l2 and math.gcd(rows, columns):
         assert found == rows * columns * (row + column)
+
+
+def test_each_wave_reads_its_rows_and_columns_once() -> None:
+    """10 x 10 blocks in squares of 3 x 3, the last ones cut: 16 waves of 3 rows and 3 columns."""
+    assert wave_traffic(10, 10, 100, 1, 9, 0) == 16 * (3 * 100 + 3 * 1)
+    assert wave_traffic(9, 9, 100, 1, 9, 0) == 9 * (3 * 100 + 3 * 1)
+    assert wave_traffic(100, 2, 100, 1, 9, 0) == 20 * (5 * 100 + 2 * 1)

@@ -11,12 +11,17 @@ from typing import Any
 from tilelang import tvm
 from tvm.script import ir, tirx
 
+from smemreuse.audit import BarrierStage
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.compilers.tilelang.verify import with_barriers
 from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.ir.kernel import Kernel
+from smemreuse.linter import lint
 from smemreuse.pipeline.judging import judge, judge_with_barriers
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.hazards import Hazard, HazardKind
+from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 
 _HEADER = """
@@ -31,7 +36,7 @@ class Module:
         D = T.decl_buffer((65536,), "float32", data=X)
         O = T.decl_buffer((65536,), "float32", data=Y)
         L = T.decl_buffer((65536,), "int32", data=Z)
-        bx = T.launch_thread("blockIdx.x", 1)
+        bx = T.launch_thread("blockIdx.x", 4)
 {buffers}
         c = T.alloc_buffer((4,), "int32", scope="local")
         r = T.alloc_buffer((8,), "int32", scope="local")
@@ -79,6 +84,14 @@ def verdicts(
 ) -> tuple[Verdict, Verdict]:
     """What is said of the plan on the dump, and behind the passes that insert fences and barriers
     into the kernel under that same plan."""
+    kernel, plan, behind = synchronized(buffers, body, threads)
+    return judge(kernel, plan), judge_with_barriers([behind], [[plan]])[0]
+
+
+def synchronized(
+    buffers: tuple[Shared, ...], body: str, threads: int = THREADS
+) -> tuple[Kernel, Plan, Kernel]:
+    """A kernel, a plan with its buffers where these say, and the kernel behind the passes."""
     known: dict[str, Any] = {"T": tirx, "I": ir}
     known |= {name: tvm.ir.Op.get(f"tl.{name}") for name in _OPERATIONS}
     func = tvm.script.from_source(text_of(buffers, body, threads), extra_vars=known)["main"]
@@ -91,8 +104,8 @@ def verdicts(
     arena = max((at + (one.size or 0) for one, at in used.items()), default=0)
     plan = replace(plan, offsets=used, arena_bytes=arena, alignments=dict.fromkeys(used, 1))
     merged = with_barriers("main", apply_plans(func, function.visitor, [[plan]]))
-    behind = function.visitor.again().kernels("main", merged)
-    return judge(kernel, plan), judge_with_barriers(behind, [[plan]])[0]
+    (behind,) = function.visitor.again().kernels("main", merged)
+    return kernel, plan, behind
 
 
 # Random kernels -----------------------------------------------------------------------------------
@@ -125,7 +138,9 @@ class Random:
             name = self._fresh("k")
             inside = "".join(self._block(depth + 1, (*loops, name)))
             kind = self._random.choice(("range", "range", "T.unroll"))
-            return f"for {name} in {kind}({self._random.randint(1, 5)}):\n{indent(inside, '    ')}"
+            count = self._random.choice((*map(str, range(1, 6)), "bx + 1", "bx % 3"))
+            kind = kind if count.isdigit() else "range"
+            return f"for {name} in {kind}({count}):\n{indent(inside, '    ')}"
         if depth < 3 and pick < 0.30:
             inside = "".join(self._block(depth + 1, loops))
             text = f"if {self._condition(loops)}:\n{indent(inside, '    ')}"
@@ -144,7 +159,7 @@ class Random:
         return f"{letter}{self._names}"
 
     def _condition(self, loops: tuple[str, ...]) -> str:
-        found = ["tx < 32", "32 <= tx", "L[0] < 3"]
+        found = ["tx < 32", "32 <= tx", "L[0] < 3", "bx == 0", "0 < bx", "bx % 2 == 1"]
         found += [f"{loop} % 2 == 0" for loop in loops] + [f"{loop} < 2" for loop in loops]
         return self._random.choice(found)
 
@@ -154,13 +169,17 @@ class Random:
         if pick < 0.1:
             mask, call = self._random.choice(((1, "ldmatrix"), (2, "stmatrix")))
             at = self._random.choice(("0", "tx * 2 % 32", "tx % 8 * 4"))
+            if loops and self._random.random() < 0.4:
+                loop, stages = self._random.choice(loops), self._random.choice((2, 3))
+                at = f"{at} + ({loop} + {self._random.randint(0, 2)}) % {stages} * 16"
             size = _TYPES[one.dtype]
             pointer = (
                 f'T.tvm_access_ptr(T.type_annotation("{one.dtype}"), {one.name}.data, {at}, '
                 f"{max(16 // size, 1)}, {mask})"
             )
             if call == "ldmatrix":
-                operands = f"T.bool(False), 4, {pointer}, r.data, 0"
+                target = 'T.tvm_access_ptr(T.type_annotation("int32"), r.data, 0, 4, 2)'
+                operands = f"T.bool(False), 4, {pointer}, {target}"
                 return f'T.evaluate(T.call_intrin("int32", ptx_ldmatrix, {operands}))\n'
             operands = f'0, 4, {pointer}, r[0], r[1], r[2], r[3], "m8n8"'
             return f'T.evaluate(T.call_intrin("int32", ptx_stmatrix, {operands}))\n'
@@ -206,3 +225,17 @@ def random_verdicts(seed: int) -> tuple[Verdict, Verdict, str]:
     made = Random(seed)
     dump, behind = verdicts(made.buffers, made.body)
     return dump, behind, f"{made.buffers}\n{made.body}"
+
+
+def random_races(seed: int) -> tuple[list[Hazard], list[Hazard], str]:
+    """What `lint` says of the order of accesses in a random kernel, each buffer at a place of its
+    own: of the dump, and behind the passes. And its text."""
+    made, end = Random(seed), 0
+    buffers = []
+    for one in made.buffers:
+        buffers.append(replace(one, offset=end))
+        end += one.elements * _TYPES[one.dtype]
+    kernel, _, behind = synchronized(tuple(buffers), made.body)
+    reports = lint(kernel, BarrierStage.LATER), lint(behind, BarrierStage.PRESENT)
+    races = [[one for one in report.hazards if one.kind is HazardKind.RACE] for report in reports]
+    return races[0], races[1], f"{made.buffers}\n{made.body}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compilers.tilelang.synchronized import Shared, random_verdicts, verdicts
+from tests.compilers.tilelang.synchronized import Shared, random_races, random_verdicts, verdicts
 
 pytestmark = pytest.mark.tilelang
 
@@ -74,3 +74,10 @@ def test_random_kernels_that_are_sound_as_a_dump_are_so_behind_the_pass(begin: i
     for seed in range(begin, begin + 20):
         dump, behind, text = random_verdicts(seed)
         assert not (dump.sound and behind.violations), text
+
+
+@pytest.mark.parametrize("begin", [0, 20, 200335, 200535])
+def test_random_kernels_without_a_race_as_a_dump_have_none_behind_the_pass(begin: int) -> None:
+    for seed in range(begin, begin + 10):
+        dump, behind, text = random_races(seed)
+        assert dump or not any(one.certain for one in behind), text

@@ -6,11 +6,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, overload
 
-from smemreuse.advisor.model import Estimate
 from smemreuse.errors import PlanError
 
 Config: TypeAlias = "Mapping[str, Any] | tuple[Any, ...]"
 """Keyword arguments of one configuration, or positional ones."""
+
+
+@dataclass(frozen=True)
+class KernelEstimate:
+    """What is predicted of one kernel. Times in seconds, `terms` by name."""
+
+    name: str
+    seconds: float
+    blocks: int
+    blocks_per_sm: int
+    waves: float
+    registers: int
+    spilled: int
+    shared_bytes: int
+    flops: float
+    dram_bytes: float
+    l2_bytes: float
+    terms: Mapping[str, float]
+    assumed: tuple[str, ...]
+
+    @property
+    def bound_by(self) -> str:
+        """The largest of the terms."""
+        return max(self.terms, key=lambda name: self.terms[name])
+
+    @property
+    def intensity(self) -> float:
+        """Flops of tensor cores for each byte from DRAM."""
+        return self.flops / self.dram_bytes if self.dram_bytes else 0.0
+
 
 UNCALIBRATED = "uncalibrated: no rank correlation of this family has been measured"
 
@@ -24,7 +53,7 @@ class Ranked:
     """
 
     config: Config
-    kernels: tuple[Estimate, ...]
+    kernels: tuple[KernelEstimate, ...]
     by_reuse: bool
     by_us: bool
     measured: float | None = None
@@ -53,7 +82,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Advice(Sequence[Config]):
+class Ranking(Sequence[Config]):
     """The first `top` configurations, as a sequence; `ranked` has all that launch, best first.
 
     `label` says how far the order is to be believed.
@@ -80,7 +109,7 @@ class Advice(Sequence[Config]):
 
     def __repr__(self) -> str:
         counts = f"{len(self.ranked)} launch, {len(self.too_large)} too large"
-        return f"Advice({counts}, {len(self.failed)} not lowered; for {self.card})"
+        return f"Ranking({counts}, {len(self.failed)} not lowered; for {self.card})"
 
     def find(self, config: Config) -> Ranked | TooLarge | Failed:
         """What is known of a configuration. Raises `PlanError` for one that was not asked about."""
@@ -107,7 +136,7 @@ class Advice(Sequence[Config]):
             lines += explained(kernel)
         return "\n".join(lines)
 
-    def timed(self, seconds: Mapping[int, float]) -> Advice:
+    def timed(self, seconds: Mapping[int, float]) -> Ranking:
         """With what runs took, by place in `ranked`: those come first, in the order of their times.
 
         What is measured beats what is predicted; the others follow as they were.
@@ -120,7 +149,7 @@ class Advice(Sequence[Config]):
         )
 
 
-def explained(kernel: Estimate) -> list[str]:
+def explained(kernel: KernelEstimate) -> list[str]:
     """One kernel's estimate, and each of its terms."""
     shape = f"{kernel.blocks:,} blocks, {kernel.blocks_per_sm} on an SM, {kernel.waves:.2f} waves"
     lines = [

@@ -1,0 +1,164 @@
+"""Whether `lint` says of a TileLang dump what it says of it behind the passes that insert barriers.
+
+    python scripts/lint_behind.py DIR --out docs/results/lint-behind.json
+
+Each dump, as it is before the merge, is read with TVM's own parser, merged with every buffer at a
+place of its own, and goes through `InjectFenceProxy` and `ThreadSync`. A dump that the parser does
+not take is counted, with the reason. Of the text of a dump nothing is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import multiprocessing
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("TILELANG_CACHE_DIR", tempfile.mkdtemp(prefix="lint-behind-"))
+
+from tilelang import tvm  # noqa: E402
+from tvm.script import ir, tirx  # noqa: E402
+
+from smemreuse.audit import BarrierStage  # noqa: E402
+from smemreuse.compilers.session import DeviceFunction  # noqa: E402
+from smemreuse.compilers.tilelang.rewrite import apply_plans  # noqa: E402
+from smemreuse.compilers.tilelang.verify import with_barriers  # noqa: E402
+from smemreuse.compilers.tilelang.visitor import TirVisitor  # noqa: E402
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel  # noqa: E402
+from smemreuse.linter import lint  # noqa: E402
+from smemreuse.pipeline.planning import plan_kernel  # noqa: E402
+from smemreuse.results.hazards import LintReport  # noqa: E402
+from smemreuse.results.plan import Plan  # noqa: E402
+
+ALIGNMENT = 1024
+"""Bytes, of the places: swizzled tiles want as much."""
+
+
+class Script:
+    """What a dump calls `T`: TileLang's operations, which TVM's parser knows no names of."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            operation = tvm.ir.Op.get(f"tl.{name}")
+        except Exception:  # TVM's own error, of whatever type
+            return getattr(tirx, name)
+        return lambda *operands: tirx.call_intrin("int32", operation, *operands)
+
+
+class Ramps(ast.NodeTransformer):
+    """`a[i:i + 8]` as `a[T.Ramp(i, 1, 8)]`: the parser takes no slices among values."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        self.generic_visit(node)
+        found = node.slice
+        if isinstance(found, ast.Slice) and found.lower is not None and found.upper is not None:
+            lanes = _distance(found.lower, found.upper)
+            ramp = f"T.Ramp({ast.unparse(found.lower)}, 1, {lanes})"
+            node.slice = ast.parse(ramp, mode="eval").body
+        return node
+
+
+def _distance(lower: ast.expr, upper: ast.expr) -> int:
+    """How far two bounds of a slice are apart. Raises `ValueError` where that is not seen."""
+    (base, low), (other, high) = _parts(lower), _parts(upper)
+    if base != other:
+        raise ValueError(f"a slice of unknown length, {ast.unparse(lower)}")
+    return high - low
+
+
+def _parts(bound: ast.expr) -> tuple[str, int]:
+    """What a bound is beside a number that is added to it, and that number."""
+    number = _number(bound)
+    if number is not None:
+        return "", number
+    if isinstance(bound, ast.BinOp) and isinstance(bound.op, (ast.Add, ast.Sub)):
+        number = _number(bound.right)
+        if number is not None:
+            base, more = _parts(bound.left)
+            return base, more + (number if isinstance(bound.op, ast.Add) else -number)
+    return ast.dump(bound), 0
+
+
+def _number(expr: ast.expr) -> int | None:
+    if isinstance(expr, ast.Call) and len(expr.args) == 1:  # `T.int64(4)`
+        expr = expr.args[0]
+    return expr.value if isinstance(expr, ast.Constant) and type(expr.value) is int else None
+
+
+def device_text(dump: str) -> str:
+    """The source of a module with a dump's first device kernel, as the parser takes it."""
+    functions = re.split(r"(?m)^    @T\.prim_func", dump)[1:]
+    text = next(one for one in functions if "launch_thread" in one)
+    text = re.sub(r"(?m)^.*pragma_import_c.*$", "", text).replace('"local.var"', '"local"')
+    text = re.sub(r"def \w+\(", "def main(", text, count=1)
+    module = f"@I.ir_module\nclass Module:\n    @T.prim_func{text}"
+    return ast.unparse(Ramps().visit(ast.parse(module)))
+
+
+def apart(kernel: Kernel) -> Plan:
+    """A plan that gives every buffer a place of its own."""
+    plan = plan_kernel(kernel, DYNAMIC_SCOPE, policy="outer", objective="none")
+    places, end = {}, 0
+    for buffer in kernel.allocations(DYNAMIC_SCOPE):
+        if buffer in plan.offsets:
+            places[buffer] = end
+            end += -(-(buffer.size or 0) // ALIGNMENT) * ALIGNMENT
+    return replace(plan, offsets=places, arena_bytes=end, alignments=dict.fromkeys(places, 1))
+
+
+def reports(dump: str) -> tuple[LintReport, LintReport]:
+    """That of a dump, and that of the kernel behind the passes."""
+    known = {"T": Script(), "I": ir}
+    func = tvm.script.from_source(device_text(dump), extra_vars=known)["main"]
+    function = DeviceFunction("main", func, TirVisitor())
+    (kernel,) = function.kernels
+    before = lint(kernel, BarrierStage.LATER)
+    merged = with_barriers("main", apply_plans(func, function.visitor, [[apart(kernel)]]))
+    (behind,) = function.visitor.again().kernels("main", merged)
+    return before, lint(behind, BarrierStage.PRESENT)
+
+
+def compared(file: Path) -> dict[str, str]:
+    name = f"{file.parent.name}/{file.stem}"
+    try:
+        before, behind = reports(file.read_text())
+    except Exception as error:  # the parser's errors are of many types
+        return {"dump": name, "not read": type(error).__name__}
+    return {"dump": name, "before": str(before.status), "behind": str(behind.status)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="where the JSON goes")
+    options = parser.parse_args()
+    files = sorted(options.folder.rglob("sm_*/*.tir"))
+    with multiprocessing.Pool(options.jobs) as pool:
+        found = pool.map(compared, files, chunksize=1)
+    read = [one for one in found if "not read" not in one]
+    summary = {
+        "schema": "smemreuse.lint-behind/1",
+        "dumps": len(found),
+        "read": len(read),
+        "before / behind": dict(Counter(f"{one['before']} / {one['behind']}" for one in read)),
+        "differ": [one for one in read if one["before"] != one["behind"]],
+        "not read": dict(Counter(one["not read"] for one in found if "not read" in one)),
+    }
+    text = json.dumps(summary, indent=1) + "\n"
+    print(text, end="") if options.out is None else options.out.write_text(text)
+    return int(any(one["before"] == "clean" for one in read if one["before"] != one["behind"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

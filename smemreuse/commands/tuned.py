@@ -1,0 +1,58 @@
+"""`smemreuse advise SCRIPT`: the configurations that a script would tune, ranked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from smemreuse.commands.script import check_script, execute
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.report.ranking import SCHEMA, ranking_data, ranking_lines
+from smemreuse.report.tables import console
+from smemreuse.results.ranking import Ranking
+from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.cards import card_for
+
+NOTHING_TUNED = "smemreuse: {}: no tuned function was called in the script's own process"
+
+
+def advise_script(
+    script: str,
+    args: Sequence[str],
+    arch: Architecture | None,
+    card: str | None,
+    top: int,
+    output_format: str,
+) -> int:
+    """Runs a script up to its first tuned function, and tells of that. The exit code: 0 where a
+    configuration launches, 1 where none does or nothing is tuned, else the script's own."""
+    check_script(script)
+    from smemreuse.compilers.tilelang.tuning import advising
+
+    found: list[tuple[str, Ranking]] = []
+    known = card_for(arch.name, card) if arch and card else card
+    # wgmma and tensor maps are of the architecture's own features
+    name = {"sm_90": "sm_90a", "sm_100": "sm_100a"}.get(arch.name, arch.name) if arch else None
+    with advising(lambda *told: found.append(told), arch=name, card=known, top=top or 2**31):
+        end = execute(script, args)
+    if not found:
+        if not end.uncaught:
+            click.echo(NOTHING_TUNED.format(script), err=True)
+        return end.exit_code or 1
+    for tuned, ranking in found:
+        _emit(tuned, ranking, output_format)
+    return int(not all(ranking.ranked for _, ranking in found))
+
+
+def _emit(name: str, found: Ranking, output_format: str) -> None:
+    if output_format == "json":
+        document = {"schema": f"smemreuse.{SCHEMA}/1", "kernels": [ranking_data(name, found)]}
+        with written_to_stdout():
+            click.echo(json.dumps(document, indent=2))
+        return
+    out = console()
+    for line in ranking_lines(out, name, found):
+        with written_to_stdout():
+            out.print(line)

@@ -1,0 +1,62 @@
+"""Advice in the place of TileLang's autotuner, while a script runs that calls it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY, AutoTuneImpl, AutoTuner
+
+from smemreuse.compilers.tilelang.advice import advise
+from smemreuse.errors import BackendError
+from smemreuse.results.ranking import Ranking
+
+
+class Advised(SystemExit):
+    """Ends a script where it would go on with a kernel that was not compiled."""
+
+
+@contextmanager
+def advising(tell: Callable[[str, Ranking], None], **options: Any) -> Iterator[None]:
+    """Tells, of the first tuned function that is called inside, which configurations to try.
+
+    `tell` gets its name and the ranking; then the script ends with `Advised`. `options` are those
+    of `advise`.
+    """
+
+    def ranked(name: str, factory: Any, configs: Any, args: Any, kwargs: Any) -> None:
+        tell(name, advise(factory, configs, *args, **options, **kwargs))
+        raise Advised(0)
+
+    @functools.wraps(AutoTuneImpl.__call__)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("__return_kernel", None)
+        configs = plain_configs(self.configs, args, kwargs)
+        ranked(self.jit_impl.func.__name__, self.jit_impl, configs, args, kwargs)
+
+    @functools.wraps(AutoTuner.run)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        ranked(self.fn.__name__, self.fn, plain_configs(self.configs, (), {}), (), {})
+
+    with patch.object(AutoTuneImpl, "__call__", call), patch.object(AutoTuner, "run", run):
+        yield
+
+
+def plain_configs(configs: Any, args: Any, kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The configurations of a tuned function, which may be made of its arguments.
+
+    Raises `BackendError` where there are none, or where they change how the kernel is lowered.
+    """
+    made = configs(*args, **kwargs) if callable(configs) else configs
+    if not made:
+        raise BackendError("the tuned function has no configurations")
+    for config in made:
+        if _PASS_CONFIGS_KEY in config:
+            raise BackendError(
+                f"configurations with {_PASS_CONFIGS_KEY!r} of their own: rank the "
+                "kernels of each choice by themselves, with advise(pass_configs=)"
+            )
+    return [dict(config) for config in made]

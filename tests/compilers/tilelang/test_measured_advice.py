@@ -1,0 +1,48 @@
+"""Advice held against what an H200 measured: one shape of each family; all by score_advice."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.score_advice import ARCH, CARD
+from scripts.spaces.scoring import Measured, Score, measured, score
+
+pytestmark = pytest.mark.tilelang
+
+TRUTHS = {(one.family, one.shape): one for one in measured()}
+SHAPES = (
+    ("gemm", "large K"),
+    ("attention", "1k, 128"),
+    ("flash_backward", "1k, 128"),
+    ("decode", "8k, 8 sequences"),
+    ("dequantize", "decode 64"),
+    ("chunk_scan", "64 heads, 128"),
+    ("persistent_gemm", "square"),
+)
+
+
+def scored(truth: Measured) -> Score:
+    from fixtures.spaces import SPACES
+    from smemreuse.tilelang import advise
+
+    space = SPACES[truth.family]
+    advice = advise(
+        space.make,
+        [dict(one["config"]) for one in truth.configs],
+        arch=ARCH,
+        card=CARD,
+        jobs=1,
+        pass_configs=dict(space.pass_configs),
+        **space.shapes[truth.shape],
+    )
+    return score(truth, advice)
+
+
+@pytest.mark.parametrize(("family", "shape"), SHAPES)
+def test_what_fits_and_which_are_best(family: str, shape: str) -> None:
+    found = scored(TRUTHS[family, shape])
+    assert found.ran >= 10
+    assert not found.passed
+    assert not found.dropped
+    assert found.top[5] >= 0.93
+    assert found.correlation > 0.5
