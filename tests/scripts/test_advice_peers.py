@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from scripts import advice_peers
-from scripts.advice_peers import ADVISE, AT_RANDOM, NVIDIA, NVIDIA_PLAIN, compared, summary, table
+from scripts.advice_peers import (
+    ADVISE,
+    AT_RANDOM,
+    NVIDIA,
+    NVIDIA_PLAIN,
+    compared,
+    gemm_peers,
+    summary,
+    table,
+)
 from scripts.peers import matmul_heuristics
 from scripts.peers.mapping import (
     AS_NAMED,
@@ -240,3 +249,10 @@ def test_what_was_written_holds_together() -> None:
             for row in rows.values():
                 assert 0 < row["top1"] <= row["top5"] <= row["top8"] <= 1
                 assert list(row)[: len(TOPS)] == [f"top{most}" for most in TOPS]
+
+
+def test_without_its_package_matmul_heuristics_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matmul_heuristics, "MODULE", "a_module_that_nobody_has")
+    assert [name for name, one in gemm_peers().items() if one is None] == [NVIDIA, NVIDIA_PLAIN]
