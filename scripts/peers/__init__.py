@@ -1,0 +1,1 @@
+"""What others recommend, and how it is mapped onto the configurations of a measured space."""
