@@ -19,6 +19,9 @@ from typing import Any
 from scripts.spaces.scoring import TOPS, Score, geometric_mean, measured, score
 
 ARCH, CARD = "sm_90a", "h200"
+LOOKED_AT, HELD_OUT, LATER = "", ", held out", ", looked at later"
+FIRST_HELD_OUT = ("chunk_scan",)
+"""Families held out as a whole, whose first score showed what the model lacked."""
 
 
 def summary(scores: Sequence[Score]) -> dict[str, Any]:
@@ -36,16 +39,22 @@ def summary(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def by_kind(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
-    """For each family what was looked at while the model was made, and what was held out."""
+    """For each family what was looked at while the model was made, what was held out, and what was
+    held out until its first score."""
     found = {}
     for family in [*dict.fromkeys(one.family for one in scores), "all"]:
-        for held_out in (False, True):
-            part = [
-                one for one in scores if one.held_out is held_out and family in ("all", one.family)
-            ]
-            if part:
-                found[f"{family}, held out" if held_out else family] = summary(part)
+        for kind in (LOOKED_AT, HELD_OUT, LATER):
+            part = [one for one in scores if kind_of(one) == kind and family in ("all", one.family)]
+            if part and (family != "all" or kind != LATER):
+                found[f"{family}{kind}"] = summary(part)
     return found
+
+
+def kind_of(one: Score) -> str:
+    """Whether a shape had been looked at when the model was made."""
+    if one.family in FIRST_HELD_OUT:
+        return LATER
+    return HELD_OUT if one.held_out else LOOKED_AT
 
 
 def labels(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
