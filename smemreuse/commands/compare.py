@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -10,7 +11,8 @@ from rich.text import Text
 from smemreuse.commands.options import arch_option, objective_option, packer_option
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.commands.subjects import note_if_empty, note_unused, subjects_of_each
+from smemreuse.errors import InputError
 from smemreuse.explainer.plans import hoped_for, judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.progress import track
@@ -40,8 +42,11 @@ def compare(
     arch: Architecture | None,
     output_format: str,
 ) -> None:
-    """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound."""
-    found = read_subjects(files)
+    """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound.
+
+    Of many files one that cannot be read is told on stderr, and the exit code is 2 in the end.
+    """
+    found, whole = subjects_of_each(files)
     note_if_empty(found, files)
     note_unused(found)
     rows = []
@@ -52,6 +57,8 @@ def compare(
         emit_json("compare", [compare_entry(*row, arch) for row in rows])
     elif rows:
         _emit_tables(rows, arch)
+    if not whole:
+        sys.exit(InputError.exit_code)
 
 
 def _emit_tables(rows: Sequence[Row], arch: Architecture | None) -> None:

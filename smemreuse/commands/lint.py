@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -15,6 +16,7 @@ from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import emit_json, force_option, write_output
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.subjects import of_each
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.errors import InputError, printable
 from smemreuse.linter import lint as lint_kernel
@@ -59,7 +61,8 @@ def lint(
 ) -> None:
     """Find the hazards of kernels themselves: races, missing waits and fences, uninitialised reads.
 
-    Exit code 1 is for a hazard that is certain. What could not be followed is told, and is none.
+    Exit code 1 is for a hazard that is certain, 2 where a file cannot be read: of many the others
+    are linted all the same. What could not be followed is told, and is none.
     With `--mend` proxy fences, waits and barriers are put in where they mend one, each told on
     stderr, and nothing else in FILE changes; what is told then is of the kernels as written.
     """
@@ -67,11 +70,11 @@ def lint(
     known = read_baseline(baseline) if baseline is not None else frozenset()
     if mend != (output is not None) or (mend and len(files) != 1):
         raise InputError("--mend writes one FILE to --output, and needs both")
-    dump = None
+    dump, whole = None, True
     if output is not None:
         dump, reports = _mended(files[0], stage, output)
     else:
-        reports = _linted(files, stage)
+        reports, whole = of_each(files, partial(_linted, barriers=stage))
     found = silenced(reports, known)
     if not found:
         click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
@@ -80,6 +83,8 @@ def lint(
     if output != "-":
         _emit(found, output_format)
     hazards = [hazard for linted in found for hazard in linted.report.hazards]
+    if not whole:
+        sys.exit(InputError.exit_code)
     if any(hazard.certain or strict for hazard in hazards):
         sys.exit(1)
 
@@ -102,15 +107,11 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
     return found.dump, reports
 
 
-def _linted(files: Sequence[str], barriers: BarrierStage) -> list[Linted]:
-    found: list[Linted] = []
-    for file in files:
-        for kernel in read_dump(file).kernels:
-            try:
-                found.append(Linted(file, lint_kernel(kernel, barriers)))
-            except InputError as error:
-                raise error.located(file=file) from None
-    return found
+def _linted(file: str, barriers: BarrierStage) -> list[Linted]:
+    try:
+        return [Linted(file, lint_kernel(kernel, barriers)) for kernel in read_dump(file).kernels]
+    except InputError as error:
+        raise error.located(file=file) from None
 
 
 def _entry(linted: Linted) -> Data:

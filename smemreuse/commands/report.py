@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from smemreuse.commands.options import arch_option, objective_option, packer_option
 from smemreuse.commands.output import check_output, force_option, write_output
-from smemreuse.commands.subjects import note_if_empty, read_subjects
+from smemreuse.commands.subjects import note_if_empty, subjects_of_each
+from smemreuse.errors import InputError
 from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import hoped_for, judged_plans
 from smemreuse.progress import track
@@ -32,12 +35,18 @@ def report(
     objective: str,
     arch: Architecture | None,
 ) -> None:
-    """Write a self-contained page: a memory map of each kernel, with the policies to switch."""
+    """Write a self-contained page: a memory map of each kernel, with the policies to switch.
+
+    Of many files one that cannot be read is told on stderr, and the exit code is 2 in the end.
+    """
     check_output(output, force)
-    found = [one for one in read_subjects(files) if one.has_buffers]
+    read, whole = subjects_of_each(files)
+    found = [one for one in read if one.has_buffers]
     note_if_empty(found, files)
     entries = [entry_of(one, packer, objective, arch) for one in track(found, "analysing")]
     write_output(output, report_page(entries).encode(), force)
+    if not whole:
+        sys.exit(InputError.exit_code)
 
 
 def entry_of(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import click
 
@@ -16,15 +17,43 @@ from smemreuse.report.data import Subject, subjects
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:
     """The kernels and scopes of dump files, in order. Raises `InputError` for the first bad one."""
-    found: list[Subject] = []
+    return [one for file in files for one in _subjects_of(file)]
+
+
+def _subjects_of(file: str) -> list[Subject]:
+    dump = read_dump(file)
+    share_work(dump.kernels)
+    try:
+        return subjects(file, dump.kernels)
+    except InputError as error:
+        raise error.located(file=file) from None
+
+
+T = TypeVar("T")
+
+
+def of_each(files: Sequence[str], read: Callable[[str], Iterable[T]]) -> tuple[list[T], bool]:
+    """What is read of each file, and whether of all of them.
+
+    One of many that cannot be read is told on standard error, and the others are read; the exit
+    code is to be that of `InputError` in the end. Raises `InputError` where it is the only one.
+    """
+    found: list[T] = []
+    whole = True
     for file in files:
-        dump = read_dump(file)
-        share_work(dump.kernels)
         try:
-            found += subjects(file, dump.kernels)
+            found += read(file)
         except InputError as error:
-            raise error.located(file=file) from None
-    return found
+            if len(files) == 1:
+                raise
+            click.echo(f"smemreuse: {error}", err=True)
+            whole = False
+    return found, whole
+
+
+def subjects_of_each(files: Sequence[str]) -> tuple[list[Subject], bool]:
+    """The kernels and scopes of every dump that can be read, and whether that is all of them."""
+    return of_each(files, _subjects_of)
 
 
 def of_kernel(found: Sequence[Subject], name: str | None, file: str) -> list[Subject]:

@@ -69,7 +69,7 @@ class DeviceFunction:
         return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
 
 
-@dataclass
+@dataclass(repr=False)
 class MergeSession:
     """One merge in force: what it plans with, and the plans it has applied so far.
 
@@ -89,6 +89,11 @@ class MergeSession:
     left: list[LeftToStock] = field(default_factory=list)
     functions: list[FunctionOutcome] = field(default_factory=list)
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        """One line: how many kernels, plans and functions that were left there are."""
+        counts = f"{len(self.kernels)} kernels, {len(self.plans)} plans, {len(self.left)} left"
+        return f"{type(self).__name__}({self.policy}, {self.objective}: {counts})"
 
     @classmethod
     def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:

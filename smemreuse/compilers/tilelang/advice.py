@@ -19,6 +19,7 @@ from tilelang import tvm
 from smemreuse.advisor.grid import SWIZZLE, Grid, panels_of
 from smemreuse.advisor.model import estimate
 from smemreuse.advisor.validated import label_for
+from smemreuse.compilers.tilelang.configs import checked_configs
 from smemreuse.compilers.tilelang.estimate import (
     Place,
     own_pass_configs,
@@ -27,7 +28,6 @@ from smemreuse.compilers.tilelang.estimate import (
 )
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
-from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
@@ -103,19 +103,6 @@ def advise(
         card=known.name,
         label=label,
     )
-
-
-def checked_configs(configs: Iterable[Config]) -> list[Config]:
-    """All of them. Raises `BackendError` for what is none."""
-    if isinstance(configs, Mapping):
-        raise BackendError(
-            "a list of configurations is wanted, and this is a dictionary: put it in []"
-        )
-    every = list(configs)
-    for config in every:
-        if not isinstance(config, (Mapping, tuple)):
-            raise BackendError(f"a configuration is a dictionary or a tuple, not {config!r}")
-    return every
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,19 @@ Config: TypeAlias = "Mapping[str, Any] | tuple[Any, ...]"
 """Keyword arguments of one configuration, or positional ones."""
 
 
+def checked_configs(configs: Iterable[Config]) -> list[Config]:
+    """All of them. Raises `BackendError` for what is none."""
+    if isinstance(configs, Mapping):
+        raise BackendError(
+            "the configurations are a dictionary, and a list is wanted: put it in []"
+        )
+    every = list(configs)
+    for config in every:
+        if not isinstance(config, (Mapping, tuple)):
+            raise BackendError(f"a configuration is a dictionary or a tuple, not {config!r}")
+    return every
+
+
 @dataclass(frozen=True)
 class SizedConfig:
     """A configuration and what its kernels take."""
@@ -82,10 +95,7 @@ def fits(
     with its error, and a warning says so. Raises `BackendError` where nothing says which GPU or a
     configuration is neither a dictionary nor a tuple, and `PlanError` for an unknown option.
     """
-    every = list(configs)
-    for config in every:
-        if not isinstance(config, (Mapping, tuple)):
-            raise BackendError(f"a configuration is a dictionary or a tuple, not {config!r}")
+    every = checked_configs(configs)
     options = checked_options(policy, packer, objective)
     trial = _Trial(factory, args, kwargs, resolve_place(factory, target, arch), options)
     sized: list[SizedConfig] = []

@@ -62,7 +62,7 @@ class CachedFunction:
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Session(MergeSession):
     """One `with merge(...)`.
 

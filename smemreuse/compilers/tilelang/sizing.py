@@ -47,7 +47,7 @@ class _SeenEnough(Exception):
     """What is asked for is known."""
 
 
-@dataclass
+@dataclass(repr=False)
 class _Sizing(Session):
     """A session that ends a lowering as soon as it is known which kernels fit."""
 
