@@ -71,10 +71,11 @@ class _Sizing(Session):
             raise _SeenEnough
 
     def _is_certain(self, one: SizedKernel) -> bool:
-        """What fits with TileLang's merge fits with ours; what does not with the plans that are
-        hoped for does not with those that hold."""
+        """What fits with nothing shared fits with any plan; what does not with the plans that are
+        hoped for does not with those that hold. TileLang's own may be refuted, and tells nothing.
+        """
         assert self.arch is not None
-        return one.bytes_before <= self.arch.per_block or not one.fits(self.arch)
+        return one.bytes_apart <= self.arch.per_block or not one.fits(self.arch)
 
 
 def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
