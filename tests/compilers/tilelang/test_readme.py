@@ -34,13 +34,18 @@ def test_it_runs(
         "configs": [{"block_M": size} for size in (64, 128, 512)],
     }
     found = python_of("In TileLang")
-    assert len(found) == 3
+    assert len(found) == 4
     with tvm.target.Target({"kind": "cuda", "arch": "sm_90a"}):
         for code in found:
             exec(code, names)
-    kernel, arena, verdict = capsys.readouterr().out.split()[-3:]
+    printed = capsys.readouterr().out
+    kernel, arena, verdict = next(
+        line.split() for line in printed.splitlines() if line.startswith("gemm_kernel ")
+    )
     assert (kernel, arena, verdict) == ("gemm_kernel", "98304", "sound")
     assert isinstance(names["found"], FittingConfigs)
     (kernel_of_dump,) = read_dump("kernel.tir").kernels
     assert kernel_of_dump.name == "gemm_kernel"
     assert [*names["found"]] == [{"block_M": 64}, {"block_M": 128}]
+    assert [*names["ranked"]] == [{"block_M": 128}, {"block_M": 64}]
+    assert "1 of 2: " in printed
