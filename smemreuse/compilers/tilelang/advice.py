@@ -79,6 +79,35 @@ def advise(
     Raises `BackendError` where nothing says which GPU or a configuration is neither a dictionary
     nor a tuple, `PlanError` for an unknown option, card or family.
     """
+    return advise_on(
+        (factory, args, kwargs),
+        configs,
+        target=target,
+        arch=arch,
+        card=card,
+        family=family,
+        top=top,
+        objective=objective,
+        pass_configs=pass_configs,
+        jobs=jobs,
+    )
+
+
+def advise_on(
+    call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
+    configs: Iterable[Config],
+    *,
+    target: Any = None,
+    arch: str | None = None,
+    card: Card | str | None = None,
+    family: str | None = None,
+    top: int = 8,
+    objective: str = "speed",
+    pass_configs: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+) -> Ranking:
+    """As `advise`, of a factory and its arguments, some of which may have the names of options."""
+    factory, args, kwargs = call
     every = checked_configs(configs)
     place = resolve_place(factory, target, arch)
     known = card_for(place.arch.name, card)
