@@ -30,7 +30,7 @@ from smemreuse.compilers.tilelang.estimate import (
 )
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
-from smemreuse.errors import BackendError
+from smemreuse.errors import BackendError, PlanError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
@@ -43,6 +43,7 @@ from smemreuse.results.ranking import (
     TooLarge,
     order,
 )
+from smemreuse.targets.architectures import architecture
 from smemreuse.targets.cards import Card, card_for
 
 FEW = 16
@@ -77,7 +78,8 @@ def advise(
     The result is a sequence of the first `top`, as `tilelang.autotune(configs=...)` takes it.
 
     Raises `BackendError` where nothing says which GPU or a configuration is neither a dictionary
-    nor a tuple, `PlanError` for an unknown option, card or family.
+    nor a tuple, `PlanError` for an unknown option, card or family, or a card of another
+    architecture than it is lowered for.
     """
     return advise_on(
         (factory, args, kwargs),
@@ -111,6 +113,10 @@ def advise_on(
     every = checked_configs(configs)
     place = resolve_place(factory, target, arch)
     known = card_for(place.arch.name, card)
+    if architecture(known.arch).name != place.arch.name:
+        raise PlanError(f"the {known.name} is {known.arch}; it is lowered for {place.arch.name}")
+    if top < 0:
+        raise BackendError(f"so many configurations are told as are wanted, not {top}")
     label = label_for(known, family)
     options = checked_options("dataflow", "best", objective)
     passes = {**own_pass_configs(factory), **(pass_configs or {})}
@@ -143,6 +149,8 @@ def checked_configs(configs: Iterable[Config]) -> list[Config]:
         raise BackendError(
             "a list of configurations is wanted, and this is a dictionary: put it in []"
         )
+    if not isinstance(configs, Iterable):
+        raise BackendError(f"a list of configurations is wanted, and this is {configs!r}")
     every = list(configs)
     for config in every:
         if not isinstance(config, (Mapping, tuple)):

@@ -13,7 +13,7 @@ import tilelang.language as T
 
 from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.estimate import footprint
-from smemreuse.errors import BackendError
+from smemreuse.errors import BackendError, SmemReuseError
 from smemreuse.results.ranking import Failed, Ranked, Ranking, TooLarge
 
 pytestmark = pytest.mark.tilelang
@@ -107,6 +107,7 @@ def test_static_arrays_have_a_limit_of_their_own(rows: int, scope: str, kind: ty
         assert (found.bytes, found.limit) == (taken, 48 * 1024 if scope == "shared" else 232448)
 
 
+@pytest.mark.filterwarnings("ignore:.* own merge of .* is wrong:RuntimeWarning")
 def test_what_shares_bytes_is_held_against_the_barriers_that_there_are() -> None:
     """With TileLang's barriers off neither its merge nor ours may share here."""
     config: dict[str, Any] = {"rows": 300}
@@ -129,6 +130,27 @@ def test_a_launch_that_no_gpu_takes(config: dict[str, Any], why: str) -> None:
     found = one(doubled, config)
     assert isinstance(found, Failed)
     assert why in found.error
+
+
+# Arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("configs", "options", "why"),
+    [
+        ({"rows": 8}, {}, "put it in"),
+        (None, {}, "this is None"),
+        ([8], {}, "not 8"),
+        ([], {"card": "h200"}, "H200.* is sm_90; it is lowered for sm_80"),
+        ([], {"card": "h100x"}, "unknown card"),
+        ([], {"family": "gem"}, "unknown family"),
+        ([], {"top": -1}, "not -1"),
+        ([], {"arch": "sm_1"}, "unknown architecture"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(configs: Any, options: Any, why: str) -> None:
+    with pytest.raises(SmemReuseError, match=why):
+        advise(doubled, configs, **{"arch": "sm_80", **options})
 
 
 # Panels ------------------------------------------------------------------------------------------
