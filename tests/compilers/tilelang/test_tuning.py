@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tilelang.autotuner import AutoTuner
 
 from smemreuse.compilers.tilelang.tuning import Advised, advising
 from smemreuse.results.ranking import Ranking
+from tests.commands.running import assert_one_line_error, run, run_json
 
 pytestmark = pytest.mark.tilelang
 
@@ -64,11 +66,28 @@ def test_configurations_that_are_generated() -> None:
 
 
 def test_a_tuner_lowers_as_it_would_compile() -> None:
-    def run(**more: Any) -> Ranking:
+    def ranked(**more: Any) -> Ranking:
         tuner = AutoTuner.from_kernel(lambda rows: make(2, 4, rows), configs=CONFIGS)
         tuner.set_compile_args(out_idx=[-1], target="cuda", **more)
         return told(lambda: tuner.run())  # looked up while advice is in its place
 
-    assert len(run().ranked) == 3
-    (large,) = run(pass_configs=NO_REUSE).too_large
+    assert len(ranked().ranked) == 3
+    (large,) = ranked(pass_configs=NO_REUSE).too_large
     assert large.bytes == 2 * 300 * 512
+
+
+SCRIPT = """
+import tilelang
+from tests.compilers.tilelang.test_tuning import CONFIGS, make
+tilelang.autotune(configs=CONFIGS)(tilelang.jit(out_idx=[-1])(make))(2, 4)
+"""
+
+
+def test_a_card_says_for_which_gpu_a_script_is_lowered(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    found = run_json("advise", "--format", "json", "--card", "h200", script)
+    assert [one["card"] for one in found["kernels"]] == ["H200 SXM"]
+    result = run("advise", "--arch", "sm_80", "--card", "h200", script)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert "H200 SXM is sm_90, not sm_80" in result.stderr
