@@ -25,7 +25,7 @@ from smemreuse.commands.output import check_output, force_option, format_option,
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError
 from smemreuse.results.advice import Advice
-from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture
+from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
 from smemreuse.targets.cards import Card, card_for
 
 TOP = 10
@@ -110,7 +110,10 @@ def advise(
         _refuse_problems(script, given, output)
         from smemreuse.commands.tuned import advise_script
 
-        sys.exit(advise_script(script, args, arch, card_name, top, output_format))
+        known = _card(arch, card_name) if card_name else None
+        if known is not None:
+            arch = architecture(known.arch)
+        sys.exit(advise_script(script, args, arch, known, top, output_format))
     check_output(output, force)
     found = advise_problem(_problem(given), _card(arch, card_name), dtype)
     if output is not None:

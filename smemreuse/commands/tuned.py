@@ -13,7 +13,7 @@ from smemreuse.report.ranking import SCHEMA, ranking_data, ranking_lines
 from smemreuse.report.tables import console
 from smemreuse.results.ranking import Ranking
 from smemreuse.targets.architectures import Architecture
-from smemreuse.targets.cards import card_for
+from smemreuse.targets.cards import Card
 
 NOTHING_TUNED = "smemreuse: {}: no tuned function was called in the script's own process"
 
@@ -22,7 +22,7 @@ def advise_script(
     script: str,
     args: Sequence[str],
     arch: Architecture | None,
-    card: str | None,
+    card: Card | None,
     top: int,
     output_format: str,
 ) -> int:
@@ -32,10 +32,9 @@ def advise_script(
     from smemreuse.compilers.tilelang.tuning import advising
 
     found: list[tuple[str, Ranking]] = []
-    known = card_for(arch.name, card) if arch and card else card
     # wgmma and tensor maps are of the architecture's own features
     name = {"sm_90": "sm_90a", "sm_100": "sm_100a"}.get(arch.name, arch.name) if arch else None
-    with advising(lambda *told: found.append(told), arch=name, card=known, top=top or 2**31):
+    with advising(lambda *told: found.append(told), arch=name, card=card, top=top or 2**31):
         end = execute(script, args)
     if not found:
         if not end.uncaught:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +31,7 @@ from smemreuse.compilers.tilelang.estimate import (
 )
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
+from smemreuse.errors import BackendError, PlanError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
@@ -40,6 +44,7 @@ from smemreuse.results.ranking import (
     TooLarge,
     order,
 )
+from smemreuse.targets.architectures import architecture
 from smemreuse.targets.cards import Card, card_for
 
 FEW = 16
@@ -74,11 +79,45 @@ def advise(
     The result is a sequence of the first `top`, as `tilelang.autotune(configs=...)` takes it.
 
     Raises `BackendError` where nothing says which GPU or a configuration is neither a dictionary
-    nor a tuple, `PlanError` for an unknown option, card or family.
+    nor a tuple, `PlanError` for an unknown option, card or family, or a card of another
+    architecture than it is lowered for.
     """
+    return advise_on(
+        (factory, args, kwargs),
+        configs,
+        target=target,
+        arch=arch,
+        card=card,
+        family=family,
+        top=top,
+        objective=objective,
+        pass_configs=pass_configs,
+        jobs=jobs,
+    )
+
+
+def advise_on(
+    call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
+    configs: Iterable[Config],
+    *,
+    target: Any = None,
+    arch: str | None = None,
+    card: Card | str | None = None,
+    family: str | None = None,
+    top: int = 8,
+    objective: str = "speed",
+    pass_configs: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+) -> Ranking:
+    """As `advise`, of a factory and its arguments, some of which may have the names of options."""
+    factory, args, kwargs = call
     every = checked_configs(configs)
     place = resolve_place(factory, target, arch)
     known = card_for(place.arch.name, card)
+    if architecture(known.arch).name != place.arch.name:
+        raise PlanError(f"the {known.name} is {known.arch}; it is lowered for {place.arch.name}")
+    if top < 0:
+        raise BackendError(f"so many configurations are told as are wanted, not {top}")
     label = label_for(known, family)
     options = checked_options("dataflow", "best", objective)
     passes = {**own_pass_configs(factory), **(pass_configs or {})}
@@ -92,7 +131,7 @@ def advise(
     return Ranking(
         ranked=order(ranked),
         too_large=tuple(
-            TooLarge(config, one.bytes, place.arch.per_block)
+            TooLarge(config, one.bytes, one.limit)
             for config, one in zip(every, found, strict=True)
             if not one.error and not one.fits
         ),
@@ -107,10 +146,12 @@ def advise(
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of one configuration; `error` is empty where it was lowered."""
+    """What became of one configuration; `error` is empty where it was lowered. `bytes` are those of
+    what does not fit, and `limit` how many there may be."""
 
     kernels: tuple[KernelEstimate, ...] = ()
     bytes: int = 0
+    limit: int = 0
     fits: bool = False
     by_reuse: bool = False
     by_us: bool = False
@@ -139,25 +180,34 @@ class _Space:
     def outcome(self, func: Any, lowered: dict[Any, list[SizedKernel] | str]) -> _Outcome:
         """What becomes of a function; `lowered` has those that were lowered before it."""
         plain, panels = without_panels(func)
-        key = _Structure(plain)
-        if key not in lowered:
-            lowered[key] = self._sized(plain)
-        kernels = lowered[key]
+        kernels = self._known(plain, lowered)
+        if panels and len(kernels) > 1 and not isinstance(kernels, str):
+            kernels, panels = self._known(func, lowered), {}  # each kernel says which are its own
         if isinstance(kernels, str):
             return _Outcome(error=kernels)
         arch, tensors = self.place.arch, tensor_bytes(func)
-        fits = all(one.fits(arch) for one in kernels)
+        large = [one.excess(arch) for one in kernels if not one.fits(arch)]
+        if large:
+            taken, limit = max(large, key=lambda one: one[0] / one[1])
+            return _Outcome(bytes=taken, limit=limit)
         estimates = []
-        for number, one in enumerate(kernels if fits else ()):
-            grid = replace(Grid.of(one.kernel.body), **panels[number % len(panels)])
+        for one in kernels:
+            grid = replace(Grid.of(one.kernel.body), **panels)
             estimates.append(estimate(one.kernel, self.card, one.bytes, tensors, grid=grid))
         return _Outcome(
             tuple(estimates),
-            max(one.bytes for one in kernels),
-            fits,
-            any(one.fits_by_reuse(arch) for one in kernels),
-            any(one.fits_by_us(arch) for one in kernels),
+            fits=True,
+            by_reuse=any(one.fits_by_reuse(arch) for one in kernels),
+            by_us=any(one.fits_by_us(arch) for one in kernels),
         )
+
+    def _known(
+        self, func: Any, lowered: dict[Any, list[SizedKernel] | str]
+    ) -> list[SizedKernel] | str:
+        key = _Structure(func)
+        if key not in lowered:
+            lowered[key] = self._sized(func)
+        return lowered[key]
 
     def _sized(self, func: Any) -> list[SizedKernel] | str:
         try:
@@ -166,22 +216,67 @@ class _Space:
             return words_of(error)
 
 
-_space: _Space | None = None
-_configs: Sequence[Config] = ()
+_inherited: tuple[_Space, Sequence[Config]] | None = None
 """What a forked process inherits: a factory need not be picklable."""
 
 
 def _outcomes(space: _Space, configs: Sequence[Config], jobs: int | None) -> list[_Outcome]:
-    global _space, _configs
     install()
-    jobs = jobs or os.cpu_count() or 1
-    _space, _configs = space, configs
+    if jobs is not None and jobs < 1:
+        raise BackendError(f"at least one process lowers, not {jobs}")
+    jobs = jobs or len(os.sched_getaffinity(0))
     batches = _batches(len(configs), jobs)
-    if jobs == 1 or len(configs) <= FEW:
-        return [one for batch in track(batches, "lowering") for one in _work(batch)]
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
-        waiting = [pool.submit(_work, batch) for batch in batches]
-        return [one for batch in track(waiting, "lowering") for one in batch.result()]
+    if jobs == 1 or len(configs) <= FEW or not _may_fork():
+        return [one for batch in track(batches, "lowering") for one in _work(space, configs, batch)]
+    return _forked(space, configs, batches, min(jobs, len(batches)))
+
+
+def _may_fork() -> bool:
+    """A process of a pool may have none of its own; and what a thread forks beside others may wait
+    for a lock that one of them had."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and not multiprocessing.current_process().daemon
+
+
+def _forked(
+    space: _Space, configs: Sequence[Config], batches: Sequence[range], jobs: int
+) -> list[_Outcome]:
+    """What `jobs` processes find. None of them outlives an error or an interrupt."""
+    others = set(multiprocessing.active_children())
+    fork = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(jobs, fork, _inherit, (space, configs))
+    try:
+        waiting = [pool.submit(_inherited_work, batch) for batch in batches]
+        return [one for batch in track(waiting, "lowering") for one in _result(batch)]
+    except BrokenProcessPool as error:
+        raise BackendError(
+            "a process that lowers has ended; with jobs=1 what it says is seen"
+        ) from error
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _result(batch: Future[list[_Outcome]]) -> list[_Outcome]:
+    """What a process found. An interrupt that another thread of ours was given wakes nobody who
+    waits without an end."""
+    while not batch.done():
+        wait([batch], timeout=0.5)
+    return batch.result()
+
+
+def _inherit(space: _Space, configs: Sequence[Config]) -> None:
+    global _inherited
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+    _inherited = space, configs
+
+
+def _inherited_work(batch: range) -> list[_Outcome]:
+    assert _inherited is not None
+    return _work(*_inherited, batch)
 
 
 def _batches(count: int, jobs: int) -> list[range]:
@@ -190,19 +285,13 @@ def _batches(count: int, jobs: int) -> list[range]:
     return [range(at, min(at + size, count)) for at in range(0, count, size)]
 
 
-def _work(batch: range) -> list[_Outcome]:
-    assert _space is not None
+def _work(space: _Space, configs: Sequence[Config], batch: range) -> list[_Outcome]:
     lowered: dict[Any, list[SizedKernel] | str] = {}
     found = []
     for at in batch:
         try:
-            func = _space.made(_configs[at])
+            found.append(space.outcome(space.made(configs[at]), lowered))
         except Exception as error:  # a factory raises what it likes; kept with its words
-            found.append(_Outcome(error=words_of(error)))
-            continue
-        try:
-            found.append(_space.outcome(func, lowered))
-        except Exception as error:
             found.append(_Outcome(error=words_of(error)))
     return found
 
@@ -222,21 +311,26 @@ class _Structure:
         )
 
 
-def without_panels(func: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """A function whose blocks run in their plain order, and the panels that they had by kernel.
+def without_panels(func: Any) -> tuple[Any, dict[str, Any]]:
+    """A function whose blocks run in their plain order, and the panels that they had.
 
-    They tell code generation which block is which, and nothing else.
+    They tell code generation which block is which, and nothing else. A function with several, or
+    of a width that is not constant, is left as it is.
     """
     found: list[dict[str, Any]] = []
 
     def plain(stmt: Any) -> Any:
         if stmt.attr_key != SWIZZLE:
             return None
-        found.append(panels_of(str(stmt.value.args[0].value), int(stmt.value.args[1])))
+        name, width = stmt.value.args
+        constant = isinstance(width, tvm.tirx.IntImm)
+        found.append(panels_of(str(name.value), int(width)) if constant else {})
         return stmt.body
 
     body = tvm.tirx.stmt_functor.ir_transform(func.body, None, plain, ["tirx.AttrStmt"])
-    return func.with_body(body) if found else func, found or [{}]
+    if len(found) != 1 or not found[0]:
+        return func, {}
+    return func.with_body(body), found[0]
 
 
 def tensor_bytes(func: Any) -> dict[str, int]:

@@ -24,6 +24,8 @@ def checked_configs(configs: Iterable[Config]) -> list[Config]:
         raise BackendError(
             "the configurations are a dictionary, and a list is wanted: put it in []"
         )
+    if not isinstance(configs, Iterable):
+        raise BackendError(f"a list of configurations is wanted, and this is {configs!r}")
     every = list(configs)
     for config in every:
         if not isinstance(config, (Mapping, tuple)):

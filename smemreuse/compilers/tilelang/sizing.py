@@ -17,30 +17,42 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture, threads_of
-from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.blocks import STATIC_LIMIT, BlockMemory, block_memory
+from smemreuse.targets.launches import why_no_launch
 
 
 @dataclass(frozen=True)
 class SizedKernel:
     """A kernel as the merge receives it, and what each block takes: merged by smemreuse, by
-    TileLang's default, and with nothing shared. Bytes."""
+    TileLang's default, and with nothing shared."""
 
     kernel: Kernel
-    bytes: int
-    bytes_before: int
-    bytes_apart: int
-    threads: int
+    memory: BlockMemory
+    before: BlockMemory
+    apart: BlockMemory
+
+    @property
+    def bytes(self) -> int:
+        """All that a block takes."""
+        return self.memory.total or 0
 
     def fits(self, arch: Architecture) -> bool:
-        return self.bytes <= arch.per_block
+        return self.memory.fits(arch) is True
 
     def fits_by_reuse(self, arch: Architecture) -> bool:
         """Whether it fits only because buffers share bytes."""
-        return self.fits(arch) and self.bytes_apart > arch.per_block
+        return self.fits(arch) and not self.apart.fits(arch)
 
     def fits_by_us(self, arch: Architecture) -> bool:
         """Whether it fits as smemreuse merges it, and not as TileLang does."""
-        return self.fits(arch) and self.bytes_before > arch.per_block
+        return self.fits(arch) and not self.before.fits(arch)
+
+    def excess(self, arch: Architecture) -> tuple[int, int]:
+        """The bytes of what does not fit, and how many there may be: those of static arrays have a
+        limit of their own."""
+        if (self.memory.static or 0) > STATIC_LIMIT:
+            return self.memory.static or 0, STATIC_LIMIT
+        return self.bytes, arch.per_block
 
 
 class _SeenEnough(Exception):
@@ -71,21 +83,23 @@ class _Sizing(Session):
             raise _SeenEnough
 
     def _is_certain(self, one: SizedKernel) -> bool:
-        """What fits with nothing shared fits with any plan; what does not with the plans that are
-        hoped for does not with those that hold. TileLang's own may be refuted, and tells nothing.
-        """
+        """What fits with nothing shared fits; what does not with the plans that are hoped for does
+        not with those that hold. Between them it takes the barriers: neither our plans nor
+        TileLang's are sure to hold before those are seen."""
         assert self.arch is not None
-        return one.bytes_apart <= self.arch.per_block or not one.fits(self.arch)
+        return one.apart.fits(self.arch) is True or not one.fits(self.arch)
 
 
 def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
-    """A kernel under these plans. Raises `PlanError` for sizes that only the launch tells."""
-    threads = threads_of(kernel)
-    totals = [block_memory(kernel, which).total for which in (plans, stock, [])]
-    if threads is None or None in totals:
+    """A kernel under these plans. Raises `PlanError` for sizes that only the launch tells, and
+    for a launch that no GPU takes."""
+    ours, theirs, apart = (block_memory(kernel, which) for which in (plans, stock, []))
+    if threads_of(kernel) is None or None in (ours.total, theirs.total, apart.total):
         raise PlanError(f"{kernel.name} has sizes that only its launch tells; give constant ones")
-    ours, theirs, apart = (total or 0 for total in totals)
-    return SizedKernel(kernel, ours, theirs, apart, threads)
+    refusal = why_no_launch(kernel)
+    if refusal:
+        raise PlanError(f"{kernel.name} cannot be launched: {refusal}")
+    return SizedKernel(kernel, ours, theirs, apart)
 
 
 def sized_kernels(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY, AutoTuneImpl, AutoTuner
 
-from smemreuse.compilers.tilelang.advice import advise
+from smemreuse.compilers.tilelang.advice import advise_on
 from smemreuse.errors import BackendError
 from smemreuse.results.ranking import Ranking
+
+Call: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
+"""What makes a kernel, and the arguments that it is given."""
 
 
 class Advised(SystemExit):
@@ -27,19 +30,22 @@ def advising(tell: Callable[[str, Ranking], None], **options: Any) -> Iterator[N
     of `advise`.
     """
 
-    def ranked(name: str, factory: Any, configs: Any, args: Any, kwargs: Any) -> None:
-        tell(name, advise(factory, configs, *args, **options, **kwargs))
+    def ranked(call: Call, name: str, configs: Any, more: Mapping[str, Any]) -> None:
+        tell(name, advise_on(call, configs, **{**more, **options}))
         raise Advised(0)
 
     @functools.wraps(AutoTuneImpl.__call__)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("__return_kernel", None)
         configs = plain_configs(self.configs, args, kwargs)
-        ranked(self.jit_impl.func.__name__, self.jit_impl, configs, args, kwargs)
+        ranked((self.jit_impl, args, kwargs), self.jit_impl.func.__name__, configs, {})
 
     @functools.wraps(AutoTuner.run)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        ranked(self.fn.__name__, self.fn, plain_configs(self.configs, (), {}), (), {})
+        own = {"pass_configs": self.compile_args.pass_configs}
+        if not options.get("arch"):
+            own["target"] = self.compile_args.target
+        ranked((self.fn, (), {}), self.fn.__name__, plain_configs(self.configs, (), {}), own)
 
     with patch.object(AutoTuneImpl, "__call__", call), patch.object(AutoTuner, "run", run):
         yield
@@ -50,7 +56,7 @@ def plain_configs(configs: Any, args: Any, kwargs: Mapping[str, Any]) -> list[di
 
     Raises `BackendError` where there are none, or where they change how the kernel is lowered.
     """
-    made = configs(*args, **kwargs) if callable(configs) else configs
+    made = list((configs(*args, **kwargs) if callable(configs) else configs) or ())
     if not made:
         raise BackendError("the tuned function has no configurations")
     for config in made:
