@@ -20,6 +20,7 @@ from smemreuse.ir.kernel import Attr, Block, walk_statements
 from smemreuse.ir.launch import launches, tag_of
 
 BLOCK_AXES = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+GOLDEN = (math.sqrt(5) - 1) / 2
 SWIZZLE = "threadblock_swizzle_pattern"
 _BY_ROW = {"rasterization2DRow": True, "rasterization2DColumn": False}
 
@@ -79,10 +80,14 @@ class Grid:
         return (position, other) if self.by_row else (other, position)
 
     def sample(self, most: int) -> np.ndarray:
-        """At most so many blocks, evenly spread over the order."""
+        """At most so many blocks, spread over the order: one of each part of it, at a place that
+        does not keep step with the grid's extents (by the golden ratio)."""
         if self.blocks <= most:
             return np.arange(self.blocks)
-        return (np.arange(most) * self.blocks + self.blocks // 2) // most
+        bounds = np.arange(most + 1) * self.blocks // most
+        within = np.arange(most) * GOLDEN % 1 * np.diff(bounds)
+        places: np.ndarray = bounds[:-1] + within.astype(np.int64)
+        return places
 
     def wave(self, size: int) -> np.ndarray:
         """The blocks that are resident together in the middle of the launch."""
