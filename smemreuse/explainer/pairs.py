@@ -9,6 +9,7 @@ from itertools import combinations
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
+from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.labels import label
 from smemreuse.pipeline.judging import judge_offsets
@@ -21,7 +22,7 @@ from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import LiveRange, StmtEntry
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.verdict import Judged, Verdict
 
 BufferPair = tuple[Buffer, Buffer]
 
@@ -81,7 +82,22 @@ class Explainer:
         )
 
     def _sharing_verdict(self, pair: BufferPair) -> Verdict:
-        """The checker on a layout in which only the two share: both at 0, the others behind."""
+        """The checker on a layout in which only the two share: both at 0, the others behind.
+
+        Where that is not proved, on the smallest plan, if the two share bytes there: what else
+        shares may bring the barriers that they need.
+        """
+        alone = self._alone(pair)
+        if alone.sound:
+            return alone
+        plan, verdict = self._smallest
+        return verdict if verdict.sound and plan.shared_bytes(*pair) else alone
+
+    @cached_property
+    def _smallest(self) -> Judged:
+        return judged_plan(self._kernel, self._scope)
+
+    def _alone(self, pair: BufferPair) -> Verdict:
         align = self._align
         offsets = {pair[0]: 0, pair[1]: 0}
         end = max(buffer.size or 0 for buffer in pair)

@@ -19,7 +19,6 @@ from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import analyze_entry, plan_entry, subjects
 from tests.commands.running import VERBS, assert_one_line_error, calls_of, run, run_process
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, launched
-from tests.conftest import DUMPS
 
 HUGE = 10**30
 STATEMENT = "As[0] = Bs[0]\n"
@@ -190,11 +189,6 @@ def test_a_file_that_may_not_be_read(verb: str, tmp_path: Path) -> None:
 
 def test_a_file_whose_name_has_a_line_end(tmp_path: Path) -> None:
     result = run("analyze", tmp_path / "a\nb.tir")
-    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
-
-
-def test_one_bad_file_among_good_ones_gives_no_half_answer(tmp_path: Path) -> None:
-    result = run("compare", "--format", "json", DUMPS / "gemm.sm_80.tir", tmp_path / "missing")
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
 
 
