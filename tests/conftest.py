@@ -68,6 +68,7 @@ NEEDING = {
         (
             *("compilers/tilelang", "gpu", "baselines/test_tilelang.py"),
             *("semantics/test_*_tilelang.py", "scripts/test_benchmarks.py"),
+            *("scripts/test_spaces.py", "scripts/test_tune.py"),
         ),
     ),
     "tvm": (_has_tvm, ("compilers/tvm", "baselines/test_tvm*.py", "semantics/test_*_tvm.py")),
