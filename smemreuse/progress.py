@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sized
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def track(items: Sequence[T], description: str) -> Iterable[T]:
-    """The items, with a bar that goes when they are done; silent where nobody watches."""
+def track(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
+    """The items, with a bar that goes when they are done; silent where nobody watches.
+
+    `total` is how many there are, where they do not know it themselves.
+    """
     if not sys.stderr.isatty():
         return items
     from rich import progress  # and the console, which only who is watched needs
@@ -19,4 +22,5 @@ def track(items: Sequence[T], description: str) -> Iterable[T]:
     console = Console(stderr=True)
     if not console.is_terminal:
         return items
-    return progress.track(items, description, console=console, transient=True)
+    known = len(items) if total is None and isinstance(items, Sized) else total
+    return progress.track(items, description, known, console=console, transient=True)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 
 import click
 from rich.console import Console
 
-from smemreuse.commands.csvtable import Table, read_table, table_text
+from smemreuse.commands.csvtable import read_table, table_text
 from smemreuse.commands.output import force_option, write_output
 from smemreuse.errors import InputError
-from smemreuse.planner import Placement, Problem, validate
-from smemreuse.planner.best import smallest
+from smemreuse.planner import Problem, validate
 from smemreuse.planner.exact import Budget
+from smemreuse.planner.fit import Decision, decided, minimized
 
 SECONDS = 10.0
 NODES = 10**9
+JOBS = min(os.cpu_count() or 1, 8)
 
 
 def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
@@ -29,6 +31,7 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
+@click.option("--minimize", is_flag=True, help="Go on to the smallest arena when it fits.")
 @click.option("-o", "--output", type=click.Path(), help="Where the CSV goes; default: stdout.")
 @force_option
 @click.option(
@@ -37,38 +40,69 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
     type=click.FloatRange(min=0),
     default=SECONDS,
     show_default=True,
-    help="How long to search where no greedy order is proved smallest.",
+    help="How long to search where no greedy order decides.",
 )
-def pack(file: str, capacity: int | None, output: str | None, force: bool, seconds: float) -> None:
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=JOBS,
+    show_default=True,
+    help="Processes that search for a packing of --capacity bytes.",
+)
+def pack(
+    file: str,
+    capacity: int | None,
+    minimize: bool,
+    output: str | None,
+    force: bool,
+    seconds: float,
+    jobs: int,
+) -> None:
     """Pack live ranges: `id,lower,upper,size[,alignment]` in, the same plus `offset` out.
 
-    A row is live from `lower` to before `upper`; sizes, alignments and offsets are bytes. Exit 1
-    when it does not fit into the capacity.
+    A row is live from `lower` to before `upper`; sizes, alignments and offsets are bytes. With a
+    capacity, the first packing that fits will do. Exit 1 when it does not fit, or when neither a
+    packing nor a proof that there is none was found in time: the smallest packing met comes out
+    then, and the last line on stderr says which it is.
     """
     table = read_table(file)
     problem = Problem.from_intervals(table.sizes, table.alignments, table.intervals, table.ids)
-    placement = _searched(problem, capacity, seconds)
-    validate(problem, placement)
-    write_output(output, table_text(table, placement.offsets).encode(), force)
-    fits = capacity is None or placement.arena <= capacity
-    click.echo(_summary(table, problem, placement, capacity), err=True)
-    if not fits:
+    begin = time.monotonic()
+    decision = _searched(problem, capacity, minimize, seconds, jobs)
+    taken = time.monotonic() - begin
+    validate(problem, decision.placement)
+    write_output(output, table_text(table, decision.placement.offsets).encode(), force)
+    click.echo(_summary(problem, decision, capacity, taken), err=True)
+    if not decision.fits:
         sys.exit(1)
 
 
-def _searched(problem: Problem, capacity: int | None, seconds: float) -> Placement:
+def _searched(
+    problem: Problem, capacity: int | None, minimize: bool, seconds: float, jobs: int
+) -> Decision:
     budget = Budget(NODES, time.monotonic() + seconds)
     with Console(stderr=True).status(f"packing, {seconds:g} s at most"):  # silent when piped
-        return smallest(problem, budget, capacity)
+        if capacity is None:
+            return Decision(True, minimized(problem, budget))
+        decision = decided(problem, capacity, budget, jobs)
+        if not (minimize and decision.fits):
+            return decision
+        smaller = minimized(problem, Budget(NODES, budget.deadline))
+        return min(decision, Decision(True, smaller), key=lambda found: found.placement.arena)
 
 
-def _summary(table: Table, problem: Problem, placement: Placement, capacity: int | None) -> str:
+def _summary(problem: Problem, decision: Decision, capacity: int | None, taken: float) -> str:
     """The arena, the bound, and what is proved of them."""
+    placement = decision.placement
     arena, bound = placement.arena, problem.lower_bound
-    text = f"{len(table.ids):,} ranges in {arena:,} bytes, lower bound {bound:,}"
-    if capacity is not None and arena > capacity:
-        why = "proved" if placement.proved or bound > capacity else "not proved"
-        return f"{text}: does not fit into {capacity:,} bytes ({why})"
-    if arena == bound or (placement.proved and capacity is None):
+    text = f"{len(problem.sizes):,} ranges in {arena:,} bytes, lower bound {bound:,}"
+    if decision.fits is None:
+        return (
+            f"{text}: no packing of {capacity:,} bytes was found in {taken:.1f} s, "
+            "and it is not proved that there is none"
+        )
+    if not decision.fits:
+        return f"{text}: does not fit into {capacity:,} bytes (proved)"
+    if placement.proved:
         return f"{text}: proved smallest"
     return f"{text}: not proved smallest" if capacity is None else f"{text}: fits"

@@ -47,26 +47,16 @@ class ExactSearch(Protocol):
         """The smallest placement met, at worst `found`."""
 
 
-def smallest(problem: Problem, budget: Budget, capacity: int | None = None) -> Placement:
-    """The smallest arena found within a budget, `proved` where it is known that none is smaller.
-
-    With a `capacity`, in bytes, the first placement that fits will do; `proved` then says that
-    none fits, where the one returned does not.
-    """
-    enough = problem.lower_bound if capacity is None else max(capacity, problem.lower_bound)
-    found = greedy(problem, enough)
-    if found.arena <= enough:
-        return replace(found, proved=found.arena <= problem.lower_bound)
+def smallest(problem: Problem, budget: Budget) -> Placement:
+    """The smallest arena found within a budget, `proved` where it is known that none is smaller."""
+    bound = problem.lower_bound
+    found = greedy(problem, bound)
+    if found.arena <= bound:
+        return replace(found, proved=True)
     for search, allowance in _searches(budget):
-        if capacity is None:
-            found = search.minimized(problem, found, allowance)
-            proved = not allowance.exhausted
-        else:
-            fitting = search.within(problem, enough, allowance)
-            found = fitting or found
-            proved = fitting is None and not allowance.exhausted
-        if proved or found.arena <= enough:
-            return replace(found, proved=proved or found.arena <= problem.lower_bound)
+        found = search.minimized(problem, found, allowance)
+        if not allowance.exhausted or found.arena <= bound:
+            return replace(found, proved=True)
     return replace(found, proved=False)
 
 

@@ -35,9 +35,11 @@ def available() -> bool:
     return find_spec("ortools") is not None
 
 
-def within(problem: Problem, capacity: int, budget: Budget) -> Placement | None:
+def within(
+    problem: Problem, capacity: int, budget: Budget, workers: int = WORKERS
+) -> Placement | None:
     """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted."""
-    return _Model(problem, 0, capacity).solved(budget)
+    return _Model(problem, 0, capacity).solved(budget, workers)
 
 
 def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
@@ -98,7 +100,12 @@ class _Model:
                 if one in self._rows and other in self._rows:
                     model.add_no_overlap([self._rows[one], self._rows[other]])
             return
-        spans = {item: problem.intervals[item] for item in self._items}
+        times = {time for item in self._items for time in problem.intervals[item]}
+        rank = {time: index for index, time in enumerate(sorted(times))}
+        spans = {
+            item: (rank[problem.intervals[item][0]], rank[problem.intervals[item][1]])
+            for item in self._items
+        }
         live = [item for item, (begin, end) in spans.items() if begin < end]
         columns = [
             model.new_fixed_size_interval_var(begin, end - begin, "live")
@@ -107,7 +114,7 @@ class _Model:
         model.add_no_overlap_2d(columns, [self._rows[item] for item in live])
         model.add_cumulative(columns, [problem.sizes[item] for item in live], self._arena)
 
-    def solved(self, budget: Budget) -> Placement | None:
+    def solved(self, budget: Budget, race: int = WORKERS) -> Placement | None:
         """A placement; None if there is none, or the budget is exhausted and says so."""
         if not self._possible:
             return None
@@ -116,17 +123,15 @@ class _Model:
             return None
         solver = self._cp.CpSolver()
         status = self._cp.UNKNOWN
-        for workers in (1, WORKERS):
+        for workers in sorted({1, race}):
             left = _left(budget)
-            if left <= 0:
+            if left <= 0 or status in (self._cp.OPTIMAL, self._cp.INFEASIBLE):
                 break
             parameters = solver.parameters
             parameters.num_workers = workers
             parameters.max_time_in_seconds = left
-            parameters.max_deterministic_time = ALONE if workers == 1 else float("inf")
+            parameters.max_deterministic_time = ALONE if workers < race else float("inf")
             status = solver.solve(self._model)
-            if status in (self._cp.OPTIMAL, self._cp.INFEASIBLE):
-                break
         if status == self._cp.INFEASIBLE:
             return None
         budget.exhausted = status != self._cp.OPTIMAL

@@ -74,7 +74,7 @@ class _Search:
         self._sizes = problem.sizes
         self._alignments = problem.alignments
         self._neighbours = [sorted(problem.conflicts[item]) for item in range(len(self.offsets))]
-        self._cliques = _cliques(problem)
+        self._cliques = cliques(problem)
         self._cliques_of: list[list[int]] = [[] for _ in self.offsets]
         for number, clique in enumerate(self._cliques):
             for item in clique:
@@ -137,7 +137,7 @@ class _Search:
         return lowest + sum(self._sizes[item] for item in left) <= self._capacity
 
 
-def _cliques(problem: Problem) -> list[list[int]]:
+def cliques(problem: Problem) -> list[list[int]]:
     """Items of which no two may share: those live at one position, or cliques of the graph."""
     if problem.intervals is None:
         found = islice(nx.find_cliques(problem.conflicts), MAX_CLIQUES)

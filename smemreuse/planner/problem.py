@@ -103,6 +103,44 @@ def with_conflicts(problem: Problem, pairs: Iterable[tuple[int, int]]) -> Proble
     return Problem(sizes, problem.alignments, conflicts, bound, None, problem.names)
 
 
+def bounded(
+    sizes: Sequence[int],
+    alignments: Sequence[int],
+    pairs: Iterable[tuple[int, int]],
+    names: Sequence[str] = (),
+) -> Problem:
+    """The problem of items of which these pairs conflict, with its lower bound."""
+    conflicts: nx.Graph = nx.Graph(pairs)
+    conflicts.add_nodes_from(range(len(sizes)))
+    bound = max(_clique_bound(conflicts, sizes), *sizes, 0) if sizes else 0
+    return Problem(sizes, alignments, conflicts, bound, None, names)
+
+
+def without_conflict(problem: Problem, one: int, other: int) -> Problem:
+    """The same items, but that these two may share."""
+    conflicts = problem.conflicts.copy()
+    conflicts.remove_edge(one, other)
+    bound = max(_clique_bound(conflicts, problem.sizes), *problem.sizes)
+    return Problem(problem.sizes, problem.alignments, conflicts, bound, None, problem.names)
+
+
+def with_sizes(problem: Problem, sizes: Sequence[int]) -> Problem:
+    """The same conflicts between items of other sizes."""
+    bound = max(_clique_bound(problem.conflicts, sizes), *sizes)
+    return Problem(
+        sizes, problem.alignments, problem.conflicts, bound, problem.intervals, problem.names
+    )
+
+
+def heaviest_together(problem: Problem) -> frozenset[int]:
+    """Items of which no two may share, as heavy as they are found: all of them where there are
+    more than are searched exactly."""
+    items = len(problem.sizes)
+    if items > EXACT_CLIQUE_ITEMS:
+        return frozenset(range(items))
+    return frozenset(_heaviest_clique(problem.conflicts, problem.sizes)[0])
+
+
 def _clique_of_pair(conflicts: nx.Graph, sizes: Sequence[int], one: int, other: int) -> int:
     """The weight of the heaviest clique that two items are in: where only their conflict is new, no
     other one is."""
@@ -110,13 +148,18 @@ def _clique_of_pair(conflicts: nx.Graph, sizes: Sequence[int], one: int, other: 
     return sizes[one] + sizes[other] + _clique_bound(common, sizes)
 
 
+def _heaviest_clique(conflicts: nx.Graph, sizes: Sequence[int]) -> tuple[list[int], int]:
+    """The items of the heaviest clique, and its weight, searched exactly."""
+    weighted = conflicts.copy()
+    nx.set_node_attributes(weighted, {item: sizes[item] for item in conflicts}, "bytes")
+    items, weight = nx.max_weight_clique(weighted, "bytes")
+    return items, int(weight)
+
+
 def _clique_bound(conflicts: nx.Graph, sizes: Sequence[int]) -> int:
     """The weight of the heaviest clique among graphs small enough, else of a greedy one."""
     if len(sizes) <= EXACT_CLIQUE_ITEMS:
-        weighted = conflicts.copy()
-        nx.set_node_attributes(weighted, {item: sizes[item] for item in conflicts}, "bytes")
-        _, weight = nx.max_weight_clique(weighted, "bytes")
-        return int(weight)
+        return _heaviest_clique(conflicts, sizes)[1]
     best = 0
     heaviest_first = sorted(conflicts, key=lambda item: -sizes[item])
     for seed in heaviest_first:

@@ -13,6 +13,9 @@ from tests.commands.running import assert_one_line_error, run
 # Three ranges that are all live at once in pairs; a fourth fits beneath.
 ROWS = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"
 
+# The first greedy order takes 14 bytes, another one 13.
+SLACK = "id,lower,upper,size\na,1,4,4\nb,3,5,6\nc,1,2,1\nd,0,2,4\ne,1,3,4\n"
+
 
 def table(tmp_path: Path, text: str, name: str = "ranges.csv") -> str:
     path = tmp_path / name
@@ -77,7 +80,23 @@ def test_what_is_not_proved_is_said(tmp_path: Path) -> None:
     bound = result.stderr.split("lower bound ")[1].split(":")[0]
     tight = run("pack", path, "--seconds", "0", "--capacity", bound)
     assert tight.exit_code == 1
-    assert f"does not fit into {bound} bytes (not proved)" in tight.stderr
+    assert f"no packing of {bound} bytes was found in " in tight.stderr
+    assert "it is not proved that there is none" in tight.stderr
+
+
+def test_what_was_proved_goes_without_time(tmp_path: Path) -> None:
+    """The bound, and a search of all of a few."""
+    few = "id,lower,upper,size,alignment\na,0,1,4,6\nb,0,1,4,6\nc,0,1,4,6\n"
+    for capacity, words in ((11, "proved"), (15, "(proved)"), (16, "16 bytes")):
+        result = run("pack", table(tmp_path, few), "--capacity", str(capacity))
+        assert (result.exit_code, words in result.stderr) == (int(capacity < 16), True)
+
+
+def test_a_capacity_that_fits_is_minimized_when_asked(tmp_path: Path) -> None:
+    first = run("pack", table(tmp_path, SLACK), "--capacity", "20")
+    assert (first.exit_code, "in 14 bytes" in first.stderr) == (0, True)
+    smaller = run("pack", table(tmp_path, SLACK), "--capacity", "20", "--minimize")
+    assert (smaller.exit_code, "proved smallest" in smaller.stderr) == (0, True)
 
 
 def test_seconds_are_a_number_and_may_be_without_end(tmp_path: Path) -> None:

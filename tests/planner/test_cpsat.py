@@ -53,10 +53,11 @@ def test_a_hard_instance_is_solved() -> None:
     """150 rectangles without any gap: our own search does not get there."""
     problem = problem_of(rectangles(random.Random(1), 150))
     assert greedy(problem, problem.lower_bound).arena > problem.lower_bound
-    found = smallest(problem, budget(), problem.lower_bound)
+    found = cpsat.within(problem, problem.lower_bound, budget())
+    assert found is not None
     validate(problem, found)
     assert found.arena == problem.lower_bound
-    assert found == smallest(problem, budget(), problem.lower_bound)
+    assert found == cpsat.within(problem, problem.lower_bound, budget())
 
 
 @needs_solver

@@ -1,0 +1,118 @@
+"""Searches that race in processes of their own: the first that decides ends the others.
+
+CP-SAT, where it is installed, in one of them and our own search in the others, each with its own
+orders: they fail at different problems. What one process finds is the same in every run, but which
+of them is first may differ, and with it the packing; whether one exists does not.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from smemreuse.planner import cpsat, decision
+from smemreuse.planner.exact import MAX_ITEMS, Budget
+from smemreuse.planner.problem import Placement, Problem
+
+GRACE = 0.5
+"""Seconds that a process gets beyond its deadline, to say what it has found."""
+
+_FRAMES = 4 * MAX_ITEMS
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A placement that fits, or None: there is none if `decided`, else none was found in time."""
+
+    placement: Placement | None
+    decided: bool
+
+
+def applicable(problem: Problem) -> bool:
+    """Whether all who race know such problems."""
+    return len(problem.sizes) <= MAX_ITEMS and decision.applicable(problem)
+
+
+def within(problem: Problem, capacity: int, budget: Budget, processes: int) -> Placement | None:
+    """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted.
+
+    Problems are those that `applicable` accepts. Each search gets a process, also where fewer are
+    asked for. Ctrl-C exhausts the budget.
+    """
+    deadline = budget.deadline if budget.deadline is not None else math.inf
+    context = multiprocessing.get_context("spawn")
+    running: dict[Connection, BaseProcess] = {}
+    end = time.time() + deadline - time.monotonic()  # a clock that processes share everywhere
+    try:
+        with _interrupts_ignored():
+            for number in range(max(processes, 1 + cpsat.available())):
+                ours, theirs = context.Pipe(duplex=False)
+                arguments = (theirs, problem, capacity, end, number)
+                runner: BaseProcess = context.Process(target=_run, args=arguments, daemon=True)
+                runner.start()
+                theirs.close()
+                running[ours] = runner
+        answer = _first_answer(dict(running), deadline)
+    except KeyboardInterrupt:
+        answer = Answer(None, decided=False)
+    finally:
+        for runner in running.values():
+            runner.kill()
+            runner.join()
+    budget.exhausted = not answer.decided
+    return answer.placement
+
+
+def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> Answer:
+    while running:
+        ready = wait(list(running), _seconds_until(deadline + GRACE))
+        if not ready:
+            break
+        for connection in [one for one in running if one in ready]:
+            del running[connection]
+            try:
+                answer = connection.recv()
+            except EOFError:  # it was killed, for want of memory maybe
+                continue
+            if answer.decided:
+                return Answer(answer.placement, decided=True)
+    return Answer(None, decided=False)
+
+
+def _seconds_until(deadline: float) -> float | None:
+    return None if deadline == math.inf else max(deadline - time.monotonic(), 0)
+
+
+def _run(out: Connection, problem: Problem, capacity: int, end: float, number: int) -> None:
+    """A process of the race. What it sends is small enough for the pipe to take at once."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
+    budget = Budget(sys.maxsize, time.monotonic() + end - time.time())
+    if number == 0 and cpsat.available():
+        found = cpsat.within(problem, capacity, budget, workers=1)
+    else:
+        seed = number - cpsat.available()
+        found = decision.within(problem, capacity, budget, seed)
+    out.send(Answer(found, decided=found is not None or not budget.exhausted))
+    out.close()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes begun here leave Ctrl-C to their parent."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, to which alone signals come
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
