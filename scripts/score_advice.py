@@ -1,6 +1,7 @@
 """Hold `smemreuse.tilelang.advise` against the spaces that were measured on a GPU.
 
     python -m scripts.score_advice --out docs/results/advice-h200.json
+    python -m scripts.score_advice --families decode --keep --out docs/results/advice-h200.json
 
 Needs TileLang, and no GPU: each configuration is lowered once. Exit 1 where something infeasible
 was let through, or something feasible dropped.
@@ -12,7 +13,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,18 @@ def labels(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def kept(path: Path, anew: Collection[str]) -> list[Score]:
+    """The scores that a file has of families that were not scored anew."""
+    shapes = json.loads(path.read_text())["shapes"]
+    return [Score.of_data(one) for one in shapes if one["family"] not in anew]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, help="where to write the JSON")
     parser.add_argument("--label", type=Path, help="where to write what `advise` says of families")
     parser.add_argument("--families", nargs="*", help="default: all")
+    parser.add_argument("--keep", action="store_true", help="what --out has of other families")
     options = parser.parse_args()
     from fixtures.spaces import SPACES
     from smemreuse.tilelang import advise
@@ -94,6 +102,9 @@ def main() -> int:
         one = scores[-1]
         told = ", ".join(f"top {most} {part:.3f}" for most, part in one.top.items())
         print(f"{one.family:16} {one.shape:22} {told}, {one.correlation:.2f}", flush=True)
+    if options.keep:
+        scores += kept(options.out, {one.family for one in scores})
+        scores.sort(key=lambda one: one.family)
     found = by_kind(scores)
     for name, one_kind in found.items():
         print(f"{name:28} {one_kind}")

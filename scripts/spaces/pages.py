@@ -24,5 +24,20 @@ def advice_table(data: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tuning_table(data: Mapping[str, Any]) -> str:
+    """A row for each space and way of tuning it."""
+    lines = [
+        "| space | over | configurations | seconds | finds | us |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in data["runs"]:
+        seconds, best = f"{run['seconds']:.1f}", ", ".join(map(str, run["best"].values()))
+        if run["advice_seconds"]:
+            seconds += f", advice {run['advice_seconds']:.1f}"
+        cells = (run["space"], run["way"], run["configs"], seconds, best, f"{run['median_us']:.1f}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
 def _percent(part: float) -> str:
     return f"{100 * part:.1f} %"

@@ -66,6 +66,21 @@ class Score:
     top: Mapping[int, float]
     correlation: float
 
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any]) -> Score:
+        """What `as_data` gave, rounded as there."""
+        return cls(
+            data["family"],
+            data["shape"],
+            data["held_out"],
+            data["tried"],
+            data["ran"],
+            tuple(data["infeasible_passed"]),
+            tuple(data["feasible_dropped"]),
+            {most: data[f"top{most}"] for most in TOPS},
+            data["rank_correlation"],
+        )
+
     def as_data(self) -> dict[str, Any]:
         return {
             "family": self.family,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from smemreuse.advisor.instructions import lanes_of, loads_in
+from smemreuse.advisor.instructions import lanes_of, lanes_of_value, loads_in
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Buffer, Evaluate, Stmt, Store, element_bits, expressions_of
 from smemreuse.semantics.accesses import MemoryAccess
@@ -83,17 +83,22 @@ def _copied(call: Call, effect: Effect, accesses: Sequence[MemoryAccess]) -> Ite
 
 
 def _updated(call: Call) -> Iterator[GlobalAccess]:
-    """An atomic operation on global memory: read and written where L2 is."""
+    """An atomic operation on global memory: read and written where L2 is.
+
+    What its pointer claims is one element, also where a vector is added to it.
+    """
+    lanes = max((lanes_of_value(arg) for arg in call.args), default=1)
     for arg in call.args:
         element = addressed_element(arg) or (arg if isinstance(arg, Load) else None)
         if element is not None and element.buffer.scope == "global":
-            size = _element_bytes(element.buffer, element.indices)
+            size = lanes * _element_bytes(element.buffer, element.indices)
             yield GlobalAccess(call, _name(element.buffer), size, element.indices, written=True)
             return
         base, place = _pointed(arg)
         if base and is_typed(arg) and _shared_buffer(arg) is None and place is not None:
             claimed = claimed_bytes(arg)
-            yield GlobalAccess(call, base, claimed[0] if claimed else 4.0, (place,), written=True)
+            size = lanes * (claimed[0] if claimed else 4.0)
+            yield GlobalAccess(call, base, size, (place,), written=True)
             return
 
 

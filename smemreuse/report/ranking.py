@@ -34,6 +34,11 @@ def ranking_lines(console: Console, name: str, found: Ranking) -> Iterator[Rende
         yield _table(console, found)
         yield Text(f"order: {found.label}")
         yield Text(spent(found))
+    if found.too_large:
+        least = min(found.too_large, key=lambda one: one.bytes / one.limit)
+        yield Text(
+            f"of too much shared memory, the least is {least.bytes:,} of {least.limit:,} bytes"
+        )
     for error, times in Counter(one.error for one in found.failed).most_common(ERRORS_TOLD):
         yield Text(f"{times} not lowered: {error}", style="yellow")
 

@@ -178,7 +178,7 @@ _SM = re.compile(r"sm_\d+")
 
 def architecture(name: str) -> Architecture:
     """By name, `sm_90a` as `sm_90`. Raises `PlanError` for one that is not in the table."""
-    match = _SM.fullmatch(name.rstrip("af"))
+    match = _SM.fullmatch(str(name).rstrip("af"))
     found = ARCHITECTURES.get(match[0]) if match else None
     if found is None:
         raise PlanError(f"unknown architecture {name!r}; choose one of {', '.join(ARCHITECTURES)}")

@@ -113,3 +113,10 @@ def test_what_the_blocks_of_a_wave_read_alike_is_told() -> None:
 def test_what_had_to_be_guessed_is_told() -> None:
     body = "if A[0] > T.float32(0):\n    O[tx] = 1.0\n"
     assert "data" in "".join(work_of(kernel_of(body)).assumed)
+
+
+@pytest.mark.parametrize(("operation", "lanes"), [("addx4", 4), ("addx2", 2)])
+def test_an_atomic_operation_on_a_vector_moves_the_vector(operation: str, lanes: int) -> None:
+    pointer = 'T.tvm_access_ptr(T.type_annotation("float32"), O_1, tx * 4, 1, 3)'
+    kernel = kernel_of(f"T.atomic_{operation}_elem_op({pointer}, R[0:{lanes}], 0)")
+    assert moved(work_of(kernel)) == {("O_1", True): 8 * 128 * lanes * 4}

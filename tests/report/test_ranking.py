@@ -23,6 +23,7 @@ def test_the_first_few_in_their_order_and_what_became_of_the_others() -> None:
     assert places == sorted(places)
     assert "tile=1" not in text
     assert "4 launch; 1 ask for too much shared memory; 1 cannot be lowered" in text
+    assert "of too much shared memory, the least is 300,000 of 232,448 bytes" in text
     assert "tile=4 (by reuse)" in text
     assert "1 not lowered: ValueError: no layout" in text
     assert "uncalibrated" in text

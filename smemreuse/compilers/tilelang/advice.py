@@ -22,6 +22,7 @@ from tilelang import tvm
 from smemreuse.advisor.grid import SWIZZLE, Grid, panels_of
 from smemreuse.advisor.model import estimate
 from smemreuse.advisor.validated import label_for
+from smemreuse.compilers.telling import telling_line
 from smemreuse.compilers.tilelang.configs import checked_configs
 from smemreuse.compilers.tilelang.estimate import (
     Place,
@@ -213,7 +214,7 @@ class _Space:
         try:
             return sized_kernels(func, self.place, self.options, self.pass_configs)
         except Exception as error:  # TileLang raises of all kinds; each is kept with its words
-            return words_of(error)
+            return telling_line(error)
 
 
 _inherited: tuple[_Space, Sequence[Config]] | None = None
@@ -292,7 +293,7 @@ def _work(space: _Space, configs: Sequence[Config], batch: range) -> list[_Outco
         try:
             found.append(space.outcome(space.made(configs[at]), lowered))
         except Exception as error:  # a factory raises what it likes; kept with its words
-            found.append(_Outcome(error=words_of(error)))
+            found.append(_Outcome(error=telling_line(error)))
     return found
 
 
@@ -347,9 +348,3 @@ def _constants(shape: Any) -> Iterator[int]:
     for extent in shape:
         if isinstance(extent, tvm.tirx.IntImm):
             yield int(extent)
-
-
-def words_of(error: Exception) -> str:
-    """The kind of an error and its first line that says anything."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else ''}"

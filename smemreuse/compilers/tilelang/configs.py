@@ -49,7 +49,7 @@ class FailedConfig:
     error: Exception
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittingConfigs(Sequence[Config]):
     """The configurations that fit, as a sequence in their order, and what became of the others.
 
@@ -60,6 +60,11 @@ class FittingConfigs(Sequence[Config]):
     fitting: tuple[SizedConfig, ...]
     too_large: tuple[SizedConfig, ...]
     failed: tuple[FailedConfig, ...]
+
+    def __repr__(self) -> str:
+        """One line: how many there are of each kind."""
+        kinds = f"{len(self.too_large)} too large, {len(self.failed)} failed"
+        return f"FittingConfigs({len(self.fitting)} fit, {kinds})"
 
     @overload
     def __getitem__(self, index: int) -> Config: ...

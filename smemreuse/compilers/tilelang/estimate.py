@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,11 +30,15 @@ PrimFunc = tvm.tirx.PrimFunc
 NAME_ONE = 'Say which GPU it is for: arch="sm_90a", or target={"kind": "cuda", "arch": "sm_90a"}'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Footprint:
     """The shared memory of a TileLang function: one entry for each kernel it launches, in bytes."""
 
     kernels: tuple[KernelFootprint, ...]
+
+    def __repr__(self) -> str:
+        """One line: each kernel, and its bytes before and after."""
+        return f"Footprint({'; '.join(each.told for each in self.kernels)})"
 
     @property
     def bytes(self) -> int:
@@ -101,7 +105,8 @@ def resolve_place(kernel: Any, target: Any, arch: str | None) -> Place:
     if arch is not None:
         if target is not None:
             raise BackendError("both a target and an arch are given; the target names one itself")
-        return Place(tvm.target.Target({"kind": "cuda", "arch": arch}), architecture(arch))
+        known = architecture(arch)  # before TVM, which says less of a name that it does not know
+        return Place(tvm.target.Target({"kind": "cuda", "arch": arch}), known)
     wanted = target or getattr(_jit_of(kernel), "target", None) or env.get_default_target()
     try:
         found = determine_target(wanted, return_object=True)  # "auto" is the one in force, first
@@ -124,6 +129,19 @@ def measure(
     pass_configs: Mapping[str, Any],
 ) -> Footprint:
     """As `footprint`, for a place and options that are known to be right."""
+    found = lowered_kernels(kernel, args, kwargs, place, options, pass_configs)
+    return Footprint(tuple(_known(lowered, place.arch) for lowered in found))
+
+
+def lowered_kernels(
+    kernel: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    place: Place,
+    options: PlanOptions,
+    pass_configs: Mapping[str, Any],
+) -> list[LoweredKernel]:
+    """The kernels that `footprint` measures, at least one, with their plans."""
     install()
     session = Session.of(options)
     with confined(session), place.target:
@@ -133,7 +151,7 @@ def measure(
         raise PlanError(f"{left.function} is not planned: {left.reason}")
     if not session.kernels:
         raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
-    return Footprint(tuple(_known(lowered, place.arch) for lowered in session.kernels))
+    return session.kernels
 
 
 def lower_again(session: Session) -> list[LoweredKernel]:
@@ -184,13 +202,36 @@ def prim_func_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
             raise BackendError("a PrimFunc takes no arguments; give what makes it instead")
         return source
     if isinstance(source, JITImpl):
-        return _forgetful(source).get_tir(*args, **kwargs)
+        return _bound(_forgetful(source), args, kwargs)
     if not callable(source):
         raise BackendError(f"{source!r} is no PrimFunc, and makes none")
-    made = source(*args, **kwargs)
+    made = _made(source, args, kwargs)
     if not isinstance(made, PrimFunc):
         raise BackendError(f"{getattr(source, '__name__', source)} made {made!r}, not a PrimFunc")
     return made
+
+
+def _bound(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """As `_made`, of a `@tilelang.jit` function, whose arguments are bound before it is called."""
+    try:
+        jit.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        name = jit.func.__name__
+        raise BackendError(f"{name} makes no PrimFunc of these arguments: {error}") from error
+    return jit.get_tir(*args, **kwargs)
+
+
+def _made(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What a factory makes. Raises `BackendError` where it cannot be called with that at all; what
+    fails inside it is its own affair."""
+    try:
+        return factory(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        frames = error.__traceback__
+        if frames is not None and frames.tb_next is not None:
+            raise
+        name = getattr(factory, "__name__", repr(factory))
+        raise BackendError(f"{name} makes no PrimFunc of these arguments: {error}") from error
 
 
 def _forgetful(jit: Any) -> Any:

@@ -15,6 +15,8 @@ function draw() {
   const layout = structuredClone(figure.layout);
   layout.modebar = { bgcolor: "rgba(0,0,0,0)" };
   layout.font = { color: ink, family: "system-ui, sans-serif" };
+  const paper = getComputedStyle(document.body).backgroundColor;
+  layout.hoverlabel = { bgcolor: paper, bordercolor: ink, font: { color: ink } };
   for (const axis of ["xaxis", "yaxis"]) {
     layout[axis] = { ...layout[axis], gridcolor: "rgba(128,128,128,.25)", linecolor: "rgba(128,128,128,.6)" };
   }

@@ -14,6 +14,7 @@ from tilelang.autotuner import AutoTuner
 from smemreuse.compilers.tilelang.tuning import Advised, advising
 from smemreuse.results.ranking import Ranking
 from tests.commands.running import assert_one_line_error, run, run_json
+from tests.schemas import require_valid
 
 pytestmark = pytest.mark.tilelang
 
@@ -87,6 +88,7 @@ def test_a_card_says_for_which_gpu_a_script_is_lowered(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     found = run_json("advise", "--format", "json", "--card", "h200", script)
+    require_valid(found)
     assert [one["card"] for one in found["kernels"]] == ["H200 SXM"]
     result = run("advise", "--arch", "sm_80", "--card", "h200", script)
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
