@@ -263,6 +263,10 @@ def _through(
     certain = is_certain(operand, operands) and (
         operand.size is Extent.WHOLE or (known and exact and counts_elements(argument, operand))
     )
+    access = operand.access or mask_of(argument)
+    if effect.declared and Access.READ_WRITE not in (access, mask_of(argument)):
+        if access is not mask_of(argument):  # the kernel and the declaration contradict each other
+            access, certain = Access.READ_WRITE, False
     # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
     claimed = claimed_bytes(argument) if effect.describes is not None else None
     descriptor = _descriptor(effect, operands)
@@ -271,7 +275,7 @@ def _through(
     return [
         MemoryAccess(
             place.buffer,
-            operand.access or mask_of(argument),
+            access,
             footprint,
             argument,
             certain,

@@ -252,13 +252,15 @@ class Effect:
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on behind it.
+    - `keeps`: an address among its operands may be kept in memory.
     - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
     - `product`: what tensor cores multiply in it. `instructions`: how many a thread issues for one
       element of its result, `special` of them to the special function units, where it only
       computes a value. `exchanges`: how often lanes of a warp exchange values in it. These four say
       what it costs, and nothing of what is right.
     - `words`: for a row that says that there is no effect, why. `unknown`: for an operation that is
-      not covered, why; whatever depends on it is unproved.
+      not covered, why; whatever depends on it is unproved. `declared`: for a row that is not this
+      package's, on whose word it stands.
     """
 
     operands: tuple[Operand, ...] = ()
@@ -282,6 +284,7 @@ class Effect:
     writes_locals: tuple[int, ...] = ()
     answer: Answer = Answer.SAME
     address: bool = False
+    keeps: bool = False
     leaves: Leaving | None = None
     remote: bool = False
     product: Product | None = None
@@ -290,6 +293,7 @@ class Effect:
     exchanges: int = 0
     words: str = ""
     unknown: str = ""
+    declared: str = ""
 
     @property
     def signals(self) -> Signal | None:
@@ -350,3 +354,16 @@ arguments. None where the call has a form that is not understood."""
 
 Rows: TypeAlias = dict[str, Row]
 """Rows by the operation's script name, without the compiler's namespace: `tma_load`, `ptx.cp`."""
+
+
+def unknown_effect(reason: str) -> Effect:
+    """That of an operation which may do anything to what it is handed, at any time later."""
+    return Effect(
+        handed_on=True,
+        follows=True,
+        engine=Engine.UNKNOWN_ASYNC,
+        answer=Answer.VARIES,
+        address=True,
+        swizzles=True,
+        unknown=reason,
+    )

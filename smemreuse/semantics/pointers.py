@@ -150,6 +150,9 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
     for node in nodes_of(stmt):
         if isinstance(node, Call) and is_foreign(node):
             yield from _kept_by_function(node, pointers)
+        elif isinstance(node, Call) and effect_of(node).keeps:
+            for arg in node.args:
+                yield from _mentioned(arg, pointers)
         elif isinstance(node, Call) and node.args:
             yield from _kept_in_locals(node, pointers)
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, nodes_of, walk_statements
-from smemreuse.semantics.effects import Answer, Effect, Engine, Group, Leaving, Meeting, Signal
+from smemreuse.semantics.effects import (
+    Answer,
+    Effect,
+    Group,
+    Leaving,
+    Meeting,
+    Signal,
+    unknown_effect,
+)
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
 from smemreuse.semantics.rows.forms import TWO_BLOCKS
@@ -35,8 +43,8 @@ def _looked_up(call: Call) -> Effect:
     if call.op in FOREIGN:
         return foreign_effect(call)
     if row is None:
-        return _unknown(f"`{call.op}` has no row in the table of effects")
-    return _unknown(f"`{call.op}` is not known in this form")
+        return unknown_effect(f"`{call.op}` has no row in the table of effects")
+    return unknown_effect(f"`{call.op}` is not known in this form")
 
 
 def is_foreign(call: Call) -> bool:
@@ -45,18 +53,6 @@ def is_foreign(call: Call) -> bool:
         return False
     row = lookup(call.op)
     return (row(call) if callable(row) else row) is None
-
-
-def _unknown(reason: str) -> Effect:
-    return Effect(
-        handed_on=True,
-        follows=True,
-        engine=Engine.UNKNOWN_ASYNC,
-        answer=Answer.VARIES,
-        address=True,
-        swizzles=True,
-        unknown=reason,
-    )
 
 
 def _in_this_form(call: Call, effect: Effect) -> Effect:

@@ -1,7 +1,7 @@
 """Rows for calls of functions that are written in CUDA, by the function's name.
 
-A function of the kernel's own author has none, and one whose text comes with the call is what that
-text says: neither is understood here.
+A function of the kernel's own author has none but what is declared, and one whose text comes with
+the call is what that text says: neither is understood here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.rows import cuda_functions, tilelang_functions, tilelang_instructions
 from smemreuse.semantics.rows.forms import merged, text_at
 from smemreuse.semantics.rows.function_names import FunctionName, parse_name
-from smemreuse.semantics.rows.function_rows import FunctionRow
+from smemreuse.semantics.rows.function_rows import FunctionRow, FunctionRows
 from smemreuse.semantics.rows.positions import shifted
 
 FUNCTIONS: Mapping[str, FunctionRow] = merged(
@@ -27,6 +27,9 @@ INSIDE: Mapping[str, str] = merged(tilelang_functions.INSIDE, tilelang_instructi
 
 One that is called all the same is not understood.
 """
+
+DECLARED: FunctionRows = {}
+"""Functions of users' own; `smemreuse.semantics.declarations` puts them here."""
 
 
 def inside(name: str) -> str | None:
@@ -49,7 +52,13 @@ def function_row(call: Call) -> Effect | None:
     at = _NAME_AT.get(call.op)
     text = None if at is None else text_at(call, at)
     name = None if text is None else parse_name(text)
-    if at is None or text is None or name is None or _is_defined_by(call, text):
+    if at is None or text is None or name is None:
+        return None
+    declared = DECLARED.get(name.path)
+    if callable(declared):
+        found = declared(name, _parameters(call, at))
+        return None if found is None else shifted(found, at + 1)
+    if _is_defined_by(call, text):
         return None
     effect = _effect(name, len(call.args) - at - 1)
     return None if effect is None else shifted(effect, at + 1)
@@ -58,6 +67,14 @@ def function_row(call: Call) -> Effect | None:
 def _effect(name: FunctionName, parameters: int) -> Effect | None:
     row = FUNCTIONS.get(name.path)
     return row(name, parameters) if callable(row) else row
+
+
+def _parameters(call: Call, at: int) -> int:
+    """The number of arguments behind a function's name; the source text that may follow is none."""
+    behind = range(at + 1, len(call.args))
+    texts = (place for place in behind if text_at(call, place) is not None)
+    end = next(texts, len(call.args)) if call.op == "cuda.func_call" else len(call.args)
+    return end - at - 1
 
 
 def _is_defined_by(call: Call, name: str) -> bool:

@@ -1,0 +1,124 @@
+"""Rows that users declare for device functions of their own.
+
+They are rows of the same table, in the same columns, and beside those of this package: a function
+that has one already is refused. What a declaration does not say stays unknown, and whatever is
+proved with its help says whose word it takes. Rows are there for the whole process, and only ever
+added: a kernel that was read before has fewer of them, which proves less and nothing wrong.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from smemreuse.errors import InputError
+from smemreuse.ir.access import Access
+from smemreuse.ir.kernel import Block, walk_statements
+from smemreuse.semantics.effects import (
+    Answer,
+    Effect,
+    Engine,
+    Extent,
+    Group,
+    Meeting,
+    Operand,
+    Size,
+    unknown_effect,
+)
+from smemreuse.semantics.rows import TABLE, elsewhere
+from smemreuse.semantics.rows.device_functions import DECLARED, FUNCTIONS, inside
+from smemreuse.semantics.rows.function_names import FunctionName, parse_name
+from smemreuse.semantics.table import calls_of, effect_of
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a function does with one of its arguments.
+
+    `access` None is a plain value, passed by value. `surely` says who has accessed all of the bytes
+    when the function returns: each `thread` that called it, or the threads of the `block` together;
+    None where that is not known. With `known` False nothing is known of the argument.
+    """
+
+    access: Access | None = None
+    size: Size = Extent.WHOLE
+    surely: Literal["thread", "block"] | None = None
+    swizzled: bool = False
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One function: what it does with each argument, and besides.
+
+    - `asynchronous`: some of its accesses are not those of the calling threads, or may outlast the
+      call. If not, they are plain loads and stores, over when it returns, in this block's memory.
+    - `escapes`: an address that it is handed may be kept in memory, or be in what it returns.
+    - `barrier_at_end`: it ends with a barrier of all threads of the block, behind its accesses.
+    - `source`: the file, and the line if it is known.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    asynchronous: bool
+    escapes: bool
+    barrier_at_end: bool
+    source: str
+
+    def row(self, name: FunctionName, parameters: int) -> Effect:
+        """The effect of a call with so many arguments, in positions of these."""
+        told = f"`{name.path}` does as declared by {self.source}"
+        if parameters != len(self.arguments):
+            reason = (
+                f"`{name.path}` is called with {parameters} arguments, and {self.source} declares "
+                f"{len(self.arguments)}"
+            )
+            unknown = unknown_effect(reason)
+            return replace(unknown, by_reference=True, keeps=True, declared=told)
+        # Whoever keeps an address may come back to it in any call, in whatever order.
+        followed = () if self.escapes else self.arguments
+        listed = [(at, one) for at, one in enumerate(followed) if one.access is not None]
+        return Effect(
+            operands=tuple(
+                Operand(at, one.access, one.size, one.surely is not None, one.swizzled)
+                for at, one in listed
+            ),
+            handed_on=True,
+            by_reference=self.escapes or not all(one.known for one in self.arguments),
+            follows=True,
+            engine=Engine.UNKNOWN_ASYNC if self.asynchronous else Engine.THREAD,
+            meeting=Meeting(Group.BLOCK) if self.barrier_at_end else None,
+            writes_locals=tuple(at for at, one in listed if one.access is not Access.READ),
+            answer=Answer.VARIES,
+            address=self.escapes,
+            keeps=self.escapes,
+            declared=told,
+        )
+
+
+_known: dict[str, Declaration] = {}
+_lock = threading.Lock()
+
+
+def declare(declaration: Declaration) -> None:
+    """Adds a row. Raises `InputError` for what is no function's name, or has a row already."""
+    name = declaration.name
+    parsed = parse_name(name)
+    if parsed is None or parsed.path != name:
+        raise InputError(f"{name!r} is no C++ function's name without template arguments")
+    if name in FUNCTIONS or name in TABLE or inside(name) or elsewhere(name):
+        raise InputError(f"{name} is known already, and its row is not to be changed")
+    with _lock:
+        other = _known.setdefault(name, declaration)
+        if other != declaration:
+            raise InputError(f"{name} is declared already, by {other.source}")
+        DECLARED[name] = declaration.row
+
+
+def declared_in(block: Block) -> tuple[str, ...]:
+    """On whose word whatever is said of a block rests: a clause for each declared function."""
+    if not DECLARED:  # as mostly, and this is asked for every plan
+        return ()
+    effects = (effect_of(call) for stmt in walk_statements(block) for call in calls_of(stmt))
+    return tuple(dict.fromkeys(effect.declared for effect in effects if effect.declared))
