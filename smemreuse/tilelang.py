@@ -15,12 +15,13 @@ from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
 from smemreuse.compilers.tilelang.estimate import Footprint, footprint
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import Session
+from smemreuse.compilers.tilelang.session import Session as LoweringSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import checked_options
 from smemreuse.results.ranking import Ranking
+from smemreuse.sessions import Told
 
 __all__ = [
     "AppliedPlan",
@@ -39,6 +40,21 @@ __all__ = [
     "read_function",
     "read_module",
 ]
+
+
+class Session(Told, LoweringSession):
+    """One `with merge(...)`: its plans and kernels, and what is to be told of them.
+
+    - `explain()`: the table of `smemreuse run` and its lines, as text; `explain("gemm_kernel")` for
+      one kernel, `explain("gemm_kernel", "As", "Cs")` for two of its buffers.
+    - `report("page.html")`: the page of memory maps, which is also returned; `force=True`
+      overwrites a file.
+    - `kernels`, `plans`: what was lowered, and what was applied to it.
+    - `left`: the functions on which our merge failed, with a warning; TileLang's own merged them.
+    - `mendings`: what came of each kernel, merged or not, under `merge(mend=True)`.
+    - `reloaded`: the names of functions that came out of TileLang's cache on disk. These were not
+      lowered, and have no plan here.
+    """
 
 
 @contextmanager

@@ -11,11 +11,12 @@ from typing import Any
 
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.compilers.tvm.hooks import PIPELINE, activated, register
-from smemreuse.compilers.tvm.session import Session
+from smemreuse.compilers.tvm.session import Session as LoweringSession
 from smemreuse.compilers.tvm.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan
 from smemreuse.pipeline.options import checked_options
+from smemreuse.sessions import Told
 
 __all__ = [
     "PIPELINE",
@@ -31,6 +32,18 @@ __all__ = [
 ]
 
 register()
+
+
+class Session(Told, LoweringSession):
+    """One `with merge(...)`: its plans and kernels, and what is to be told of them.
+
+    - `explain()`: the table of `smemreuse run` and its lines, as text; `explain("gemm_kernel")` for
+      one kernel, `explain("gemm_kernel", "As", "Cs")` for two of its buffers.
+    - `report("page.html")`: the page of memory maps, which is also returned; `force=True`
+      overwrites a file.
+    - `kernels`, `plans`: what was lowered, and what was applied to it.
+    - `left`: the functions with volatile buffers and, with a warning, those on which ours failed.
+    """
 
 
 def MergeSharedMemoryAllocations(
@@ -62,5 +75,6 @@ def merge(
     `PlanError` as the pass does.
     """
     options = checked_options(policy, packer, objective)
-    with activated(Session.of(options, unchecked=unchecked)) as session:
+    session = Session.of(options, unchecked=unchecked)
+    with activated(session):
         yield session

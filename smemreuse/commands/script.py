@@ -1,21 +1,25 @@
-"""Runs a Python script in this process, as `python SCRIPT ARGS` runs it."""
+"""Runs a script or a module in this process, as `python SCRIPT` and `python -m MODULE` do."""
 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import io
+import os
+import runpy
 import sys
 import threading
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from smemreuse.errors import InputError
+from smemreuse.errors import InputError, LoweredOnlyError, printable
 
 INTERRUPTED = 130
 """The exit code that shells give a program ended by SIGINT."""
@@ -23,10 +27,14 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class End:
-    """How a script ended: its exit code, and whether that is of an exception that it let pass."""
+    """How a script ended: its exit code, and whether that is of an exception that it let pass.
+
+    `stopped` says where it would have needed what a kernel computes that was only lowered.
+    """
 
     exit_code: int
     uncaught: bool = False
+    stopped: str | None = None
 
 
 def check_script(script: str) -> None:
@@ -45,13 +53,67 @@ def execute(script: str, args: Sequence[str]) -> End:
     """Runs the script as `__main__`; an uncaught exception is printed."""
     path = str(Path(script).absolute())  # as `__file__` has it; symbolic links stay
     sys.argv = [script, *args]
+    _set_first_folder(str(Path(script).resolve().parent))
+    return _ended(lambda: _run_as_main(path), path)
+
+
+def execute_module(name: str, args: Sequence[str]) -> End:
+    """Runs a module as `python -m` does; an uncaught exception is printed.
+
+    Raises `InputError` where there is no such module, or it is a package that cannot be run.
+    """
+    sys.argv = ["-m", *args]
+    _set_first_folder(str(Path.cwd()))
+    path = _module_file(name)
+    sys.argv[0] = path
+    return _ended(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True), path)
+
+
+def _set_first_folder(folder: str) -> None:
     if not getattr(sys.flags, "safe_path", False):  # under `python -P`, it is no script's folder
-        sys.path[0] = str(Path(script).resolve().parent)
+        sys.path[0] = folder
+
+
+def _module_file(name: str) -> str:
+    """Where the code of a module is, which may be the `__main__` of a package.
+
+    Its name where a package on the way to it fails; running it will tell that.
+    """
+    try:
+        found = _module_spec(name)
+    except InputError:
+        raise
+    except Exception:
+        return name
+    if found is None or not found.origin:
+        raise InputError(f"there is no module {name!r}")
+    return found.origin
+
+
+def _module_spec(name: str) -> ModuleSpec | None:
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.submodule_search_locations is None:
+            return spec
+        main = importlib.util.find_spec(f"{name}.__main__")
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            return None
+        raise  # what a package imports is another matter
+    except ValueError:  # an empty name, or `__main__`
+        return None
+    if main is None:
+        raise InputError("is a package without a __main__, and cannot be run", file=name)
+    return main
+
+
+def _ended(run: Callable[[], object], path: str) -> End:
+    """Runs what has its code in the file `path`, and waits for what it leaves behind."""
     known, depth = set(threading.enumerate()), sys.getrecursionlimit()
     # The script may replace `sys.stdout`; the summary is to go where it was.
     with redirect_stdout(sys.stdout):
         try:
-            end = _outcome(path)
+            end = _outcome(run, path)
             _join_threads(known)
         except KeyboardInterrupt:
             end = End(INTERRUPTED, uncaught=True)
@@ -60,16 +122,25 @@ def execute(script: str, args: Sequence[str]) -> End:
     return end
 
 
-def _outcome(path: str) -> End:
+def _outcome(run: Callable[[], object], path: str) -> End:
     try:
-        _run_as_main(path)
+        run()
     except SystemExit as end:
         return End(_exit_code(end.code))
+    except LoweredOnlyError as error:
+        return End(0, stopped=f"{_last_line(error, path)}: {error}")
     except BaseException as error:
         _print_uncaught(error, path)
         exit_code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         return End(exit_code, uncaught=True)
     return End(0)
+
+
+def _last_line(error: BaseException, path: str) -> str:
+    """The innermost line of the script itself on the way to an error."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == path]
+    where = frames[-1].lineno if frames else None
+    return f"{printable(os.path.relpath(path))}:{where}" if where else printable(path)
 
 
 def _join_threads(known: set[threading.Thread]) -> None:

@@ -40,6 +40,7 @@ from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_size
 from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.plugins import ensure
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Mending
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
@@ -89,6 +90,9 @@ class MergeSession:
     left: list[LeftToStock] = field(default_factory=list)
     functions: list[FunctionOutcome] = field(default_factory=list)
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        ensure()
 
     def __repr__(self) -> str:
         """One line: how many kernels, plans and functions that were left there are."""
@@ -155,13 +159,17 @@ class MergeSession:
             )
             self.plans += applied
             for one in applied:
-                _warn_of_refuted(one, stock)
+                self._warn_of_refuted(one, stock)
             audit = _Asked(judge_stock, number)
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
             lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
-        self.kernels += lowered
+        self.note_kernels(function.name, lowered)
         return lowered
+
+    def note_kernels(self, function: str, lowered: Sequence[LoweredKernel]) -> None:
+        """Notes the kernels of a function, in the order of its launches, once they are lowered."""
+        self.kernels += lowered
 
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
         """A live module in which each function is what `rewrite(name, var, func)` gives for it."""
@@ -178,7 +186,9 @@ class MergeSession:
         try:
             return ours()
         except Exception as error:  # whatever it is, the compiler compiles the kernel without us
-            self.leave(left_to_stock(name, error))
+            left = left_to_stock(name, error)
+            self.warn(f"smemreuse leaves {name} to the compiler's own merge: {left.reason}")
+            self.leave(left)
             return stock()
 
     def leave(self, left: LeftToStock) -> None:
@@ -186,18 +196,19 @@ class MergeSession:
         self.left.append(left)
         self.functions.append(FunctionOutcome(left.function, Outcome.LEFT, left.reason))
 
+    def warn(self, text: str) -> None:
+        """Tells whoever compiles of what they would not expect."""
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
-def _warn_of_refuted(applied: AppliedPlan, stock: Baseline) -> None:
-    """Where the compiler's own merge takes fewer bytes, and is wrong: that is a bug of it."""
-    own = stock.plan(applied.kernel, applied.plan.scope)
-    for plan, verdict in applied.rejected:
-        if verdict.verdict is UNSOUND and plan.offsets == own.offsets:
-            warnings.warn(
-                f"{stock.name}'s own merge of {applied.kernel.name} is wrong, and not applied: "
-                f"{verdict.first_finding}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _warn_of_refuted(self, applied: AppliedPlan, stock: Baseline) -> None:
+        """Where the compiler's own merge takes fewer bytes, and is wrong: that is a bug of it."""
+        own = stock.plan(applied.kernel, applied.plan.scope)
+        for plan, verdict in applied.rejected:
+            if verdict.verdict is UNSOUND and plan.offsets == own.offsets:
+                self.warn(
+                    f"{stock.name}'s own merge of {applied.kernel.name} is wrong, and not applied: "
+                    f"{verdict.first_finding}"
+                )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
@@ -18,12 +19,16 @@ from smemreuse.compilers.text.symbols import outer_names
 from smemreuse.errors import InputError
 from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
+from smemreuse.plugins import ensure
 
 MAX_BYTES = 64 * 2**20
 _MAX_BITS = 1024
 _IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
 _APACHE = re.compile(  # TileLang's printer knows no layouts, and gives a barrier one operand
     r"^\s*#?\s*from tvm\.tirx\.layout import|\btvm_storage_sync\([^,()]*, \w+\.bool\(", re.MULTILINE
+)
+_OTHER_IMPORT = re.compile(
+    r"^\s*(?:import\s|from\s+(?!tvm\.(?:script|tirx?)\b)[\w.]+\s+import\s)", re.MULTILINE
 )
 _DEFAULT_PREFIXES = frozenset({"T"})
 
@@ -52,17 +57,32 @@ class Dump:
 
 def read_dump(path: Path | str) -> Dump:
     """Reads a dump from a file. Raises `InputError` naming the file and, where known, the line."""
+    return parse_dump(read_source(path), file=str(path))
+
+
+def read_source(path: Path | str) -> str:
+    """The text of a dump. Raises `InputError` naming a file that cannot be read or is no text."""
     try:
-        source = _read_bytes(Path(path)).decode("utf-8-sig")
+        return _decoded(_read_bytes(Path(path)))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except UnicodeDecodeError:
-        raise InputError(
-            "not a text file; give a dump written by `mod.script()`", file=path
-        ) from None
     except InputError as error:
         raise error.located(file=path) from None
-    return parse_dump(source, file=str(path))
+
+
+def read_stream(stream: BinaryIO, name: str) -> str:
+    """The text of a dump that comes from a stream, such as standard input, called `name`."""
+    try:
+        return _decoded(_limited(stream))
+    except InputError as error:
+        raise error.located(file=name) from None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("not a text file; give a dump written by `mod.script()`") from None
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -71,14 +91,26 @@ def _read_bytes(path: Path) -> bytes:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what it is
         raise InputError("not a regular file; give a dump written by `mod.script()`")
     with path.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
+        return _limited(stream)
+
+
+def _limited(stream: BinaryIO) -> bytes:
+    data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise InputError(f"larger than {MAX_BYTES >> 20} MiB; this is no kernel dump")
     return data
 
 
+def may_be_dump(source: str) -> bool:
+    """Whether a Python file is a dump by its looks: it has kernels, and imports nothing but
+    TVMScript. A quick look at the text, for folders in which other programs lie."""
+    others = _OTHER_IMPORT.search(source)
+    return others is None and ("prim_func" in source or _IMPORT.search(source) is not None)
+
+
 def parse_dump(source: str, file: str = "<dump>") -> Dump:
     """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
+    ensure()
     try:
         functions = tuple(_functions(_parse(source), _prefixes(source), _dialect(source)))
     except InputError as error:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.errors import BackendError
+from smemreuse.extras import needing
 
-try:
+with needing("tilelang", "TileLang"):
     import tilelang  # noqa: F401  (brings TVM's Python package onto the path)
-except ImportError as error:
-    raise BackendError(
-        f"TileLang cannot be imported ({error}); `pip install 'smemreuse[tilelang]'`"
-    ) from error

@@ -5,8 +5,7 @@ A function is read anew, statement by statement, and written back with what is p
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,23 +73,22 @@ def _kinds(hazards: Sequence[Any]) -> list[tuple[str, bool, tuple[str, ...]]]:
     return sorted((one.kind.value, one.certain, one.buffers) for one in hazards)
 
 
-def mended_or_as_it_is(function: Synchronized) -> tuple[Synchronized, tuple[Mending, ...]]:
-    """As `mended`; a fault of ours must not end a compilation, and is warned of."""
+def mended_or_as_it_is(
+    function: Synchronized, warn: Callable[[str], None]
+) -> tuple[Synchronized, tuple[Mending, ...]]:
+    """As `mended`; a fault of ours must not end a compilation, and is told by `warn`."""
     try:
         found, mendings = function.mended()
     except Exception as error:
         kind = "" if isinstance(error, SmemReuseError) else f"{type(error).__name__}: "
-        _warn(f"{function.name} is not mended: {kind}{error}")
+        warn(f"smemreuse: {function.name} is not mended: {kind}{error}")
         return function, ()
     for mending in mendings:
         for one in mending.unmended:
             if one.hazard.certain:
-                _warn(f"{mending.kernel}: {one.hazard.kind} is not mended, for {one.why}")
+                unmended = f"{one.hazard.kind} is not mended, for {one.why}"
+                warn(f"smemreuse: {mending.kernel}: {unmended}")
     return found, mendings
-
-
-def _warn(text: str) -> None:
-    warnings.warn(f"smemreuse: {text}", RuntimeWarning, stacklevel=2)
 
 
 class Writer:

@@ -27,6 +27,7 @@ from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.plugins import stamp
 from smemreuse.results.mending import Mending
 
 Pass: TypeAlias = Callable[[Any], Any]
@@ -94,7 +95,9 @@ class Session(MergeSession):
         """What tells this session's kernels from any other's in TileLang's caches."""
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         checked += "/mended" if self.mend else ""
-        return f"smemreuse/{_code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
+        added = stamp()
+        checked += f"/{added}" if added else ""
+        return f"smemreuse/{code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
 
     def lowering_pass(
         self, stock_pass: Pass, *, disable_reuse: bool, aggressive: bool = False
@@ -103,9 +106,7 @@ class Session(MergeSession):
 
         Both options are that pass's own; `aggressive` tells only what it would have done.
         """
-        stock = tilelang_0_1_15.AGGRESSIVE if aggressive else tilelang_0_1_15.DEFAULT
-        if disable_reuse:
-            stock = stock.without_reuse()
+        stock = own_merge(disable_reuse=disable_reuse, aggressive=aggressive)
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.merged, self._lowering.unmerged = {}, {}
@@ -117,13 +118,13 @@ class Session(MergeSession):
                 # Rule 6: with this switch no later pass inserts the barriers that reuse needs, and
                 # TileLang's own sharing is not to be believed (TileLang issue 2416).
                 options = replace(options, strict=True)
-            static = ["shared"] if bool(ctx.config.get(MERGE_STATIC, False)) else []
+            scopes = merged_scopes(ctx.config)
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
                 if not isinstance(func, tvm.tirx.PrimFunc):
                     return func
                 function = DeviceFunction(name, func, TirVisitor())
-                wanted = _Wanted(stock, stock_pass, (DYNAMIC_SCOPE, *static), options)
+                wanted = Wanted(stock, stock_pass, scopes, options)
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, wanted),
@@ -136,7 +137,7 @@ class Session(MergeSession):
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
 
-    def _merged(self, function: DeviceFunction, wanted: _Wanted) -> Any:
+    def _merged(self, function: DeviceFunction, wanted: Wanted) -> Any:
         """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
         attempts = self.attempts(function, wanted.scopes, wanted.stock, wanted.options)
         if attempts is None:
@@ -183,19 +184,22 @@ class Session(MergeSession):
         self.mendings += mendings
         if known:
             function, stock = known
-            for number, kernel in enumerate(function.kernels):
-                mending = mendings[number] if mendings else None
-                lint = partial(synchronized.report, number)
-                lowered = LoweredKernel(kernel, stock, (), None, lint, mending)
-                self.kernels.append(lowered)
-                self._lowering.lowered.append(lowered)
+            lowered = [
+                LoweredKernel(
+                    *(kernel, stock, (), None, partial(synchronized.report, number)),
+                    mending=mendings[number] if mendings else None,
+                )
+                for number, kernel in enumerate(function.kernels)
+            ]
+            self.note_kernels(name, lowered)
+            self._lowering.lowered += lowered
         return synchronized.func
 
     def _mended(self, function: Synchronized) -> tuple[Synchronized, tuple[Mending, ...]]:
         """A function with its mends, and what came of its kernels; as it is if none are asked."""
         if not self.mend:
             return function, ()
-        return mended_or_as_it_is(function)
+        return mended_or_as_it_is(function, self.warn)
 
     def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""
@@ -228,7 +232,7 @@ class Session(MergeSession):
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """What a lowering asks of a merge: in whose place, of which scopes, and with what options."""
 
     stock: Baseline
@@ -237,8 +241,20 @@ class _Wanted:
     options: PlanOptions
 
 
+def own_merge(*, disable_reuse: bool, aggressive: bool) -> Baseline:
+    """What TileLang's own pass does under its options."""
+    stock = tilelang_0_1_15.AGGRESSIVE if aggressive else tilelang_0_1_15.DEFAULT
+    return stock.without_reuse() if disable_reuse else stock
+
+
+def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The scopes that TileLang's own pass merges under a `PassContext`'s configuration."""
+    static = bool(config.get(MERGE_STATIC, False))
+    return (DYNAMIC_SCOPE, "shared") if static else (DYNAMIC_SCOPE,)
+
+
 @cache
-def _code_stamp() -> str:
+def code_stamp() -> str:
     """A digest of this package's source: a changed analysis never meets kernels of the old one."""
     digest = hashlib.sha256(smemreuse.__version__.encode())
     root = Path(smemreuse.__file__).parent

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from smemreuse.errors import BackendError
+from smemreuse.extras import needing
 
-try:
+_ALONE = ", in an environment without TileLang, which brings a TVM of its own"
+
+with needing("tvm", "Apache TVM 0.27", _ALONE):
     from tvm import tirx  # noqa: F401
     from tvm.s_tir import pipeline as _pipeline  # noqa: F401
-except ImportError as error:
-    raise BackendError(
-        f"Apache TVM 0.27 cannot be imported ({error}); `pip install 'smemreuse[tvm]'`, in an "
-        "environment without TileLang, which brings a TVM of its own"
-    ) from error

@@ -152,9 +152,9 @@ def test_key_changes_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path:
         before = session.cache_token
     (tmp_path / "__init__.py").write_text("changed = True\n")
     monkeypatch.setattr(smemreuse, "__file__", str(tmp_path / "__init__.py"))
-    session_module._code_stamp.cache_clear()
+    session_module.code_stamp.cache_clear()
     try:
         assert session.cache_token != before
     finally:
         monkeypatch.undo()
-        session_module._code_stamp.cache_clear()
+        session_module.code_stamp.cache_clear()

@@ -33,6 +33,14 @@ def stock_bytes(name: str, config: str = "small") -> list[int]:
     return found
 
 
+def test_a_session_tells_of_its_kernels_in_its_compiler_s_name() -> None:
+    session, _ = merged("batched_gemm")
+    told = str(session.explain())
+    assert "Apache TVM's own merge, and smemreuse's for objective `bytes`" in " ".join(told.split())
+    assert "TileLang" not in told
+    assert "Apache TVM's own" in session.report()
+
+
 @pytest.mark.parametrize("name", list(FIXTURES))
 @pytest.mark.parametrize("policy", ["outer", "dataflow"])
 def test_every_plan_is_proved_on_the_merged_ir(name: str, policy: str) -> None:

@@ -1,0 +1,87 @@
+"""A program of many kernels in many processes, and the one table that it ends with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from smemreuse.commands.output import json_text, write_output
+from smemreuse.commands.script import End, execute, execute_module
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.taking_part import taking_part
+from smemreuse.compilers.records import Settings
+from smemreuse.extras import require
+from smemreuse.report.suite import suite_data, suite_kernels, suite_lines, suite_table
+from smemreuse.report.tables import console
+from smemreuse.results.suite import Suite
+from smemreuse.targets.architectures import architecture
+
+NOTHING_LOWERED = "no kernel was lowered for CUDA by this process, or by those that it started"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module or, where that is None, a script, and its arguments."""
+
+    module: str | None
+    script: str | None
+    args: Sequence[str]
+
+    def run(self) -> End:
+        if self.module is not None:
+            return execute_module(self.module, self.args)
+        return execute(str(self.script), self.args)
+
+
+def run_suite(program: Program, settings: Settings, json_file: str | None, force: bool) -> int:
+    """Runs a program, tells what became of its kernels, and gives the exit code.
+
+    Raises `BackendError` where there is no TileLang, and `InputError` where the program cannot be
+    run or the file not be written.
+    """
+    if settings.arch is not None:
+        architecture(settings.arch)  # which raises for one that is not known
+    require("tilelang", "tilelang", "TileLang")
+    with taking_part(settings) as part:
+        end = program.run()
+        suite = part.suite
+    exit_code = end.exit_code or int(settings.audits_only and bool(suite.refuted))
+    if json_file is None:
+        with written_to_stdout():
+            print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
+    else:
+        write_output(json_file, _document(program, settings, suite, exit_code).encode(), force)
+    if end.stopped:
+        click.echo(f"smemreuse: {end.stopped}; that is as far as it went", err=True)
+    elif suite.is_empty and not end.uncaught:
+        click.echo(f"smemreuse: {NOTHING_LOWERED}", err=True)
+    return exit_code
+
+
+def _document(program: Program, settings: Settings, suite: Suite, exit_code: int) -> str:
+    return json_text(
+        "suite",
+        suite_kernels(suite),
+        module=program.module,
+        script=program.script,
+        args=[*program.args],
+        python=sys.executable,
+        policy=settings.policy,
+        objective=settings.objective,
+        lower_only=settings.lower_only,
+        exit_code=exit_code,
+        **suite_data(suite),
+    )
+
+
+def print_suite(suite: Suite, *, audits_only: bool = False, lower_only: bool = False) -> None:
+    """The one table, and what is to be told beside it; nothing where nothing happened."""
+    if suite.is_empty:
+        return
+    out = console()
+    out.print(suite_table(out, suite, audits_only=audits_only))
+    for line in suite_lines(suite, audits_only=audits_only, lower_only=lower_only):
+        out.print(line, soft_wrap=True)

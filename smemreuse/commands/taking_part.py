@@ -1,0 +1,76 @@
+"""What this process and its children are started with to take part in one run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from smemreuse.compilers.records import Settings, read_suite
+from smemreuse.compilers.watch import SETTINGS, SITE, watching, watching_children
+from smemreuse.results.suite import Suite
+
+CACHE = "TILELANG_CACHE_DIR"
+NO_CACHES = ("TILELANG_DISABLE_CACHE", "TILELANG_AUTO_TUNING_DISABLE_CACHE")
+"""What has not been compiled must not get into TileLang's caches."""
+
+SKIPPING = "smemreuse.compilers.lowered_tests"
+"""The pytest plugin that skips tests where they would run a kernel that is only lowered."""
+
+
+class Run:
+    """A folder that the processes of a run share; `suite` is what they have noted there."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @property
+    def suite(self) -> Suite:
+        return read_suite(self.folder)
+
+
+@contextmanager
+def taking_part(settings: Settings) -> Iterator[Run]:
+    """Inside, this process and all that it starts take part in a run; its folder goes behind it.
+
+    TileLang's cache is a fresh one, but where the environment names one: what comes out of a cache
+    is not lowered, and nothing can be told of it. Other variables are put back as they were.
+    """
+    with _shared_folder(settings) as run, ExitStack() as stack:
+        if CACHE not in os.environ:
+            stack.enter_context(patch.dict(os.environ, {CACHE: str(run.folder / "cache")}))
+        stack.enter_context(watching())
+        yield run
+
+
+@contextmanager
+def children_taking_part(settings: Settings) -> Iterator[Run]:
+    """As `taking_part`, of what this process starts alone; TileLang's cache stays what it is."""
+    with _shared_folder(settings) as run, watching_children():
+        yield run
+
+
+@contextmanager
+def _shared_folder(settings: Settings) -> Iterator[Run]:
+    temporary = tempfile.TemporaryDirectory(prefix="smemreuse-run-", ignore_cleanup_errors=True)
+    with temporary as folder:
+        settings = replace(settings, folder=folder)
+        with patch.dict(os.environ, _environment(settings)):
+            yield Run(Path(folder))
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    made = {SETTINGS: settings.as_text(), "PYTHONPATH": _joined(SITE, "PYTHONPATH", os.pathsep)}
+    if settings.lower_only:
+        made.update(dict.fromkeys(NO_CACHES, "1"))
+        made["PYTEST_PLUGINS"] = _joined(SKIPPING, "PYTEST_PLUGINS", ",")
+    return made
+
+
+def _joined(first: object, variable: str, separator: str) -> str:
+    before = os.environ.get(variable)
+    return f"{first}{separator}{before}" if before else str(first)

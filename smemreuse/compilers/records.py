@@ -1,0 +1,185 @@
+"""What the processes of one run tell of their kernels, in a folder that they share.
+
+Each process has a file of its own and appends one JSON line for each thing that happens, written
+at once, so that a process that crashes or is killed costs no more than its last line. Several lines
+tell of one kernel: it was lowered, then judged, then compiled; its key joins them, and those of
+other processes that lowered the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from smemreuse.compilers.watch import SETTINGS
+from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
+from smemreuse.results.verdict import VerdictKind
+
+_APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+NO_POLICY = "none"
+"""Nothing is changed; the merges of the compiler are judged."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One run: the folder of its records, and what is done to each kernel.
+
+    `dump` is the folder for what merges receive; `arch` what is lowered for where there is no GPU,
+    if `lower_only`.
+    """
+
+    folder: str
+    policy: str = "dataflow"
+    packer: str = "best"
+    objective: str = "speed"
+    strict: bool = False
+    mend: bool = False
+    dump: str | None = None
+    lower_only: bool = False
+    arch: str | None = None
+
+    @property
+    def audits_only(self) -> bool:
+        return self.policy == NO_POLICY
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> Settings | None:
+        """Those that the process was started with; None where it is part of no run."""
+        text = os.environ.get(SETTINGS)
+        return cls(**json.loads(text)) if text else None
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Appends to the file of whatever process it finds itself in; forked ones have their own."""
+
+    folder: Path
+
+    def note(self, event: str, **data: Any) -> None:
+        """One line. What cannot be written, as behind the end of the run, is dropped."""
+        pid = os.getpid()
+        line = json.dumps({"event": event, "pid": pid, **data}).encode() + b"\n"
+        with suppress(OSError):
+            place = os.open(self.folder / f"{pid}.jsonl", _APPENDED, 0o666)
+            try:
+                os.write(place, line)
+            finally:
+                os.close(place)
+
+    def lowered(
+        self,
+        key: str,
+        footprint: KernelFootprint,
+        ours: Judgement | None,
+        kept: bool,
+        dump: str | None,
+    ) -> None:
+        judged = _judgement_data(ours)
+        self.note(
+            "lowered", key=key, footprint=asdict(footprint), ours=judged, kept=kept, dump=dump
+        )
+
+    def judged(self, key: str, compiler: Judgement | None) -> None:
+        self.note("judged", key=key, compiler=_judgement_data(compiler))
+
+    def compiled(self, key: str, footprint: KernelFootprint) -> None:
+        """Its registers are known now, and with them its resident blocks."""
+        self.note("compiled", key=key, footprint=asdict(footprint))
+
+
+def read_suite(folder: Path) -> Suite:
+    """What all processes of a run have noted in its folder."""
+    suite, kernels = Suite(), dict[str, SuiteKernel]()
+    lowered, reloaded = set[str](), dict[str, str]()
+    for file in sorted(folder.glob("*.jsonl")):
+        for line in file.read_bytes().splitlines(keepends=True):
+            try:
+                found = json.loads(line)
+                _take(suite, kernels, found)
+                if found["event"] == "compiling":
+                    lowered.add(found["source"])
+                elif found["event"] == "reloaded":
+                    reloaded[found["source"]] = found["name"]
+            except (ValueError, KeyError, TypeError):  # it was cut short, or what it builds on was
+                suite.lost += 1
+    suite.reloaded = sorted(name for source, name in reloaded.items() if source not in lowered)
+    suite.kernels = sorted(kernels.values(), key=lambda each: (each.name, -_bytes(each)))
+    return suite
+
+
+def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) -> None:
+    """Takes one note in, whatever came before it."""
+    event = found["event"]
+    if event == "lowered":
+        kernel = kernels.setdefault(found["key"], SuiteKernel(_footprint(found)))
+        kernel.lowered += 1
+        kernel.processes.add(found["pid"])
+        kernel.ours, kernel.kept = _judgement(found["ours"]), found["kept"]
+        kernel.dump = found["dump"]
+    elif event == "judged":
+        kernels[found["key"]].compiler = _judgement(found["compiler"])
+    elif event == "compiled":
+        kernels[found["key"]].footprint = _footprint(found)
+    elif event == "stopped":
+        suite.stopped += 1
+    elif event in ("left", "failed"):
+        trouble = Trouble(found["name"], found["why"])
+        (suite.left if event == "left" else suite.failed)[trouble] += 1
+    elif event == "blind":
+        suite.blind.append(Trouble(found["name"], found["why"]))
+
+
+def _bytes(kernel: SuiteKernel) -> int:
+    return kernel.footprint.bytes_before or 0
+
+
+def _footprint(found: dict[str, Any]) -> KernelFootprint:
+    names = {each.name for each in fields(KernelFootprint)}
+    return KernelFootprint(**{key: one for key, one in found["footprint"].items() if key in names})
+
+
+def _judgement(found: dict[str, Any] | None) -> Judgement | None:
+    return Judgement(VerdictKind(found["verdict"]), found["finding"]) if found else None
+
+
+def _judgement_data(found: Judgement | None) -> dict[str, str] | None:
+    return {"verdict": found.verdict.value, "finding": found.finding} if found else None
+
+
+def dumped(folder: Path, name: str, text: str) -> str:
+    """The file of a folder that has `text`, a kernel as its merge receives it.
+
+    It is written whole or not at all, and never over another: where a different kernel of that name
+    is there, a number is added. Several processes may write at once.
+    """
+    draft = folder / f".{name}.{os.getpid()}.{id(text):x}"
+    draft.write_text(text)
+    try:
+        for file in _free_names(folder, name):
+            try:
+                os.link(draft, file)
+            except FileExistsError:
+                if file.read_text() != text:
+                    continue
+            return file.name
+    finally:
+        draft.unlink()
+    raise AssertionError("numbers do not end")
+
+
+def _free_names(folder: Path, name: str) -> Iterator[Path]:
+    yield folder / f"{name}.tir"
+    number = 2
+    while True:
+        yield folder / f"{name}-{number}.tir"
+        number += 1

@@ -1,0 +1,213 @@
+"""One run of many kernels in many processes: a table, totals, what went wrong, and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.data import Data
+from smemreuse.report.titles import numbered
+from smemreuse.report.verdicts import kind_text
+from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
+from smemreuse.results.verdict import SOUND, UNSOUND
+
+MAX_SHOWN = 20
+"""Troubles that are listed for people; JSON has all."""
+
+LONGEST = 200
+"""Characters of a reason that people are shown."""
+
+
+def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
+    """A row for each kernel that has shared memory, and one for each that failed."""
+    table = FittingTable(
+        out,
+        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
+        ("kernel", TEXT),
+        ("lowered", NUMBER),
+        ("arch", WORD),
+        ("before", NUMBER),
+        *([] if audits_only else [("after", NUMBER)]),
+        ("blocks per SM", NUMBER),
+        ("TileLang's merge", WORD),
+        *([] if audits_only else [("smemreuse's", TEXT)]),
+    )
+    shown = suite.merged
+    for title, kernel in zip(numbered([each.name for each in shown]), shown, strict=True):
+        table.add_row(*_row(title, kernel, audits_only))
+    blank = ["-"] * (2 if audits_only else 3)
+    for troubles, word in ((suite.left, "left"), (suite.failed, "failed")):
+        for trouble, count in sorted(troubles.items(), key=lambda each: each[0].name):
+            cells = [trouble.name, str(count), *blank, "-"]
+            last = ["-", word] if not audits_only else ["not judged" if word == "left" else word]
+            table.add_row(*map(Text, cells), *(Text(one, style="bold red") for one in last))
+    return table
+
+
+def _row(title: str, kernel: SuiteKernel, audits_only: bool) -> Iterator[Text]:
+    took = kernel.footprint
+    yield from map(Text, (title, str(kernel.lowered), took.arch or "-"))
+    yield Text(_number(took.bytes_before))
+    if not audits_only:
+        yield Text(_number(took.bytes_after))
+    before, after = _number(took.blocks_before), _number(took.blocks_after)
+    yield Text(before if audits_only or before == after else f"{before} -> {after}")
+    yield _judgement_text(kernel.compiler)
+    if not audits_only:
+        yield _ours(kernel)
+
+
+def _ours(kernel: SuiteKernel) -> Text:
+    """The verdict on what was applied and, where it takes more bytes than before, why."""
+    word = _judgement_text(kernel.ours)
+    if kernel.kept and kernel.ours is not None and kernel.ours.finding:
+        return Text("kept, ").append_text(word)
+    if kernel.gained < 0:
+        own = kernel.compiler.verdict if kernel.compiler is not None else SOUND
+        why = f", for TileLang's merge is {own}" if own is not SOUND else " than before"
+        return word.append(f"; more bytes{why}")
+    return word
+
+
+def _judgement_text(found: Judgement | None) -> Text:
+    return kind_text(found.verdict) if found is not None else Text("-")
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterator[Text]:
+    """The totals, then what was refuted, left and failed, a line for each."""
+    yield Text(_totals(suite, audits_only))
+    shown = suite.merged
+    titles = numbered([each.name for each in shown])
+    for title, kernel in zip(titles, shown, strict=True):
+        if kernel.compiler is not None and kernel.compiler.verdict is UNSOUND:
+            yield Text(
+                f"{title}: TileLang's own merge is unsound: {_short(kernel.compiler.finding)}"
+            )
+        if kernel.kept and kernel.ours is not None and kernel.ours.finding:
+            why = _short(kernel.ours.finding)
+            yield Text(f"{title}: stays as TileLang makes it, which is not proved: {why}")
+    done = "is not judged" if audits_only else "is merged by TileLang instead"
+    yield from _troubles(suite.left, f"{{}} {done}: {{}}")
+    yield from _troubles(suite.failed, "{} was not compiled: {}")
+    if lower_only:
+        yield Text(f"lowered only: {_many(suite.stopped, 'call')} of kernels did not run")
+    if suite.reloaded:
+        names = ", ".join(dict.fromkeys(suite.reloaded))
+        yield Text(f"from TileLang's cache alone, and so neither merged anew nor judged: {names}")
+    for trouble in dict.fromkeys(suite.blind):
+        yield Text(f"kernels of {trouble.name} are not seen: {_short(trouble.why)}")
+    if suite.lost:
+        yield Text(f"{_many(suite.lost, 'note')} of processes that were ended could not be read")
+
+
+def _totals(suite: Suite, audits_only: bool) -> str:
+    lowered = sum(each.lowered for each in suite.kernels)
+    processes = {one for each in suite.kernels for one in each.processes}
+    without = len(suite.kernels) - len(suite.merged)
+    parts = [
+        f"{_many(len(suite.kernels), 'kernel')} ({without} without shared memory), "
+        f"{_many(lowered, 'lowering')} in {_many(len(processes), 'process', 'processes')}"
+    ]
+    if audits_only:
+        parts.append(f"{suite.bytes_before:,} bytes")
+    else:
+        parts.append(
+            f"{suite.bytes_before:,} bytes before, {suite.bytes_after:,} after; "
+            f"{suite.smaller} smaller, {suite.larger} larger, "
+            f"{suite.more_blocks} with more blocks per SM"
+        )
+    parts.append(f"TileLang's merge: {_counted(suite.verdicts('compiler'))}")
+    if not audits_only:
+        parts.append(f"smemreuse's: {_counted(suite.verdicts('ours'))}")
+    parts.append(f"{sum(suite.left.values())} left, {sum(suite.failed.values())} failed")
+    return "; ".join(parts)
+
+
+def _counted(verdicts: Counter[str]) -> str:
+    order = ("sound", "unproved", "unsound")
+    return ", ".join(f"{verdicts[word]} {word}" for word in order if verdicts[word]) or "none"
+
+
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def _troubles(found: Counter[Trouble], words: str) -> Iterator[Text]:
+    shown: Sequence[Trouble] = sorted(found, key=lambda each: each.name)
+    for trouble in shown[:MAX_SHOWN]:
+        yield Text(words.format(trouble.name, _short(trouble.why)))
+    if len(shown) > MAX_SHOWN:
+        yield Text(f"... and {len(shown) - MAX_SHOWN} more like that")
+
+
+def _short(reason: str) -> str:
+    line = " ".join(reason.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def suite_data(suite: Suite) -> Data:
+    """What `smemreuse.suite/1` has beside its kernels."""
+    return {
+        "totals": {
+            "kernels": len(suite.kernels),
+            "lowerings": sum(each.lowered for each in suite.kernels),
+            "processes": len({one for each in suite.kernels for one in each.processes}),
+            "bytes_before": suite.bytes_before,
+            "bytes_after": suite.bytes_after,
+            "smaller": suite.smaller,
+            "larger": suite.larger,
+            "more_blocks": suite.more_blocks,
+            "compiler": dict(suite.verdicts("compiler")),
+            "ours": dict(suite.verdicts("ours")),
+            "left": sum(suite.left.values()),
+            "failed": sum(suite.failed.values()),
+            "stopped": suite.stopped,
+            "lost": suite.lost,
+        },
+        "left": _trouble_data(suite.left),
+        "failed": _trouble_data(suite.failed),
+        "reloaded": suite.reloaded,
+        "blind": [asdict(each) for each in dict.fromkeys(suite.blind)],
+    }
+
+
+def suite_kernels(suite: Suite) -> list[Data]:
+    """The kernels of `smemreuse.suite/1`, those without shared memory among them."""
+    return [_kernel_data(each) for each in suite.kernels]
+
+
+def whole_suite_data(suite: Suite) -> Data:
+    """Both, where they are part of another document."""
+    return {**suite_data(suite), "kernels": suite_kernels(suite)}
+
+
+def _kernel_data(kernel: SuiteKernel) -> Data:
+    return {
+        **asdict(kernel.footprint),
+        "lowered": kernel.lowered,
+        "processes": len(kernel.processes),
+        "compiler": _judgement_data(kernel.compiler),
+        "ours": _judgement_data(kernel.ours),
+        "kept": kernel.kept,
+        "dump": kernel.dump,
+    }
+
+
+def _judgement_data(found: Judgement | None) -> Data | None:
+    if found is None:
+        return None
+    return {"verdict": found.verdict.value, "finding": found.finding or None}
+
+
+def _trouble_data(found: Counter[Trouble]) -> list[Data]:
+    return [{**asdict(trouble), "times": count} for trouble, count in found.items()]

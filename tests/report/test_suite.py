@@ -1,0 +1,107 @@
+"""The one table of a run of many kernels, drawn from records made by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+from rich.console import Console
+
+from smemreuse.report.suite import suite_data, suite_kernels, suite_lines, suite_table
+from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
+
+FOOTPRINT = KernelFootprint("gemm", "sm_90", 128, 96, 4096, 2048, 0, 8, 16, 232_448, True)
+SUITE = Suite(
+    kernels=[
+        SuiteKernel(FOOTPRINT, Judgement(SOUND), Judgement(SOUND), lowered=3, processes={1, 2}),
+        SuiteKernel(
+            replace(FOOTPRINT, name="wrong", bytes_before=1024, bytes_after=2048),
+            Judgement(UNSOUND, "rule 4, A and B: overwritten"),
+            Judgement(SOUND),
+            lowered=1,
+            processes={1},
+        ),
+        SuiteKernel(
+            replace(FOOTPRINT, name="kept", bytes_after=4096, blocks_after=8),
+            Judgement(UNPROVED, "too long"),
+            Judgement(UNPROVED, "too long"),
+            kept=True,
+            lowered=1,
+            processes={2},
+        ),
+        SuiteKernel(replace(FOOTPRINT, name="bare", bytes_before=0, bytes_after=0), lowered=1),
+    ],
+    stopped=2,
+    reloaded=["cached"],
+    blind=[Trouble("python3", "ImportError: no"), Trouble("python3", "ImportError: no")],
+    lost=1,
+)
+SUITE.left[Trouble("odd", "a fault of ours")] = 2
+SUITE.failed[Trouble("broken", "RuntimeError: k.cu(3): error: no y")] = 1
+
+
+def table(*, audits_only: bool = False) -> list[list[str]]:
+    out = Console(file=io.StringIO(), width=160)
+    out.print(suite_table(out, SUITE, audits_only=audits_only))
+    assert isinstance(out.file, io.StringIO)
+    lines = out.file.getvalue().splitlines()
+    return [[c.strip() for c in line.strip("|").split("|")] for line in lines if "|" in line]
+
+
+def test_a_row_for_each_kernel_with_shared_memory_and_each_trouble() -> None:
+    heading, _, *rows = table()
+    assert heading[-2:] == ["TileLang's merge", "smemreuse's"]
+    assert rows == [
+        ["gemm", "3", "sm_90", "4,096", "2,048", "8 -> 16", "sound", "sound"],
+        [
+            *("wrong", "1", "sm_90", "1,024", "2,048", "8 -> 16", "unsound"),
+            "sound; more bytes, for TileLang's merge is unsound",
+        ],
+        ["kept", "1", "sm_90", "4,096", "4,096", "8", "unproved", "kept, unproved"],
+        ["odd", "2", "-", "-", "-", "-", "-", "left"],
+        ["broken", "1", "-", "-", "-", "-", "-", "failed"],
+    ]
+
+
+def test_an_audit_tells_of_the_compiler_alone() -> None:
+    heading, _, *rows = table(audits_only=True)
+    assert "after" not in heading
+    assert rows[1] == ["wrong", "1", "sm_90", "1,024", "8", "unsound"]
+    assert rows[-2:] == [
+        ["odd", "2", "-", "-", "-", "not judged"],
+        ["broken", "1", "-", "-", "-", "failed"],
+    ]
+
+
+def test_the_totals_come_first_and_then_what_went_wrong() -> None:
+    total, *rest = (one.plain for one in suite_lines(SUITE, audits_only=False, lower_only=True))
+    assert total == (
+        "4 kernels (1 without shared memory), 6 lowerings in 2 processes; "
+        "9,216 bytes before, 8,192 after; 1 smaller, 1 larger, 3 with more blocks per SM; "
+        "TileLang's merge: 1 sound, 1 unproved, 1 unsound; smemreuse's: 2 sound, 1 unproved; "
+        "2 left, 1 failed"
+    )
+    assert rest == [
+        "wrong: TileLang's own merge is unsound: rule 4, A and B: overwritten",
+        "kept: stays as TileLang makes it, which is not proved: too long",
+        "odd is merged by TileLang instead: a fault of ours",
+        "broken was not compiled: RuntimeError: k.cu(3): error: no y",
+        "lowered only: 2 calls of kernels did not run",
+        "from TileLang's cache alone, and so neither merged anew nor judged: cached",
+        "kernels of python3 are not seen: ImportError: no",
+        "1 note of processes that were ended could not be read",
+    ]
+
+
+def test_json_has_everything() -> None:
+    data = json.loads(json.dumps({**suite_data(SUITE), "kernels": suite_kernels(SUITE)}))
+    assert data["totals"]["compiler"] == {"sound": 1, "unproved": 1, "unsound": 1}
+    assert (data["totals"]["left"], data["totals"]["failed"]) == (2, 1)
+    assert [each["name"] for each in data["kernels"]] == ["gemm", "wrong", "kept", "bare"]
+    assert data["kernels"][0]["processes"] == 2
+    assert data["kernels"][1]["compiler"]["finding"] == "rule 4, A and B: overwritten"
+    assert data["kernels"][3]["ours"] is None
+    assert data["left"] == [{"name": "odd", "why": "a fault of ours", "times": 2}]
