@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import click
 
 from smemreuse import __version__
-from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.errors import InputError, SmemReuseError
 
 VERBS = {
@@ -23,6 +22,7 @@ VERBS = {
     "check": "Say whether a plan is sound, or name the rule, the buffers and a witness.",
     "compare": "Compare the policies: arena, lower bound, packing gap, and whether each plan is "
     "sound.",
+    "diff": "Say why kernels take more shared memory than they did, by cause.",
     "explain": "Say why buffers may share bytes, or which rule and which statements forbid it.",
     "graph": "Draw a kernel's shared buffers with Graphviz.",
     "lint": "Find the hazards of kernels themselves: races, missing waits and fences, "
@@ -47,7 +47,9 @@ class _Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, stand_in, rest = super().resolve_command(ctx, args)
-        return name, stand_in and _loaded(str(stand_in.name)), rest
+        if stand_in and not ctx.resilient_parsing:
+            _take_configuration(ctx.params.get("config"))
+        return name, stand_in and load_verb(str(stand_in.name)), rest
 
     def invoke(self, ctx: click.Context) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -55,15 +57,27 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except RecursionError:
+            from smemreuse.compilers.text.depth import TOO_DEEP
+
             _exit_with(InputError(TOO_DEEP))
         except SmemReuseError as error:
             _exit_with(error)
 
 
-def _loaded(verb: str) -> click.Command:
+def load_verb(verb: str) -> click.Command:
     command = getattr(importlib.import_module(f"smemreuse.commands.{verb}"), verb)
     assert isinstance(command, click.Command)
     return command
+
+
+def _take_configuration(file: str | None) -> None:
+    """Before a verb is imported, whose options list what users add."""
+    from smemreuse import plugins
+
+    if file is None:
+        plugins.ensure()
+    else:
+        plugins.configure(file)
 
 
 def _exit_with(error: SmemReuseError) -> NoReturn:
@@ -76,8 +90,15 @@ def _exit_with(error: SmemReuseError) -> NoReturn:
     commands=[click.Command(name, help=summary) for name, summary in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+@click.option(
+    "--config",
+    type=click.Path(),
+    metavar="FILE",
+    help="What to take for `smemreuse.toml`, which tells of your own device functions; by default "
+    "the first one from the working directory upwards.",
+)
 @click.version_option(__version__, prog_name="smemreuse")
-def main() -> None:
+def main(config: str | None) -> None:
     """Find how little shared memory a GPU kernel needs, and why.
 
     FILE is a kernel dumped as TVMScript: `print(mod.script())`. No TVM is needed to read it, and

@@ -14,6 +14,7 @@ from smemreuse.commands.options import (
     strict_option,
 )
 from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.subjects import note_declared
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
@@ -73,6 +74,7 @@ def apply(
         if mend:
             dump = _mended(dump, BarrierStage(barriers))
         merged = merge_text(dump, planned)
+        note_declared(dump.kernels)
     except SmemReuseError as error:
         raise error.located(file=file) from None
     write_output(output, merged.source.encode(), force)

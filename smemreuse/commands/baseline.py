@@ -1,45 +1,118 @@
-"""Baselines of `lint`: the hazards that are known, and not told again."""
+"""Baselines: what is known from before, as `--format json` wrote it, and is not told again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import click
 
 from smemreuse.errors import InputError
 from smemreuse.report.hazards import Linted
+from smemreuse.results.audit import Audit
+from smemreuse.results.comparison import APPLIED, Comparison
+from smemreuse.results.regressions import Standing
+from smemreuse.results.verdict import VerdictKind
 
-SCHEMA = "smemreuse.lint/1"
+DOES_NOT_FIT = "a block does not fit"
+
+baseline_option = click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE",
+    help="What `--format json` wrote before: what is worse now is a finding, and nothing else.",
+)
 
 
-def read_baseline(path: str) -> frozenset[str]:
-    """The fingerprints in what `lint --format json` wrote. Raises `InputError`."""
+def _entries(path: str, verb: str) -> list[dict[str, Any]]:
+    """The kernels in what a verb wrote. Raises `InputError`."""
     try:
         data = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except (ValueError, RecursionError):
-        raise _unusable(path, "not JSON") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise _unusable(path, f"the schema must be {SCHEMA}")
-    return frozenset(_fingerprints(data, path))
-
-
-def _fingerprints(data: dict[str, object], path: str) -> Iterable[str]:
+        raise _unusable(path, verb, "not JSON") from None
+    schema = f"smemreuse.{verb}/1"
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        raise _unusable(path, verb, f"the schema must be {schema}")
     kernels = data.get("kernels")
-    for kernel in kernels if isinstance(kernels, list) else [None]:
-        hazards = kernel.get("hazards") if isinstance(kernel, dict) else None
+    if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
+        raise _unusable(path, verb, "no list of kernels")
+    return kernels
+
+
+def _unusable(path: str, verb: str, why: str) -> InputError:
+    return InputError(f"{why}; give what `{verb} --format json` wrote", file=path)
+
+
+# Hazards ----------------------------------------------------------------------------------------
+
+
+def read_baseline(path: str) -> frozenset[str]:
+    """The fingerprints in what `lint --format json` wrote. Raises `InputError`."""
+    return frozenset(_fingerprints(path))
+
+
+def _fingerprints(path: str) -> Iterator[str]:
+    for kernel in _entries(path, "lint"):
+        hazards = kernel.get("hazards")
         for hazard in hazards if isinstance(hazards, list) else [None]:
             told = hazard.get("fingerprint") if isinstance(hazard, dict) else None
             if not isinstance(told, str):
-                raise _unusable(path, "no list of kernels with hazards that have fingerprints")
+                why = "no list of kernels with hazards that have fingerprints"
+                raise _unusable(path, "lint", why)
             yield told
-
-
-def _unusable(path: str, why: str) -> InputError:
-    return InputError(f"{why}; give what `lint --format json` wrote", file=path)
 
 
 def silenced(found: Iterable[Linted], known: frozenset[str]) -> list[Linted]:
     """What was found, without what a baseline knows."""
     return [linted.without(known) for linted in found]
+
+
+# Plans ------------------------------------------------------------------------------------------
+
+
+def compared_standing(row: Comparison) -> Standing:
+    """How a kernel stands by the plan that would be applied."""
+    applied = row.applied
+    faults = frozenset([DOES_NOT_FIT] if applied.fits is False else [])
+    return Standing(row.file, row.kernel, row.scope, applied.arena_bytes, applied.verdict, faults)
+
+
+def audited_standing(file: str, kernel: str, scope: str, audit: Audit) -> Standing:
+    """How a kernel stands by the plan that was audited."""
+    found = audit.verdict
+    faults = frozenset(_fault(each.rule.value, each.buffers) for each in found.violations)
+    return Standing(file, kernel, scope, audit.arena, found.verdict, faults)
+
+
+def _fault(rule: int, buffers: Sequence[str]) -> str:
+    return f"rule {rule}, {' and '.join(buffers)}"
+
+
+def read_standings(path: str, verb: str) -> list[Standing]:
+    """How kernels stood in what `compare` or `check` wrote. Raises `InputError`."""
+    read = {"compare": _compared, "check": _audited}[verb]
+    try:
+        return [read(entry) for entry in _entries(path, verb)]
+    except (KeyError, TypeError, ValueError):
+        raise _unusable(path, verb, "a kernel lacks its bytes or its verdict") from None
+
+
+def _compared(entry: Mapping[str, Any]) -> Standing:
+    applied = entry["policies"][APPLIED]
+    faults = [DOES_NOT_FIT] if applied["fits"] is False else []
+    return _standing(entry, applied, faults)
+
+
+def _audited(entry: Mapping[str, Any]) -> Standing:
+    faults = [_fault(each["rule"], each["buffers"]) for each in entry["violations"]]
+    return _standing(entry, entry, faults)
+
+
+def _standing(entry: Mapping[str, Any], plan: Mapping[str, Any], faults: list[str]) -> Standing:
+    file, kernel, scope = (str(entry[key]) for key in ("file", "name", "scope"))
+    verdict = VerdictKind(plan["verdict"])
+    return Standing(file, kernel, scope, int(plan["arena_bytes"]), verdict, frozenset(faults))

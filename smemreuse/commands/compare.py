@@ -1,81 +1,233 @@
-"""`smemreuse compare FILE...`: every policy side by side."""
+"""`smemreuse compare FILE...`: every policy side by side; of many files a row for each kernel."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 from rich.text import Text
 
+from smemreuse.commands.baseline import baseline_option, compared_standing, read_standings
+from smemreuse.commands.batches import Spread, of_each, spread_options
+from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import arch_option, objective_option, packer_option
-from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.output import (
+    emit_findings,
+    emit_json,
+    findings_format_option,
+    only_findings_option,
+)
 from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.subjects import note_if_empty, note_unused, subjects_of_each
+from smemreuse.commands.subjects import (
+    declared_remarks,
+    note_if_empty,
+    subjects_of,
+    unused_remarks,
+)
 from smemreuse.errors import InputError
 from smemreuse.explainer.plans import hoped_for, judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
-from smemreuse.progress import track
-from smemreuse.report.data import Subject, compare_entry
-from smemreuse.report.tables import compare_table, console, hoped_line, no_buffers
+from smemreuse.report.comparisons import (
+    PLAN_RULES,
+    SORTS,
+    compare_table,
+    comparison,
+    comparison_findings,
+    hoped_lines,
+    kernels_table,
+    titles_of,
+)
+from smemreuse.report.data import Data, Subject, compare_entry
+from smemreuse.report.regressions import change_data, change_findings, change_words, changes_line
+from smemreuse.report.summary import summary_lines, worst_lines
+from smemreuse.report.tables import console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.titles import titles
+from smemreuse.results.comparison import Comparison
+from smemreuse.results.findings import Finding
+from smemreuse.results.regressions import Change, changes
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
-Row = tuple[Subject, Sequence[Judged], Judged | None]
+FEW = 4
+"""Files up to which everything is told of each, and kernels up to which the memory maps are drawn,
+too; `plan` draws any kernel's."""
 
-MOST_MAPS = 4
-"""Kernels up to which the memory maps are drawn too; `plan` draws any kernel's."""
+
+@dataclass(frozen=True)
+class Asked:
+    """What plans are made for, and what is wanted of them: the JSON, or what maps are drawn of."""
+
+    packer: str
+    objective: str
+    arch: Architecture | None
+    json: bool
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel and scope; `entry` is its JSON and `drawn` the kernel itself, if asked for.
+
+    `change` is what became of it since a baseline.
+    """
+
+    told: Comparison
+    entry: Data | None
+    drawn: tuple[Subject, Sequence[Judged]] | None
+    change: Change | None = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is worse than in the baseline; without one, what speaks against the plan."""
+        if self.change is None:
+            return list(comparison_findings(self.told))
+        return list(change_findings(self.change, self.told.line, self.told.applied.finding))
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is not as in the baseline; without one, not as compilers make it."""
+        return self.told.saved_bytes != 0 if self.change is None else self.change.is_any
 
 
 @click.command()
-@click.argument("files", type=click.Path(), nargs=-1, required=True)
+@files_argument
 @packer_option
 @objective_option
 @arch_option
-@format_option
+@click.option("--all", "every", is_flag=True, help="All policies of many files' kernels, too.")
+@click.option("--sort", type=click.Choice(list(SORTS)), help="The order of rows; default: files'.")
+@click.option(
+    "--changed-only",
+    is_flag=True,
+    help="Only kernels that `dataflow` changes; with a baseline, those that are not as there.",
+)
+@only_findings_option
+@baseline_option
+@spread_options
+@findings_format_option
 def compare(
     files: tuple[str, ...],
     packer: str,
     objective: str,
     arch: Architecture | None,
+    every: bool,
+    sort: str | None,
+    changed_only: bool,
+    only_findings: bool,
+    baseline: str | None,
+    jobs: int,
+    backend: str,
     output_format: str,
 ) -> None:
     """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound.
 
-    Of many files one that cannot be read is told on stderr, and the exit code is 2 in the end.
+    FILE is a dump, a folder of dumps, or `-`. Of more than four there is a summary first, and a row
+    for each kernel. One that cannot be read is told on stderr, and the exit code is 2 in the end.
+    Against a baseline it is 1 for what takes more bytes or has a worse verdict.
     """
-    found, whole = subjects_of_each(files)
-    note_if_empty(found, files)
-    note_unused(found)
-    rows = []
-    for each in track(found, "comparing"):
-        made = (each.kernel, each.scope, packer, objective, arch)
-        rows.append((each, [*judged_plans(*made).values()], hoped_for(*made)))
+    before = None if baseline is None else read_standings(baseline, "compare")
+    inputs = find_inputs(files)
+    few = len(inputs) <= FEW
+    drawn = few and output_format == "table"
+    asked = Asked(packer, objective, arch, output_format == "json", drawn)
+    spread = Spread() if drawn else Spread(jobs, backend)  # whole kernels are not sent about
+    rows, whole = of_each(inputs, partial(_compared, asked=asked), spread, "comparing")
+    note_if_empty(rows, files)
+    if before is not None:
+        found = changes([compared_standing(row.told) for row in rows], before)
+        rows = [replace(row, change=change) for row, change in zip(rows, found, strict=True)]
+    shown = [
+        row
+        for row in rows
+        if (row.changed or not changed_only) and (row.findings or not only_findings)
+    ]
+    if sort is not None:
+        shown.sort(key=lambda row: SORTS[sort](row.told))
     if output_format == "json":
-        emit_json("compare", [compare_entry(*row, arch) for row in rows])
+        emit_json("compare", [_entry(row) for row in shown])
+    elif output_format != "table":
+        findings = [finding for row in rows for finding in row.findings]
+        emit_findings("compare", findings, PLAN_RULES, output_format)
+    elif few:
+        _emit_few(shown)
     elif rows:
-        _emit_tables(rows, arch)
+        _emit_many(rows, shown, len({row.told.file for row in rows}), every)
     if not whole:
         sys.exit(InputError.exit_code)
+    if any(row.change is not None and row.change.worse for row in rows):
+        sys.exit(1)
 
 
-def _emit_tables(rows: Sequence[Row], arch: Architecture | None) -> None:
+def _compared(source: Source, asked: Asked) -> tuple[list[Row], list[str]]:
+    """The kernels of a dump, and what is to be said of it."""
+    found = subjects_of(source)
+    rows = []
+    for each in found:
+        made = (each.kernel, each.scope, asked.packer, asked.objective, asked.arch)
+        judged, hoped = [*judged_plans(*made).values()], hoped_for(*made)
+        apart = side_by_side(each.kernel, each.scope).arena_bytes
+        told = comparison(each, apart, judged, hoped, asked.arch)
+        entry = compare_entry(each, judged, hoped, asked.arch) if asked.json else None
+        rows.append(Row(told, entry, (each, judged) if asked.drawn else None))
+    return rows, [*unused_remarks(found), *declared_remarks(one.kernel for one in found)]
+
+
+def _entry(row: Row) -> Data:
+    assert row.entry is not None
+    return {**row.entry, **({} if row.change is None else {"baseline": change_data(row.change)})}
+
+
+def _emit_few(rows: Sequence[Row]) -> None:
+    """All that there is to say of each kernel, with the maps where they are few."""
     out = console()
-    shown = [(subject, judged) for subject, judged, _ in rows if subject.has_buffers]
-    if shown:
-        sized = [
-            (each, side_by_side(each.kernel, each.scope).arena_bytes, judged)
-            for each, judged in shown
-        ]
-        emit_tables([compare_table(out, sized, arch)])
-        emit_tables(hoped_line(subject, *hoped) for subject, _, hoped in rows if hoped is not None)
-    emit_tables(no_buffers(subject) for subject, _, _ in rows if not subject.has_buffers)
-    if len(shown) > MOST_MAPS:
+    shown = [row for row in rows if row.told.buffers]
+    told = [row.told for row in shown]
+    if told:
+        emit_tables([compare_table(out, told), *hoped_lines(told)])
+    _emit_changes(rows)
+    emit_tables(no_buffers(row.told.file, row.told.kernel) for row in rows if not row.told.buffers)
+    if len(shown) > FEW:
         return
-    drawn = [(subject, judged) for subject, judged in shown if judged[0][0].offsets]
+    drawn = [row.drawn for row in shown if row.drawn is not None]
+    drawn = [(subject, judged) for subject, judged in drawn if judged[0][0].offsets]
     named = titles([(one.file, one.kernel.name, one.scope) for one, _ in drawn])
     for (subject, judged), title in zip(drawn, named, strict=True):
         timeline = timeline_of(subject.kernel, subject.scope)
         emit_tables([Text(title), drawn_plans(out, [plan for plan, _ in judged], timeline)])
+
+
+def _emit_changes(rows: Sequence[Row]) -> None:
+    """What became of each kernel since the baseline."""
+    changed = [row.change for row in rows if row.change is not None]
+    if changed:
+        emit_tables([changes_line(changed)])
+    emit_tables(
+        Text(f"  {change.now.kernel} ({change.now.scope}): {change_words(change)}")
+        for change in changed
+        if change.is_any
+    )
+
+
+def _emit_many(rows: Sequence[Row], shown: Sequence[Row], files: int, every: bool) -> None:
+    """A summary, the worst, and a row for each kernel with shared memory."""
+    out = console()
+    told = [row.told for row in rows]
+    emit_tables(summary_lines(told, files))
+    changed = [row.change for row in rows if row.change is not None]
+    if changed:
+        emit_tables([changes_line(changed)])
+    names = dict(zip(map(id, told), titles_of(told), strict=True))
+    emit_tables(worst_lines(told, [*names.values()], out.width))
+    listed = [row for row in shown if row.told.buffers]
+    if not listed:
+        return
+    told = [row.told for row in listed]
+    if every:
+        emit_tables([compare_table(out, told), *hoped_lines(told)])
+        return
+    last = [change_words(row.change) for row in listed if row.change is not None]
+    emit_tables([kernels_table(out, told, [names[id(one)] for one in told], last)])

@@ -8,34 +8,48 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.console import RenderableType
 
-from smemreuse.commands.output import emit_json, format_option
+from smemreuse.commands.options import arch_option
+from smemreuse.commands.output import format_option, json_text
 from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.subjects import note_if_empty, note_unused, of_kernel, read_subjects
 from smemreuse.errors import InputError
+from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.pairs import explained_pairs
-from smemreuse.explainer.plans import judged_plan, side_by_side
+from smemreuse.explainer.plans import hoped_for, judged_plan, side_by_side
 from smemreuse.ir.kernel import unique_names
 from smemreuse.linter import grounds_of
 from smemreuse.report.data import Subject
 from smemreuse.report.explanations import explain_entry, explain_lines, explain_summary
+from smemreuse.report.headroom import headroom_data
 from smemreuse.report.tables import console
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.grounds import Grounds
+from smemreuse.targets.architectures import Architecture
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.argument("buffers", metavar="[A [B]]", nargs=-1)
 @click.option("--kernel", "kernel_name", help="The kernel, where several have such buffers.")
+@click.option("--all", "everything", is_flag=True, help="Every pair, those live together too.")
+@arch_option
 @format_option
 def explain(
-    file: str, buffers: tuple[str, ...], kernel_name: str | None, output_format: str
+    file: str,
+    buffers: tuple[str, ...],
+    kernel_name: str | None,
+    everything: bool,
+    arch: Architecture | None,
+    output_format: str,
 ) -> None:
     """Say why buffers may share bytes, or which rule and which statements forbid it.
 
     Of A and B everything is told, and the exit code is 1 if they must not share, or are not proved
-    to. Without B, A is held against every other buffer; without both, every pair is listed, with
-    what keeps it apart under the compilers' own rule (`outer`): why nothing is reused.
+    to. Without B, A is held against every other buffer. Without both, it is told where most bytes
+    are live, and of whom; what stops the next resident block; the cheapest changes that would
+    lower it; and who may share and who not, by reason. `--all` lists every pair, with what keeps it
+    apart under the compilers' own rule (`outer`): why nothing is reused.
     """
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)
@@ -51,15 +65,19 @@ def explain(
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)
     if output_format == "json":
-        emit_json(
-            "explain",
-            [
-                explain_entry(each, one, grounds)
-                for each, pairs in explained
-                for grounds in (_grounds(each, pairs),)
-                for one in pairs
-            ],
-        )
+        entries = [
+            explain_entry(each, one, grounds)
+            for each, pairs in explained
+            for grounds in (_grounds(each, pairs),)
+            for one in pairs
+        ]
+        summaries = [
+            headroom_data(each, headroom_of(each.kernel, each.scope, arch))
+            for each, _ in explained
+            if not buffers and each.has_buffers
+        ]
+        with written_to_stdout():
+            click.echo(json_text("explain", entries, summaries=summaries), nl=False)
     elif len(buffers) == 2:
         emit_tables(
             line
@@ -68,7 +86,11 @@ def explain(
             for line in explain_lines(each, one, _grounds(each, pairs))
         )
     else:
-        emit_tables(line for each, pairs in explained for line in _summary(each, pairs, buffers))
+        emit_tables(
+            line
+            for each, pairs in explained
+            for line in _summary(each, pairs, buffers, everything, arch)
+        )
     if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
@@ -98,10 +120,18 @@ def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Grounds | None:
 
 
 def _summary(
-    subject: Subject, pairs: Sequence[Explanation], wanted: Sequence[str]
+    subject: Subject,
+    pairs: Sequence[Explanation],
+    wanted: Sequence[str],
+    everything: bool,
+    arch: Architecture | None,
 ) -> Iterator[RenderableType]:
     kernel, scope = subject.kernel, subject.scope
     judged = [judged_plan(kernel, scope, policy) for policy in ("outer", "dataflow")]
     apart = side_by_side(kernel, scope)
     grounds = _grounds(subject, pairs)
-    return explain_summary(console(), subject, judged, apart, pairs, wanted, grounds)
+    found = headroom_of(kernel, scope, arch) if subject.has_buffers and not wanted else None
+    hoped = None if wanted else hoped_for(kernel, scope, "best", "bytes")
+    return explain_summary(
+        console(), subject, judged, apart, pairs, wanted, grounds, found, everything, hoped
+    )

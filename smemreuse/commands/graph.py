@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,16 +15,12 @@ from smemreuse.explainer.pairs import Explainer
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.report.data import Subject
-from smemreuse.report.graphs import (
-    FORMATS,
-    KINDS,
-    Interference,
-    Lifetimes,
-    Picture,
-    Scopes,
-    draw,
-    render,
-)
+
+if TYPE_CHECKING:
+    from smemreuse.report.graphs import Picture
+
+KINDS = ("lifetime", "interference", "scopes")
+FORMATS = ("svg", "png", "dot", "html")
 
 
 @click.command()
@@ -58,6 +55,8 @@ def graph(
     policy: str,
 ) -> None:
     """Draw a kernel's shared buffers with Graphviz."""
+    from smemreuse.report.graphs import draw, render  # and Graphviz, which the help does without
+
     if output_format == "png" and output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
     found = of_kernel(read_subjects([file]), kernel_name, file)
@@ -71,6 +70,8 @@ def graph(
 
 def picture_of(kind: str, subject: Subject, policy: str) -> Picture:
     """What a graph of one of the `KINDS` shows of a kernel."""
+    from smemreuse.report.graphs import Interference, Lifetimes, Scopes
+
     kernel, scope = subject.kernel, subject.scope
     if kind == "scopes":
         return Scopes(subject, sequence_of(kernel, scope, policy)[0])

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
 
 import click
 
-from smemreuse import __version__
 from smemreuse.audit import BarrierStage
 from smemreuse.commands.baseline import read_baseline, silenced
+from smemreuse.commands.batches import Spread, of_each, spread_options
+from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import barriers_option
-from smemreuse.commands.output import emit_json, force_option, write_output
+from smemreuse.commands.output import (
+    emit_findings,
+    emit_json,
+    findings_format_option,
+    force_option,
+    only_findings_option,
+    write_output,
+)
 from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.stdout import written_to_stdout
-from smemreuse.commands.subjects import of_each
-from smemreuse.compilers.text.reader import Dump, read_dump
-from smemreuse.errors import InputError, printable
+from smemreuse.commands.subjects import note_if_empty
+from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
+from smemreuse.errors import InputError
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
-from smemreuse.report.hazards import Linted, github_lines, lint_entry, lint_lines, sarif
+from smemreuse.report.hazards import (
+    RULES,
+    Linted,
+    hazard_findings,
+    lint_entry,
+    lint_lines,
+    linted_line,
+)
 from smemreuse.report.mending import mending_data, mending_lines
-
-FORMATS = ("table", "json", "sarif", "github")
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@files_argument
 @barriers_option
 @click.option("--strict", is_flag=True, help="Possible hazards give exit code 1, too.")
 @click.option(
-    "--baseline", type=click.Path(), help="What `lint --format json` wrote: hazards not told again."
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE",
+    help="What `lint --format json` wrote: hazards not told again.",
 )
 @click.option(
     "--mend",
@@ -41,14 +55,9 @@ FORMATS = ("table", "json", "sarif", "github")
 )
 @click.option("-o", "--output", type=click.Path(), help="Where to; `-` for standard output.")
 @force_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="For people, for programs, or as annotations of a run on GitHub.",
-)
+@only_findings_option
+@spread_options
+@findings_format_option
 def lint(
     files: tuple[str, ...],
     barriers: str,
@@ -57,31 +66,36 @@ def lint(
     mend: bool,
     output: str | None,
     force: bool,
+    only_findings: bool,
+    jobs: int,
+    backend: str,
     output_format: str,
 ) -> None:
     """Find the hazards of kernels themselves: races, missing waits and fences, uninitialised reads.
 
-    Exit code 1 is for a hazard that is certain, 2 where a file cannot be read: of many the others
-    are linted all the same. What could not be followed is told, and is none.
+    FILE is a dump, a folder of dumps, or `-`. Exit code 1 is for a hazard that is certain, 2 where
+    a file cannot be read: of many the others are linted all the same. What could not be followed is
+    told, and is none.
     With `--mend` proxy fences, waits and barriers are put in where they mend one, each told on
     stderr, and nothing else in FILE changes; what is told then is of the kernels as written.
     """
     stage = BarrierStage(barriers)
     known = read_baseline(baseline) if baseline is not None else frozenset()
-    if mend != (output is not None) or (mend and len(files) != 1):
+    inputs = find_inputs(files)
+    if mend != (output is not None) or (mend and not inputs.single):
         raise InputError("--mend writes one FILE to --output, and needs both")
     dump, whole = None, True
     if output is not None:
         dump, reports = _mended(files[0], stage, output)
     else:
-        reports, whole = of_each(files, partial(_linted, barriers=stage))
+        work = partial(_linted, barriers=stage)
+        reports, whole = of_each(inputs, work, Spread(jobs, backend), "linting")
     found = silenced(reports, known)
-    if not found:
-        click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
+    note_if_empty(found, files)
     if dump is not None:
         write_output(output, dump.source.encode(), force)
     if output != "-":
-        _emit(found, output_format)
+        _emit(found, only_findings, output_format, many=not inputs.single)
     hazards = [hazard for linted in found for hazard in linted.report.hazards]
     if not whole:
         sys.exit(InputError.exit_code)
@@ -107,11 +121,10 @@ def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[
     return found.dump, reports
 
 
-def _linted(file: str, barriers: BarrierStage) -> list[Linted]:
-    try:
-        return [Linted(file, lint_kernel(kernel, barriers)) for kernel in read_dump(file).kernels]
-    except InputError as error:
-        raise error.located(file=file) from None
+def _linted(source: Source, barriers: BarrierStage) -> tuple[list[Linted], list[str]]:
+    dump = parse_dump(source.text, source.file)
+    reports = (lint_kernel(kernel, barriers) for kernel in dump.kernels)
+    return [Linted(source.file, report.without_statements()) for report in reports], []
 
 
 def _entry(linted: Linted) -> Data:
@@ -119,19 +132,14 @@ def _entry(linted: Linted) -> Data:
     return {**lint_entry(linted), **({} if mending is None else {"mending": mending_data(mending)})}
 
 
-def _emit(found: Sequence[Linted], output_format: str) -> None:
+def _emit(found: Sequence[Linted], only_findings: bool, output_format: str, many: bool) -> None:
+    shown = [one for one in found if one.report.hazards or not only_findings]
     if output_format == "json":
-        emit_json("lint", list(map(_entry, found)))
-        return
-    if output_format == "table":
-        for linted in found:
+        emit_json("lint", list(map(_entry, shown)))
+    elif output_format != "table":
+        hazards = [hazard for linted in found for hazard in hazard_findings(linted)]
+        emit_findings("lint", hazards, RULES, output_format)
+    else:
+        emit_tables([linted_line(found)] if many and found else [])
+        for linted in shown:
             emit_tables(lint_lines(linted))
-        return
-    lines = (
-        list(github_lines(found))
-        if output_format == "github"
-        else [json.dumps(sarif(found, __version__), indent=2)]
-    )
-    with written_to_stdout():
-        for line in lines:
-            click.echo(line)

@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 import click
 
 from smemreuse.audit import BarrierStage
-from smemreuse.pipeline.options import OBJECTIVE_ALIASES, OBJECTIVES, POLICY_NAMES
-from smemreuse.planner import PACKERS
+from smemreuse.pipeline.options import (
+    OBJECTIVE_ALIASES,
+    OBJECTIVES,
+    packer_names,
+    policy_names,
+)
 from smemreuse.targets.architectures import architecture
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,14 +27,14 @@ barriers_option = click.option(
 )
 policy_option = click.option(
     "--policy",
-    type=click.Choice(list(POLICY_NAMES)),
+    type=click.Choice(policy_names()),
     default="dataflow",
     show_default=True,
     help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
 )
 packer_option = click.option(
     "--packer",
-    type=click.Choice(list(PACKERS)),
+    type=click.Choice(packer_names()),
     default="best",
     show_default=True,
     help="`tilelang` and `tvm` pack as those compilers' own passes; `outer` with `tvm` is "
@@ -62,5 +66,5 @@ arch_option = click.option(
     "--arch",
     callback=lambda _context, _parameter, name: architecture(name) if name else None,
     metavar="SM",
-    help="What objective `speed` is for, such as sm_90; default: the kernel's target.",
+    help="The GPU to reckon with, such as sm_90; default: the kernel's target.",
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from smemreuse import __version__
 from smemreuse.commands.stdout import written_to_stdout
-from smemreuse.errors import InputError
+from smemreuse.errors import InputError, printable
+from smemreuse.report.annotations import github_lines, sarif
 from smemreuse.report.data import Data
+from smemreuse.report.titles import counted
+from smemreuse.results.findings import Finding
 
 format_option = click.option(
     "--format",
@@ -18,6 +23,17 @@ format_option = click.option(
     default="table",
     show_default=True,
     help="For people or for programs.",
+)
+findings_format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json", "sarif", "github"]),
+    default="table",
+    show_default=True,
+    help="For people, for programs, or findings alone, as SARIF 2.1.0 or annotations on GitHub.",
+)
+only_findings_option = click.option(
+    "--only-findings", is_flag=True, help="Leave out kernels of which there is nothing to find."
 )
 force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 
@@ -31,6 +47,20 @@ def json_text(schema: str, kernels: list[Data], **more: object) -> str:
     """The document of one verb's machine contract, `more` being what is not of one kernel."""
     document = {"schema": f"smemreuse.{schema}/1", **more, "kernels": kernels}
     return json.dumps(document, indent=2) + "\n"
+
+
+def emit_findings(
+    verb: str, found: Sequence[Finding], rules: Mapping[str, str], output_format: str
+) -> None:
+    """Findings as SARIF or as GitHub's workflow commands; `rules` has a sentence for each kind."""
+    if output_format == "github":
+        lines = list(github_lines(found))
+    else:
+        log = sarif(found, rules, f"smemreuse {verb}", __version__)
+        lines = [json.dumps(log, indent=2)]
+    with written_to_stdout():
+        for line in lines:
+            click.echo(line)
 
 
 def write_output(output: str | None, data: bytes, force: bool) -> None:
@@ -51,6 +81,12 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
         raise _taken(path) from None
     except OSError as error:
         raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def wrote(output: str, kernels: int, size: int) -> str:
+    """What is told of a page when it is written: where it is, its kernels and bytes."""
+    where = "standard output" if output == "-" else printable(output)
+    return f"wrote {where}: {counted(kernels, 'kernel')}, {size:,} bytes"
 
 
 def check_output(output: str | None, force: bool) -> None:

@@ -14,7 +14,7 @@ from smemreuse.commands.options import (
 )
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.subjects import note_if_empty, note_unused, read_subjects
+from smemreuse.commands.subjects import note_declared, note_if_empty, note_unused, read_subjects
 from smemreuse.explainer.plans import hoped_of
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import checked_options, planned
@@ -46,6 +46,7 @@ def plan(
     found = read_subjects([file])
     note_if_empty(found, [file])
     note_unused(found)
+    note_declared(one.kernel for one in found)
     options = checked_options(policy, packer, objective, strict=strict)
     chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
     plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]
@@ -55,7 +56,7 @@ def plan(
         out = console()
         for subject, made, hoped in plans:
             if not subject.has_buffers:
-                emit_tables([no_buffers(subject)])
+                emit_tables([no_buffers(subject.file, subject.kernel.name)])
                 continue
             timeline = timeline_of(subject.kernel, subject.scope)
             drawn = [drawn_plan(out, made, timeline)] if made.offsets else []

@@ -2,58 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import click
 
 from smemreuse.checker import share_work
-from smemreuse.compilers.text.reader import read_dump
+from smemreuse.commands.inputs import Inputs, Source
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.errors import InputError, printable
 from smemreuse.explainer.timeline import used_buffers
-from smemreuse.ir.kernel import unique_names
+from smemreuse.ir.kernel import Kernel, unique_names
 from smemreuse.report.data import Subject, subjects
+from smemreuse.semantics.declarations import declared_in
 
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:
-    """The kernels and scopes of dump files, in order. Raises `InputError` for the first bad one."""
-    return [one for file in files for one in _subjects_of(file)]
+    """The kernels and scopes of dump files, in order, `-` being standard input.
+
+    Raises `InputError` for the first bad one.
+    """
+    sources = Inputs([*files], (), single=True).sources()
+    return [one for source in sources for one in subjects_of(source)]
 
 
-def _subjects_of(file: str) -> list[Subject]:
-    dump = read_dump(file)
+def subjects_of(source: Source) -> list[Subject]:
+    """The kernels and scopes of a dump. Raises its `InputError`."""
+    if source.error is not None:
+        raise source.error
+    dump = parse_dump(source.text, source.file)
     share_work(dump.kernels)
     try:
-        return subjects(file, dump.kernels)
+        return subjects(source.file, dump.kernels, source.text)
     except InputError as error:
-        raise error.located(file=file) from None
-
-
-T = TypeVar("T")
-
-
-def of_each(files: Sequence[str], read: Callable[[str], Iterable[T]]) -> tuple[list[T], bool]:
-    """What is read of each file, and whether of all of them.
-
-    One of many that cannot be read is told on standard error, and the others are read; the exit
-    code is to be that of `InputError` in the end. Raises `InputError` where it is the only one.
-    """
-    found: list[T] = []
-    whole = True
-    for file in files:
-        try:
-            found += read(file)
-        except InputError as error:
-            if len(files) == 1:
-                raise
-            click.echo(f"smemreuse: {error}", err=True)
-            whole = False
-    return found, whole
-
-
-def subjects_of_each(files: Sequence[str]) -> tuple[list[Subject], bool]:
-    """The kernels and scopes of every dump that can be read, and whether that is all of them."""
-    return of_each(files, _subjects_of)
+        raise error.located(file=source.file) from None
 
 
 def of_kernel(found: Sequence[Subject], name: str | None, file: str) -> list[Subject]:
@@ -66,13 +47,19 @@ def of_kernel(found: Sequence[Subject], name: str | None, file: str) -> list[Sub
     return chosen
 
 
-def note_if_empty(found: list[Subject], files: Iterable[str]) -> None:
+def note_if_empty(found: Sequence[object], files: Iterable[str]) -> None:
     """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
     if not found:
         click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
 
 
 def note_unused(found: Iterable[Subject]) -> None:
+    """Says on standard error which buffers nothing touches."""
+    for remark in unused_remarks(found):
+        click.echo(remark, err=True)
+
+
+def unused_remarks(found: Iterable[Subject]) -> list[str]:
     """Names each kernel's buffers that nothing touches: the dump may be cut off before that."""
     unused: dict[tuple[str, str], list[str]] = {}
     for subject in found:
@@ -82,6 +69,20 @@ def note_unused(found: Iterable[Subject]) -> None:
         idle = [name for buffer, name in names.items() if buffer not in used]
         if idle:
             unused.setdefault((subject.file, kernel.name), []).extend(idle)
-    for (file, kernel_name), idle in unused.items():
-        what = f"{kernel_name} allocates {', '.join(idle)}, which nothing touches"
-        click.echo(f"{printable(file)}: {what}; is the dump complete?", err=True)
+    return [
+        f"{printable(file)}: {kernel_name} allocates {', '.join(idle)}, which nothing touches; "
+        "is the dump complete?"
+        for (file, kernel_name), idle in unused.items()
+    ]
+
+
+def note_declared(kernels: Iterable[Kernel]) -> None:
+    """Says on standard error on whose word plans rest that share bytes."""
+    for remark in declared_remarks(kernels):
+        click.echo(remark, err=True)
+
+
+def declared_remarks(kernels: Iterable[Kernel]) -> list[str]:
+    """What is told of the functions in kernels that users have declared, once for each."""
+    found = (told for kernel in kernels for told in declared_in(kernel.body))
+    return [f"assuming, where bytes are shared, that {told}" for told in dict.fromkeys(found)]

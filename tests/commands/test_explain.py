@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -92,13 +93,83 @@ def test_kernels_are_told_apart() -> None:
 
 def test_every_pair_and_what_outer_makes_of_it() -> None:
     """Why is nothing reused? One command says it."""
-    result = run("explain", dump("batched_gemm.sm_80"))
+    result = run("explain", "--all", dump("batched_gemm.sm_80"))
     assert result.exit_code == 0
     assert "policy outer: 65,536 of 65,536 bytes; nothing is reused" in result.stdout
     assert "policy dataflow: 32,768 of 65,536 bytes; 32,768 bytes are reused" in result.stdout
     assert "both are touched in `for b in serial(4)` (line 27)" in result.stdout
     rows = [line.split("|") for line in result.stdout.splitlines() if "| As and" in line]
     assert [row[2].strip() for row in rows] == ["must not share", "may share"]
+
+
+def test_the_answer_comes_first_and_fits_a_screen() -> None:
+    text = run("explain", dump("mmha_decode.sm_80")).stdout
+    lines = text.splitlines()
+    assert len(lines) < 40
+    assert "peak: 33,536 bytes live at position " in text
+    (peak,) = (line for line in lines if line.startswith("peak: "))
+    assert re.search(r"`.+` \(line \d+\):$", peak)
+    stopped = "another is stopped by shared memory (1,024 of a block's 33,536 bytes too many)"
+    assert f"next block: 4 fit on an SM of sm_80; {stopped}\n" in text
+    change = "cheapest change: 33,040 bytes, 496 fewer, if Vs were done with before Ps begins at "
+    assert change in text
+    assert re.search(r"live together: \d+ pairs, told by --all", text)
+    assert "live together from position" not in text
+
+
+def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
+    """Each is live together with the next, as tiles that are handed on are."""
+    body = 'G = T.decl_buffer((1024,), "float32", data=A)\n'
+    body += "".join(f'S{n} = T.alloc_buffer((256,), scope="shared.dyn")\n' for n in range(10))
+    body += LAUNCH + "S0[0] = G[0]\n"
+    body += "".join(f"S{n}[0] = S{n - 1}[0]\nG[{n}] = S{n - 1}[1]\n" for n in range(1, 10))
+    path = tmp_path / "kernel.tir"
+    path.write_text(dump_text(body + "G[10] = S9[0]\n"))
+    lines = run("explain", path).stdout.splitlines()
+    assert len(lines) < 40
+    assert all(len(line) <= 160 for line in lines)
+    assert "may share, 36 of 45 pairs:" in lines
+    assert "  live together: 9 pairs, told by --all" in lines
+    assert len(run("explain", "--all", path).stdout.splitlines()) > 45
+
+
+def test_the_next_block_is_of_the_architecture_asked_for() -> None:
+    text = run("explain", dump("mmha_decode.sm_80"), "--arch", "sm_90").stdout
+    assert "next block: 6 fit on an SM of sm_90; " in text
+
+
+def test_pointer_expressions_are_elided() -> None:
+    text = run("explain", "--all", dump("flash_attention.sm_90a")).stdout
+    assert "tvm_access_ptr" not in text
+    assert "tma_load(K_desc, mbarrier_1[k % 2], Ks[...], 0, k * 64, by, 0)" in " ".join(
+        text.replace("|", " ").split()
+    )
+
+
+def test_two_that_are_asked_for_tell_where_they_live() -> None:
+    text = run("explain", dump("batched_gemm.sm_80"), "As", "Cs").stdout
+    assert re.search(
+        r"As is live in \[\d+, \d+\), from `.+` \(line 33\) to `.+` \(line 62\)\n", text
+    )
+
+
+def test_what_it_hangs_on_is_told_to_programs() -> None:
+    data = json.loads(run("explain", dump("miss_tiles.sm_80"), "--format", "json").stdout)
+    (summary,) = data["summaries"]
+    assert (summary["arena_bytes"], summary["peak"]["bytes"]) == (16_384, 16_384)
+    assert summary["residents"]["stopped_by"] == ["shared memory"]
+    assert summary["residents"]["blocks"] == 9
+    (change,) = summary["changes"]
+    assert (change["kind"], change["buffers"], change["arena_bytes"], change["adds_block"]) == (
+        "live range",
+        ["Ss", "Bs"],
+        8_192,
+        True,
+    )
+    two = json.loads(
+        run("explain", dump("miss_tiles.sm_80"), "Ss", "Bs", "--format", "json").stdout
+    )
+    assert two["summaries"] == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +193,7 @@ def test_what_is_not_proved_is_not_called_forbidden(
 
 
 def test_an_unproved_plan_is_called_so() -> None:
-    text = run("explain", ROOT / "fixtures" / "legacy" / "stream_k_2024.tir").stdout
+    text = run("explain", "--all", ROOT / "fixtures" / "legacy" / "stream_k_2024.tir").stdout
     assert "bytes are reused; verdict: unproved" in text
     assert text.count("not proved to share") == 5
     assert text.count("must not share") == 1

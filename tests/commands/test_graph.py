@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from smemreuse.commands.graph import picture_of
+from smemreuse.commands.graph import KINDS, picture_of
 from smemreuse.commands.subjects import read_subjects
 from smemreuse.report.data import Subject
-from smemreuse.report.graphs import KINDS, draw, render
+from smemreuse.report.graphs import draw, render
 from tests.commands.running import assert_one_line_error, run
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS, needs_dot

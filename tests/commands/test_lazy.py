@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -14,7 +15,18 @@ from smemreuse.cli import VERBS, main
 from tests.conftest import DUMPS, ROOT
 
 BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
-HEAVY = ("numpy", "rich", "networkx", "plotly", "graphviz", "ortools", "tilelang", "tvm", "torch")
+HEAVY = (
+    "numpy",
+    "rich",
+    "networkx",
+    "joblib",
+    "plotly",
+    "graphviz",
+    "ortools",
+    "tilelang",
+    "tvm",
+    "torch",
+)
 LOADED = f"""\
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -53,7 +65,7 @@ def test_without_a_verb_nothing_heavy_is_loaded(args: tuple[str, ...]) -> None:
         (("explain", BATCHED), {"rich"}),
         (("apply", BATCHED, "-o", "/dev/null"), set()),
         (("graph", BATCHED, "--format", "dot", "-o", "/dev/null"), {"graphviz"}),
-        (("report", BATCHED, "-o", "/dev/null"), {"rich", "plotly"}),
+        (("report", BATCHED, "-o", "/dev/null"), {"rich"}),
         (("pack", "/dev/null"), {"rich"}),
         (("run", "/dev/null/no-script"), {"rich"}),
     ],
@@ -75,3 +87,22 @@ def test_the_summaries_are_those_of_the_verbs() -> None:
 def test_a_verb_that_does_not_exist_is_met_with_those_that_do() -> None:
     with pytest.raises(click.exceptions.NoSuchCommand, match="expain"):
         main.main(["expain"], standalone_mode=False)
+
+
+def test_the_shell_completes_what_a_verb_that_is_not_yet_imported_takes() -> None:
+    asked = {
+        "_SMEMREUSE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "smemreuse plan --pack",
+        "COMP_CWORD": "2",
+    }
+    program = "from smemreuse.cli import main; main(prog_name='smemreuse')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **asked},
+    )
+    assert done.stdout == "plain,--packer\n"
+    assert done.stderr == ""

@@ -1,0 +1,217 @@
+"""Work on many inputs: one at a time, or spread over processes or machines by joblib."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+
+from smemreuse.commands.inputs import Inputs, Source
+from smemreuse.compilers.text.depth import TOO_DEEP
+from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
+from smemreuse.extras import needing
+from smemreuse.progress import track
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+LOCAL = "loky"
+_CHUNK = 16
+"""Inputs for each worker that are in hand at once where a backend gives no stream of results."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over how many processes work is spread, and by which backend of joblib's."""
+
+    jobs: int = 1
+    backend: str = LOCAL
+
+    @property
+    def here(self) -> bool:
+        """Whether all is done in this process."""
+        return self.jobs == 1 and self.backend == LOCAL
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """What one input gave: results, remarks for standard error, and why there are no results."""
+
+    results: tuple[T, ...] = ()
+    remarks: tuple[str, ...] = ()
+    error: SmemReuseError | None = None
+
+
+Work = Callable[[Source], tuple[Sequence[T], Sequence[str]]]
+"""What is done with an input: results that are small enough to send and keep, and remarks. It is
+named by its module, or a `functools.partial` of what is."""
+
+
+def spread_options(command: F) -> F:
+    """`--jobs` and `--backend`, as `jobs` and `backend`."""
+    jobs = click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=0),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Processes that share the files; 0 for as many as there are cores.",
+    )
+    backend = click.option(
+        "--backend",
+        default=LOCAL,
+        show_default=True,
+        metavar="NAME",
+        help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
+        "DASK_SCHEDULER_ADDRESS, or one here.",
+    )
+    return jobs(backend(command))
+
+
+def of_each(
+    inputs: Inputs, work: Work[T], spread: Spread = Spread(), doing: str = "reading"
+) -> tuple[list[T], bool]:
+    """What work makes of each input, in their order, and whether of all of them.
+
+    One of many that cannot be read is told on standard error, and the others are read; the exit
+    code is to be that of `InputError` in the end. Raises the error where it is the only one.
+    """
+    results: list[T] = []
+    whole = not inputs.errors
+    for error in inputs.errors:
+        click.echo(f"smemreuse: {error}", err=True)
+    spread = spread if len(inputs) > 1 else Spread()
+    calls = (_Call(work, len(inputs) > 1), inputs.sources(), spread)
+    for found in track(spread_over(*calls), doing, total=len(inputs)):
+        if found.error is not None:
+            if inputs.single:
+                raise found.error
+            click.echo(f"smemreuse: {found.error}", err=True)
+            whole = False
+        for remark in found.remarks:
+            click.echo(remark, err=True)
+        results += found.results
+    return results, whole
+
+
+@dataclass(frozen=True)
+class _Call(Generic[T]):
+    """Work whose errors are results, so that they cost the other inputs nothing.
+
+    Of many inputs that holds for errors of our own, too: they are told, and fail the command.
+    """
+
+    work: Work[T]
+    many: bool
+
+    def __call__(self, source: Source) -> Found[T]:
+        if source.error is not None:
+            return Found(error=source.error)
+        try:
+            results, remarks = self.work(source)
+            return Found(tuple(results), tuple(remarks))
+        except SmemReuseError as error:
+            return Found(error=error.located(file=source.file))
+        except RecursionError:
+            return Found(error=InputError(TOO_DEEP, file=source.file))
+        except Exception as error:
+            if not self.many:
+                raise
+            return Found(error=_fault(error, source.file))
+
+
+def _fault(error: Exception, file: str) -> SmemReuseError:
+    """An error that nobody foresaw: what, and where in this package."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = ""
+    if trace is not None:
+        module = Path(trace.tb_frame.f_code.co_filename).name
+        where = f" in {module}:{trace.tb_lineno}"
+    told = f"{type(error).__name__}: {error}{where}"
+    return InputError(f"a fault of smemreuse, please report it: {told}", file=file)
+
+
+# Spreading --------------------------------------------------------------------------------------
+
+
+def spread_over(work: Callable[[Source], T], items: Iterable[Source], how: Spread) -> Iterator[T]:
+    """The result of each item, in their order, as they come; few items are in hand at once."""
+    if how.here:
+        return map(work, items)
+    return _by_joblib(work, items, how)
+
+
+def _by_joblib(work: Callable[[Source], T], items: Iterable[Source], how: Spread) -> Iterator[T]:
+    import joblib  # which work in this process does not need
+    from joblib.parallel import get_active_backend
+
+    jobs = how.jobs or -1
+    with ExitStack() as stack:
+        stack.enter_context(_backend(how.backend, jobs))
+        _enter(stack, joblib, how.backend, jobs)
+        backend, _ = get_active_backend()
+        call = joblib.delayed(work)
+        try:
+            if backend.supports_return_generator:
+                yield from joblib.Parallel(return_as="generator")(map(call, items))
+                return
+            workers = backend.effective_n_jobs(jobs)
+            rest = iter(items)
+            while chunk := [*islice(rest, _CHUNK * workers)]:
+                yield from joblib.Parallel()(map(call, chunk))
+        except joblib.externals.loky.process_executor.BrokenProcessPool as error:
+            reason = str(error).partition("\n")[0]
+            message = f"a process that shared the work ended: {reason}; try fewer --jobs"
+            raise BackendError(message) from None
+
+
+def _enter(stack: ExitStack, joblib: Any, backend: str, jobs: int) -> None:
+    """Makes a backend the active one. Raises `BackendError` where joblib has none of that name."""
+    try:
+        stack.enter_context(joblib.parallel_config(backend=backend, n_jobs=jobs))
+    except (ImportError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BackendError(f"--backend {printable(backend)} cannot be used: {reason}") from None
+
+
+def _backend(name: str, jobs: int) -> AbstractContextManager[object]:
+    """What a backend needs around its use: Dask a client, Ray to be told to joblib."""
+    if name == "dask":
+        return _dask_client(jobs)
+    if name == "ray":
+        try:
+            from ray.util.joblib import register_ray
+        except ImportError:
+            raise BackendError("--backend ray needs Ray: pip install 'ray[default]'") from None
+        register_ray()
+    return ExitStack()
+
+
+def _dask_client(jobs: int) -> AbstractContextManager[object]:
+    """A client of the cluster that Dask's own settings name, or of one on this machine."""
+    with needing("dask", "Dask"):
+        import dask
+        from distributed import Client
+    address = dask.config.get("scheduler-address", None)
+    try:
+        if address:
+            client = Client(address, timeout="10s")
+        else:
+            workers = jobs if jobs > 0 else os.cpu_count()
+            # Its profiler walks the stack every 10 ms, and those of an analysis are deep.
+            with dask.config.set({"distributed.worker.profile.enabled": False}):
+                client = Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    except OSError as error:
+        where = address or "this machine"
+        raise BackendError(f"no Dask cluster at {where}: {error}") from None
+    assert isinstance(client, AbstractContextManager)
+    return client

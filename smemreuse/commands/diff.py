@@ -1,0 +1,178 @@
+"""`smemreuse diff OLD NEW`: why kernels take more shared memory than they did."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from smemreuse.commands.batches import of_each
+from smemreuse.commands.inputs import STDIN, find_inputs
+from smemreuse.commands.options import (
+    arch_option,
+    objective_option,
+    packer_option,
+    policy_option,
+)
+from smemreuse.commands.output import (
+    check_output,
+    force_option,
+    format_option,
+    json_text,
+    write_output,
+    wrote,
+)
+from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.resultfile import is_result, read_results
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.subjects import subjects_of
+from smemreuse.errors import InputError
+from smemreuse.explainer.difference import difference_of
+from smemreuse.explainer.layouts import layout_of
+from smemreuse.explainer.matching import Matched, matched_kernels
+from smemreuse.explainer.overview import map_of
+from smemreuse.pipeline.options import PlanOptions
+from smemreuse.pipeline.planning import checked_options, planned
+from smemreuse.progress import track
+from smemreuse.report.data import Data, Subject
+from smemreuse.report.difference import (
+    ORDER,
+    difference_entry,
+    difference_lines,
+    only_line,
+    side_data,
+)
+from smemreuse.report.overview import overview_entry
+from smemreuse.report.titles import counted, titles
+from smemreuse.results.difference import CauseKind, Difference, Layout
+from smemreuse.results.plan import Plan
+from smemreuse.targets.architectures import Architecture
+
+
+@click.command()
+@click.argument("old", type=click.Path(allow_dash=True))
+@click.argument("new", type=click.Path(allow_dash=True))
+@policy_option
+@packer_option
+@objective_option
+@arch_option
+@click.option(
+    "--page",
+    type=click.Path(),
+    metavar="HTML",
+    help="Write a page too, with both memory maps side by side; for dumps.",
+)
+@force_option
+@click.option("--allow-growth", is_flag=True, help="Exit with 0 whatever grew.")
+@format_option
+def diff(
+    old: str,
+    new: str,
+    policy: str,
+    packer: str,
+    objective: str,
+    arch: Architecture | None,
+    page: str | None,
+    force: bool,
+    allow_growth: bool,
+    output_format: str,
+) -> None:
+    """Say why kernels take more shared memory than they did, by cause.
+
+    OLD and NEW are dumps, folders of dumps, or what `compare` or `plan` wrote with --format json.
+    Kernels and buffers are those of one name. The bytes of the causes add up to the difference:
+    from the old kernel to the new one there is one change at a time, and behind each it is worked
+    out what it costs.
+    The exit code is 1 if some kernel takes more bytes than before, or lost a resident block.
+    """
+    options = checked_options(policy, packer, objective)
+    check_output(page, force)
+    before, after = (_Side.read(file, options, arch, page is not None) for file in (old, new))
+    matched = matched_kernels(before.layouts, after.layouts)
+    found = [difference_of(*pair) for pair in track([*matched.pairs], "comparing")]
+    if output_format == "json":
+        document = json_text(
+            "diff",
+            [difference_entry(one) for one in found],
+            order=[kind.value for kind in CauseKind],
+            vanished=[side_data(one) for one in matched.vanished],
+            appeared=[side_data(one) for one in matched.appeared],
+        )
+        with written_to_stdout():
+            click.echo(document, nl=False)
+    else:
+        emit_tables(_lines(found, matched))
+    if page is not None:
+        text = _page(found, before, after, arch).encode()
+        write_output(page, text, force)
+        click.echo(wrote(page, len(found), len(text)), err=True)
+    if not (before.whole and after.whole):
+        sys.exit(InputError.exit_code)
+    if any(one.is_growth for one in found) and not allow_growth:
+        sys.exit(1)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The plans of one of the two files; where they are of a dump, `plans` has them by place."""
+
+    layouts: list[Layout]
+    plans: list[tuple[Subject, Plan]]
+    whole: bool = True
+
+    @classmethod
+    def read(
+        cls, given: str, options: PlanOptions, arch: Architecture | None, drawn: bool
+    ) -> _Side:
+        """What a dump, a folder of dumps or a result has.
+
+        Raises `InputError` for what cannot be read, or not be `drawn` if that is asked for. One
+        dump of a folder that cannot be read is told on standard error; then it is not the `whole`.
+        """
+        if given != STDIN and not Path(given).is_dir() and is_result(given):
+            if drawn:
+                raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
+            return cls(read_results(given, options.policy), [])
+        found, whole = of_each(find_inputs([given]), lambda source: (subjects_of(source), ()))
+        shown = track([one for one in found if one.has_buffers], "planning")
+        plans = [(one, planned(one.kernel, one.scope, options, arch).plan) for one in shown]
+        layouts = [layout_of(one.file, one.kernel, plan, arch) for one, plan in plans]
+        return cls(layouts, plans, whole)
+
+    def entry(self, layout: Layout, arch: Architecture | None) -> Data:
+        """What a map of one of the plans is drawn from."""
+        place = next(at for at, one in enumerate(self.layouts) if one is layout)
+        subject, plan = self.plans[place]
+        return overview_entry(subject, map_of(subject.kernel, plan), arch)
+
+
+def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architecture | None) -> str:
+    from smemreuse.report.page.comparison import Compared, comparison_page
+
+    return comparison_page(
+        Compared(one, old.entry(one.old, arch), new.entry(one.new, arch)) for one in found
+    )
+
+
+def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
+    grown = sum(one.bytes > 0 for one in found)
+    fewer = sum(one.bytes < 0 for one in found)
+    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    yield Text(
+        f"{counted(len(found), 'kernel')} of both sides: "
+        f"{grown} took more bytes, {fewer} fewer; {lost} lost a resident block"
+    )
+    named = titles([(one.new.file, one.new.kernel, one.new.scope) for one in found])
+    for one, title in sorted(zip(found, named, strict=True), key=lambda each: -each[0].bytes):
+        if one.bytes or one.causes or one.renamed or one.is_growth:
+            yield from difference_lines(one, title)
+    for layout in matched.vanished:
+        yield only_line(layout, "old")
+    for layout in matched.appeared:
+        yield only_line(layout, "new")
+    if any(one.causes for one in found):
+        yield Text(f"bytes are attributed one after the other, in this order: {ORDER}", style="dim")

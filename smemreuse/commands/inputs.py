@@ -1,0 +1,118 @@
+"""What a verb is given: dumps, folders of them, and `-` for standard input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from smemreuse.compilers.text.reader import may_be_dump, read_source, read_stream
+from smemreuse.errors import InputError, printable
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+SUFFIXES = (".tir", ".py")
+"""Of the files that are looked for in folders; a Python file must look like a dump, too."""
+
+_KINDS_TOLD = 5
+
+files_argument = click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one input and what it is called, or why it cannot be read.
+
+    It has no weak references, so that Dask sends it along with its call.
+    """
+
+    file: str
+    text: str
+    error: InputError | None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The dumps that were found, in order. `single` tells that one was asked for by its name.
+
+    They are read one by one, as they are asked for.
+    """
+
+    paths: Sequence[str]
+    errors: Sequence[InputError]
+    single: bool
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def sources(self) -> Iterator[Source]:
+        return map(_read, self.paths)
+
+
+def find_inputs(given: Sequence[str]) -> Inputs:
+    """The dumps among files and folders; what folders have besides is told on standard error.
+
+    Folders are searched to the bottom, but for hidden ones, in the order of their names. A folder
+    without a dump is an error, that of the first where it is the only input.
+    """
+    paths: list[str] = []
+    errors: list[InputError] = []
+    for one in given:
+        if one == STDIN or not Path(one).is_dir():
+            paths.append(one)
+            continue
+        found, skipped = _dumps_below(one)
+        if skipped:
+            click.echo(f"{printable(one)}: {_skipped_words(skipped)}", err=True)
+        if not found:
+            errors.append(InputError("there is no *.tir and no dump in *.py below", file=one))
+        paths += found
+    if len(given) == 1 and errors:
+        raise errors[0]
+    return Inputs(paths, errors, single=list(given) == paths and len(paths) == 1)
+
+
+def _dumps_below(folder: str) -> tuple[list[str], Counter[str]]:
+    """The dumps in a folder and those below it, and how many other files of which suffix."""
+    found, skipped = [], Counter[str]()
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith((".", "__pycache__")))
+        for name in sorted(names):
+            path = str(Path(here, name))
+            suffix = Path(name).suffix
+            if suffix in SUFFIXES and (suffix != ".py" or _looks_right(path)):
+                found.append(path)
+            else:
+                skipped[suffix] += 1
+    return found, skipped
+
+
+def _looks_right(path: str) -> bool:
+    try:
+        return may_be_dump(read_source(path))
+    except InputError:
+        return False
+
+
+def _skipped_words(skipped: Counter[str]) -> str:
+    kinds = [f"{count:,} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()]
+    more = [f"{len(kinds) - _KINDS_TOLD:,} more kinds"] if len(kinds) > _KINDS_TOLD else []
+    total = skipped.total()
+    files = "file" if total == 1 else "files"
+    return f"skipped {total:,} {files} that are no dumps: {', '.join(kinds[:_KINDS_TOLD] + more)}"
+
+
+def _read(path: str) -> Source:
+    try:
+        if path == STDIN:
+            return Source(STDIN_NAME, read_stream(sys.stdin.buffer, STDIN_NAME), None)
+        return Source(path, read_source(path), None)
+    except InputError as error:
+        return Source(path, "", error)

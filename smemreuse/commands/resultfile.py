@@ -1,0 +1,99 @@
+"""Reads back what `compare --format json` and `plan --format json` wrote; nothing is trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from smemreuse.errors import InputError
+from smemreuse.results.difference import Layout
+from smemreuse.results.headroom import Residents
+
+SCHEMAS = ("smemreuse.compare/1", "smemreuse.plan/1")
+
+
+def is_result(path: str) -> bool:
+    """Whether a file is JSON, which no dump is. Raises `InputError` if it cannot be read."""
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as stream:
+            return stream.read(4096).lstrip().startswith("{")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+
+
+def read_results(path: str, policy: str) -> list[Layout]:
+    """The plans of one policy that a result tells. Raises `InputError` for anything else."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"not JSON; {_mend()}", file=path) from None
+    if not isinstance(data, dict) or data.get("schema") not in SCHEMAS:
+        raise InputError(f"the schema must be {' or '.join(map(repr, SCHEMAS))}", file=path)
+    kernels = data.get("kernels")
+    if not isinstance(kernels, list):
+        raise InputError("the result has no list of kernels", file=path)
+    try:
+        return [_layout(entry, policy, path) for entry in kernels if _has_buffers(entry)]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = f"a kernel of the result lacks what `diff` needs ({error})"
+        raise InputError(f"{what}; {_mend()}", file=path) from None
+
+
+def _mend() -> str:
+    return "give a dump, or what `compare` or `plan` wrote with --format json"
+
+
+def _has_buffers(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["buffers"])
+
+
+def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:
+    made = entry
+    if "policies" in entry:
+        if policy not in entry["policies"]:
+            raise InputError(f"the result has no policy {policy}", file=path)
+        made = entry["policies"][policy]
+    elif entry["policy"] != policy:
+        told = f"the plan is of policy {entry['policy']}, not {policy}"
+        raise InputError(f"{told}; --policy {entry['policy']} compares those", file=path)
+    offsets = {name: at for name, at in made["offsets"].items() if isinstance(at, int)}
+    known = {one["name"]: one for one in entry["buffers"] if one["name"] in offsets}
+    live = made["live"]
+    return Layout(
+        str(entry.get("file", path)),
+        str(entry["name"]),
+        str(entry["scope"]),
+        sizes={name: _bytes(one["bytes"]) for name, one in known.items()},
+        alignments={name: _bytes(one["alignment"]) for name, one in known.items()},
+        offsets={name: _bytes(offsets[name]) for name in known},
+        arena=_bytes(made["arena_bytes"]),
+        live={name: _span(live[name]) for name in known},
+        apart=frozenset(
+            frozenset(map(str, pair)) for pair in made.get("apart", ()) if {*pair} <= {*known}
+        ),
+        residents=_residents(entry, made),
+    )
+
+
+def _bytes(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError(f"{value!r} is no number of bytes")
+    return value
+
+
+def _span(value: object) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"{value!r} is no live range")
+    return _bytes(value[0]), _bytes(value[1])
+
+
+def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents | None:
+    """Blocks per SM, where the result tells them."""
+    blocks, beside = made.get("blocks_per_sm"), entry.get("beside_bytes")
+    if blocks is None or beside is None:
+        return None
+    taken = _bytes(made["arena_bytes"]) + _bytes(beside)
+    arch, assumed = str(entry["arch"]), bool(entry["arch_assumed"])
+    return Residents(arch, assumed, _bytes(blocks), (), taken, None, None, None)

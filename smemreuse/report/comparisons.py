@@ -1,0 +1,234 @@
+"""What `compare` tells of kernels: a record of each, names, orders and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os.path import commonpath, relpath
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.data import Subject, gap_text
+from smemreuse.report.residents import blocks_per_sm, fits
+from smemreuse.report.verdicts import hoped_words, kind_text
+from smemreuse.results.comparison import Comparison, Concern, PolicyResult
+from smemreuse.results.findings import Finding, FindingKind, Level, Place, plan_finding
+from smemreuse.results.plan import Plan
+from smemreuse.results.verdict import Judged, Verdict, VerdictKind
+from smemreuse.targets.architectures import Architecture, architecture_for
+
+_WIDTHS = {"bound": 90, "side by side": 120}
+"""Characters from which on there are these columns in the table of many kernels."""
+
+
+def comparison(
+    subject: Subject,
+    side_by_side_bytes: int,
+    judged: Sequence[Judged],
+    hoped: Judged | None = None,
+    arch: Architecture | None = None,
+) -> Comparison:
+    """What is told of a kernel, which it does not keep.
+
+    Blocks per SM and the limit of a block are for `arch`, by default what the kernel says that it
+    is for.
+    """
+    known, assumed = architecture_for(subject.kernel, arch)
+    buffers = subject.kernel.allocations(subject.scope)
+    return Comparison(
+        file=subject.file,
+        kernel=subject.kernel.name,
+        scope=subject.scope,
+        line=next((buffer.line for buffer in buffers if buffer.line), None),
+        buffers=len(buffers),
+        side_by_side_bytes=side_by_side_bytes,
+        limit=f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else ""),
+        policies={plan.policy: _result(subject, plan, verdict, known) for plan, verdict in judged},
+        hoped=None if hoped is None else hoped_words(*hoped),
+        hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
+    )
+
+
+def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> PolicyResult:
+    return PolicyResult(
+        policy=plan.policy,
+        arena_bytes=plan.arena_bytes,
+        arena_text=plan.arena_text,
+        lower_bound_bytes=plan.lower_bound_bytes,
+        gap=gap_text(plan),
+        optimal=plan.optimal,
+        blocks=blocks_per_sm(subject.kernel, plan, arch),
+        fits=fits(subject.kernel, plan, arch),
+        verdict=verdict.verdict,
+        kept=plan.provenance.is_kept,
+        finding=verdict.first_finding,
+    )
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def titles_of(rows: Sequence[Comparison]) -> list[str]:
+    """What each is called: its file as far as it tells it from others, without `.tir`, and its
+    kernel where the file has several."""
+    files = {row.file for row in rows}
+    folder = _folder_of(files)
+    several = Counter((row.file, row.kernel) for row in rows)
+    kernels = Counter(file for file, _ in several)
+    return [
+        relpath(row.file, folder).removesuffix(".tir")
+        + (f": {row.kernel}" if kernels[row.file] > 1 else "")
+        + (f" ({row.scope})" if several[row.file, row.kernel] > 1 else "")
+        for row in rows
+    ]
+
+
+def _folder_of(files: set[str]) -> str:
+    """The innermost folder in which all are."""
+    try:
+        return commonpath([str(Path(file).parent) for file in files])
+    except ValueError:  # absolute ones among relative ones
+        return "."
+
+
+# Findings ---------------------------------------------------------------------------------------
+
+PLAN_RULES = {kind.value: kind.sentence for kind in FindingKind}
+
+_FINDINGS = {
+    Concern.UNSOUND: (FindingKind.UNSOUND_PLAN, Level.ERROR),
+    Concern.TOO_LARGE: (FindingKind.DOES_NOT_FIT, Level.ERROR),
+    Concern.STOCK_UNSOUND: (FindingKind.UNSOUND_OUTER, Level.WARNING),
+    Concern.UNPROVED: (FindingKind.UNPROVED_PLAN, Level.WARNING),
+}
+"""The others cost bytes at most."""
+
+
+def comparison_findings(row: Comparison) -> Iterator[Finding]:
+    """What speaks against a plan as it would be applied, or against the compilers' own rule."""
+    if row.concern in _FINDINGS:
+        kind, level = _FINDINGS[row.concern]
+        message = f"{kind.sentence}: {row.why}"
+        place = Place(row.file, row.line)
+        yield plan_finding(kind, level, row.kernel, row.scope, message, place)
+
+
+# Sorting ----------------------------------------------------------------------------------------
+
+_VERDICTS = {VerdictKind.UNSOUND: 0, VerdictKind.UNPROVED: 1, VerdictKind.SOUND: 2}
+
+SORTS: Mapping[str, Callable[[Comparison], tuple[object, ...]]] = {
+    "kernel": lambda row: (row.kernel, row.file),
+    "side-by-side": lambda row: (-row.side_by_side_bytes,),
+    "outer": lambda row: (-row.stock.arena_bytes,),
+    "dataflow": lambda row: (-row.applied.arena_bytes,),
+    "bound": lambda row: (-row.applied.lower_bound_bytes,),
+    "gap": lambda row: (-row.applied.arena_bytes / (row.applied.lower_bound_bytes or 1),),
+    "saved": lambda row: (-row.saved_bytes,),
+    "blocks": lambda row: (-1 if row.applied.blocks is None else row.applied.blocks,),
+    "verdict": lambda row: (_VERDICTS[row.applied.verdict], row.concern is None),
+}
+"""What rows may be sorted by: names from A on, bytes from the most, blocks from the fewest, and
+verdicts from the worst."""
+
+
+# Tables -----------------------------------------------------------------------------------------
+
+
+def kernels_table(
+    out: Console, rows: Sequence[Comparison], titles: Sequence[str], more: Sequence[str] = ()
+) -> RenderableType:
+    """A row for each kernel: what it takes by the compilers' rule and as it would be applied.
+
+    `more` are cells of a last column, which tells of a baseline.
+    """
+    columns: dict[str, Callable[[Comparison], str]] = {
+        "side by side": lambda row: f"{row.side_by_side_bytes:,}",
+        "outer": lambda row: row.stock.arena_text,
+        "dataflow": lambda row: row.applied.arena_text,
+        "bound": lambda row: f"{row.applied.lower_bound_bytes:,}",
+        "gap": lambda row: row.applied.gap,
+        "blocks": lambda row: _number(row.applied.blocks),
+    }
+    shown = {name: cell for name, cell in columns.items() if out.width >= _WIDTHS.get(name, 0)}
+    numbers = ((name, NUMBER) for name in shown)
+    last_column = [("baseline", TEXT)] if more else []
+    heads = (("kernel", NAME), *numbers, ("verdict", WORD), *last_column)
+    table = FittingTable(out, _limits(rows), *heads)
+    for row, title, last in zip(rows, titles, more or titles, strict=True):
+        cells = map(Text, (title, *(cell(row) for cell in shown.values())))
+        word = kind_text(row.applied.verdict)
+        table.add_row(*cells, word, *([Text(last)] if more else []))
+    return table
+
+
+_POLICY_COLUMNS = (
+    ("policy", WORD),
+    ("arena", NUMBER),
+    ("lower bound", NUMBER),
+    ("gap", NUMBER),
+    ("smallest", WORD),
+    ("blocks", NUMBER),
+    ("verdict", WORD),
+)
+
+
+def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
+    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict.
+
+    Each kernel comes with the bytes that its buffers take side by side. Where all of it is too
+    wide, there is a table for each kernel.
+    """
+    title = _limits(rows)
+    heads = (("kernel", NAME), ("scope", WORD), ("side by side", NUMBER))
+    table = FittingTable(out, title, *heads, *_POLICY_COLUMNS)
+    for row in rows:
+        name = f"{Path(row.file).name}\n{row.kernel}"
+        heading = (name, row.scope, f"{row.side_by_side_bytes:,}")
+        for result in row.policies.values():
+            table.add_row(*map(Text, heading), *_policy_cells(result))
+            heading = ("", "", "")
+        table.add_section()
+    return table if table.fits(out) else Group(Text(title), *(_judged(out, row) for row in rows))
+
+
+def _limits(rows: Sequence[Comparison]) -> str:
+    limits = dict.fromkeys(row.limit for row in rows)
+    return f"Shared memory of each block, in bytes; {', '.join(limits)}"
+
+
+def _judged(out: Console, row: Comparison) -> RenderableType:
+    """The policies of one kernel."""
+    title = f"{_where(row)}, {row.side_by_side_bytes:,} side by side"
+    table = FittingTable(out, title, *_POLICY_COLUMNS)
+    for result in row.policies.values():
+        table.add_row(*_policy_cells(result))
+    return table
+
+
+def _where(row: Comparison) -> str:
+    return f"{Path(row.file).name}: {row.kernel} ({row.scope})"
+
+
+def _policy_cells(result: PolicyResult) -> tuple[Text, ...]:
+    smallest = "yes" if result.optimal else "no"
+    sizes = (result.arena_text, f"{result.lower_bound_bytes:,}", result.gap, smallest)
+    cells = (result.policy, *sizes, _number(result.blocks))
+    return (*map(Text, cells), _verdict_cell(result))
+
+
+def _verdict_cell(result: PolicyResult) -> Text:
+    word = kind_text(result.verdict)
+    return word.append(", kept") if result.kept else word
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
+    """What smaller plans than those of `dataflow` would take, and why they are not proved."""
+    return [Text(f"{_where(row)} {row.hoped}") for row in rows if row.hoped]

@@ -1,0 +1,55 @@
+"""What is told of a baseline: what is worse than there, and what else changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from smemreuse.report.data import Data
+from smemreuse.results.findings import Finding, Level, Place, plan_finding
+from smemreuse.results.regressions import Change
+
+
+def change_words(change: Change) -> str:
+    """What changed, for people; nothing where nothing did."""
+    if change.before is None:
+        return "; ".join(["new", *(one.sentence for one in change.worse)])
+    parts = [one.sentence for one in change.worse]
+    before, now = change.before, change.now
+    if now.arena_bytes < before.arena_bytes:
+        parts.append(f"{before.arena_bytes:,} -> {now.arena_bytes:,} bytes")
+    if not change.worse and now.verdict is not before.verdict:
+        parts.append(f"{before.verdict} -> {now.verdict}")
+    return "; ".join(parts)
+
+
+def change_data(change: Change) -> Data:
+    """How a kernel stood, null where it is new, and what is worse."""
+    then = change.before
+    return {
+        "arena_bytes": None if then is None else then.arena_bytes,
+        "verdict": None if then is None else then.verdict.value,
+        "regressions": [{"kind": one.kind.value, "sentence": one.sentence} for one in change.worse],
+    }
+
+
+def change_findings(change: Change, line: int | None, why: str) -> Iterator[Finding]:
+    """A finding for each thing that is worse; `why` is what keeps the plan from being sound."""
+    now = change.now
+    for one in change.worse:
+        more = "" if now.verdict.value == "sound" or not why else f": {why}"
+        place = Place(now.file, line)
+        message = f"{one.kind.sentence}: {one.sentence}{more}"
+        yield plan_finding(one.kind, Level.ERROR, now.kernel, now.scope, message, place)
+
+
+def changes_line(changes: Sequence[Change]) -> Text:
+    """How many are worse than in the baseline, and how many better, new or the same."""
+    worse = sum(bool(one.worse) for one in changes)
+    new = sum(one.before is None for one in changes)
+    same = sum(not one.is_any for one in changes)
+    better = len(changes) - new - same - sum(bool(one.worse and one.before) for one in changes)
+    counts = {"worse": worse, "better": better, "new": new, "as before": same}
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    return Text(f"against the baseline: {told or 'nothing'}", style="bold red" if worse else "")

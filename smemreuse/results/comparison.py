@@ -1,0 +1,125 @@
+"""What the policies make of one kernel, without the kernel: small enough for thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.results.verdict import UNPROVED, UNSOUND, VerdictKind
+
+APPLIED, STOCK = "dataflow", "outer"
+"""The policy whose plan would be applied, and the one that compilers have by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """One policy's plan and the verdict on it.
+
+    `arena_text` is the arena for people: bytes, or an expression where it is symbolic, of which
+    `arena_bytes` is the constant part. `blocks` are those that one SM holds and `fits` whether one
+    does; None is not known. `finding` is the first thing that keeps the plan from being sound.
+    """
+
+    policy: str
+    arena_bytes: int
+    arena_text: str
+    lower_bound_bytes: int
+    gap: str
+    optimal: bool
+    blocks: int | None
+    fits: bool | None
+    verdict: VerdictKind
+    kept: bool
+    finding: str
+
+    @property
+    def gap_bytes(self) -> int:
+        """What the arena is above the lower bound."""
+        return self.arena_bytes - self.lower_bound_bytes
+
+
+class Concern(str, Enum):
+    """What there may be to say against a kernel, the gravest first; the value says it."""
+
+    UNSOUND = "refuted"
+    TOO_LARGE = "does not fit"
+    STOCK_UNSOUND = "outer is refuted"
+    UNPROVED = "unproved"
+    HOPED = "perhaps smaller"
+    GAP = "packing gap"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One kernel and storage scope of a file under each policy, by its name.
+
+    `line` is where its first shared buffer is allocated. `limit` says in words what a block may
+    have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
+    `hoped_bytes`.
+    """
+
+    file: str
+    kernel: str
+    scope: str
+    line: int | None
+    buffers: int
+    side_by_side_bytes: int
+    limit: str
+    policies: Mapping[str, PolicyResult]
+    hoped: str | None = None
+    hoped_bytes: int | None = None
+
+    @property
+    def applied(self) -> PolicyResult:
+        """What would be applied; where that is not among the policies, the last."""
+        return self.policies.get(APPLIED) or [*self.policies.values()][-1]
+
+    @property
+    def stock(self) -> PolicyResult:
+        """What compilers do by default; where that is not among the policies, the first."""
+        return self.policies.get(STOCK) or next(iter(self.policies.values()))
+
+    @property
+    def saved_bytes(self) -> int:
+        """By how much smaller the applied arena is than the compilers' default."""
+        return self.stock.arena_bytes - self.applied.arena_bytes
+
+    @property
+    def concern(self) -> Concern | None:
+        """The gravest thing to say against it."""
+        applied = self.applied
+        found = {
+            Concern.UNSOUND: applied.verdict is UNSOUND,
+            Concern.TOO_LARGE: applied.fits is False,
+            Concern.STOCK_UNSOUND: self.stock.verdict is UNSOUND,
+            Concern.UNPROVED: applied.verdict is UNPROVED,
+            Concern.HOPED: self.hoped_bytes is not None,
+            Concern.GAP: applied.gap_bytes > 0,
+        }
+        return next((concern for concern, holds in found.items() if holds), None)
+
+    @property
+    def weight(self) -> int:
+        """How many bytes the concern is about."""
+        if self.concern is Concern.HOPED and self.hoped_bytes is not None:
+            return self.applied.arena_bytes - self.hoped_bytes
+        return self.applied.gap_bytes if self.concern is Concern.GAP else self.applied.arena_bytes
+
+    @property
+    def why(self) -> str:
+        """What the concern rests on."""
+        applied = self.applied
+        if self.concern is Concern.TOO_LARGE:
+            return f"{applied.arena_text} bytes, {self.limit}"
+        if self.concern is Concern.STOCK_UNSOUND:
+            return self.stock.finding
+        if self.concern is Concern.HOPED:
+            return self.hoped or ""
+        if self.concern is Concern.GAP:
+            bound = f"{applied.gap_bytes:,} bytes above the lower bound"
+            return f"{bound}, proved smallest" if applied.optimal else bound
+        return applied.finding

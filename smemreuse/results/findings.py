@@ -1,0 +1,61 @@
+"""What is to be told of a kernel as a finding: at a line of a file, by a rule of a name."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.results.words import Worded
+
+
+class Level(str, Enum):
+    """How grave a finding is; the values are those of SARIF."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class FindingKind(Worded):
+    """What is found of plans; the value is the word for it, `sentence` says it in one."""
+
+    UNSOUND_PLAN = "unsound-plan", "A plan is refuted: an execution breaks it"
+    UNPROVED_PLAN = "unproved-plan", "A plan is neither proved nor refuted"
+    DOES_NOT_FIT = "does-not-fit", "A block asks for more shared memory than it can have"
+    UNSOUND_OUTER = "unsound-outer", "What compilers merge by default is refuted"
+    LARGER = "larger-footprint", "A kernel takes more bytes than in the baseline"
+    WORSE = "worse-verdict", "A verdict is worse than in the baseline"
+    NEW = "new-violation", "A plan breaks what it did not break in the baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, if it is known, and what stands there."""
+
+    file: str
+    line: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. `rule` is a word that stands for its kind; `fingerprint` tells it from others,
+    whatever the lines are; `other` is the second place where it takes two."""
+
+    rule: str
+    level: Level
+    kernel: str
+    message: str
+    place: Place
+    fingerprint: str
+    other: Place | None = None
+
+
+def plan_finding(
+    kind: FindingKind, level: Level, kernel: str, scope: str, message: str, place: Place
+) -> Finding:
+    """A finding of a plan for one kernel and scope, of which there is one of each kind."""
+    told = "\0".join((kernel, scope, kind.value))
+    print_ = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    return Finding(kind.value, level, kernel, message, place, print_)

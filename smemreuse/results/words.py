@@ -1,0 +1,24 @@
+"""Kinds of things that have a word, which is stable, and a sentence, which people read."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeVar
+
+_Kind = TypeVar("_Kind", bound="Worded")
+
+
+class Worded(str, Enum):
+    """An enumeration whose members are `(word, sentence)`; the word is the value, and the text."""
+
+    sentence: str
+
+    def __new__(cls: type[_Kind], word: str, sentence: str = "") -> _Kind:
+        # The default is for type checkers, to which `HazardKind("race")` is a call of this.
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.sentence = sentence
+        return kind
+
+    def __str__(self) -> str:
+        return str(self.value)

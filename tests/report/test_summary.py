@@ -1,0 +1,165 @@
+"""What is told first of many kernels, of comparisons made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from smemreuse.report.comparisons import SORTS, comparison_findings, kernels_table, titles_of
+from smemreuse.report.summary import WORST, summary_lines, worst_lines
+from smemreuse.results.comparison import Comparison, Concern, PolicyResult
+from smemreuse.results.findings import FindingKind, Level
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
+from tests.report.made import cells, out
+
+
+def result(policy: str, arena: int, verdict: VerdictKind = SOUND, **more: object) -> PolicyResult:
+    made = {
+        "policy": policy,
+        "arena_bytes": arena,
+        "arena_text": f"{arena:,}",
+        "lower_bound_bytes": arena,
+        "gap": "1.000",
+        "optimal": True,
+        "blocks": 2,
+        "fits": True,
+        "verdict": verdict,
+        "kept": False,
+        "finding": "rule 2, A and B: overwritten",
+        **more,
+    }
+    return PolicyResult(**made)  # type: ignore[arg-type]
+
+
+def row(outer: PolicyResult, applied: PolicyResult, name: str = "k", **more: object) -> Comparison:
+    made = {"hoped": None, "hoped_bytes": None, **more}
+    policies = {one.policy: one for one in (outer, applied)}
+    limit = "at most 166,912 on sm_80"
+    return Comparison(f"d/{name}.tir", "main", "shared.dyn", 7, 3, 4096, limit, policies, **made)  # type: ignore[arg-type]
+
+
+FINE = row(result("outer", 3072, UNPROVED), result("dataflow", 2048, blocks=3))
+LARGER = row(result("outer", 1024, UNSOUND), result("dataflow", 2048), "larger")
+REFUTED = row(result("outer", 1024), result("dataflow", 1024, UNSOUND), "refuted")
+TOO_LARGE = row(result("outer", 4096, fits=False), result("dataflow", 4096, fits=False), "big")
+OPEN = row(result("outer", 1024), result("dataflow", 1024, UNPROVED, kept=True), "open")
+HOPED = row(
+    result("outer", 1024),
+    result("dataflow", 1024),
+    "hoped",
+    hoped="might do with 512",
+    hoped_bytes=512,
+)
+LOOSE = row(result("outer", 1024), result("dataflow", 1024, lower_bound_bytes=1000), "loose")
+ALL = [FINE, LARGER, REFUTED, TOO_LARGE, OPEN, HOPED, LOOSE]
+
+
+def test_the_totals() -> None:
+    told = [line.plain for line in summary_lines([FINE, LARGER, replace(FINE, buffers=0)], 3)]
+    assert told == [
+        "3 files: 2 kernels with shared memory, 1 without",
+        "  side by side  8,192 bytes   +100.0 %",
+        "  outer         4,096 bytes             1 unproved, 1 unsound",
+        "  dataflow      4,096 bytes     +0.0 %  2 sound",
+        "  lower bound   4,096 bytes     +0.0 %",
+        "dataflow against outer: 1 smaller by 1,024 bytes, 1 larger by 1,024, "
+        "1 with more blocks per SM",
+    ]
+    assert [line.plain for line in summary_lines([], 1)] == ["1 file: 0 kernels with shared memory"]
+
+
+def test_the_gravest_concern_counts() -> None:
+    expected = [
+        None,
+        Concern.STOCK_UNSOUND,
+        Concern.UNSOUND,
+        Concern.TOO_LARGE,
+        Concern.UNPROVED,
+        Concern.HOPED,
+        Concern.GAP,
+    ]
+    assert [one.concern for one in ALL] == expected
+
+
+def test_the_worst_are_told_with_the_reason_in_the_order_of_gravity() -> None:
+    lines = [line.plain for line in worst_lines(ALL, titles_of(ALL), 120)]
+    assert lines[1:-1] == [
+        "The worst 6 of 6 (refuted: 1, does not fit: 1, outer is refuted: 1, unproved: 1, "
+        "perhaps smaller: 1, packing gap: 1):",
+        "  refuted: refuted: rule 2, A and B: overwritten",
+        "  does not fit: big: 4,096 bytes, at most 166,912 on sm_80",
+        "  outer is refuted: larger: rule 2, A and B: overwritten",
+        "  unproved: open: rule 2, A and B: overwritten",
+        "  perhaps smaller: hoped: might do with 512",
+        "  packing gap: loose: 24 bytes above the lower bound, proved smallest",
+    ]
+    assert list(worst_lines([FINE], ["k"], 80)) == []
+
+
+def test_every_kind_has_its_turn_among_ten() -> None:
+    many = [replace(TOO_LARGE, file=f"d/{number}.tir") for number in range(20)]
+    rows = [*many, LOOSE, HOPED]
+    lines = [line.plain for line in worst_lines(rows, titles_of(rows), 120)]
+    assert lines[1].startswith(f"The worst {WORST} of 22 ")
+    assert len(lines) == WORST + 3
+    assert sum("does not fit: " in line for line in lines[2:]) == WORST - 2
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_reason_is_cut_to_one_line(width: int) -> None:
+    long = replace(HOPED, hoped="why " * 100)
+    _, _, *lines, _ = (line.plain for line in worst_lines([long], ["name"], width))
+    assert [len(line) for line in lines if line.endswith("...")] == [width]
+
+
+def test_names_are_as_long_as_it_takes() -> None:
+    assert titles_of([FINE]) == ["k"]
+    deep = replace(FINE, file="d/e/k.tir")
+    assert titles_of([FINE, deep]) == ["k", "e/k"]
+    several = [FINE, replace(FINE, kernel="other"), replace(FINE, scope="shared")]
+    assert titles_of(several) == ["k: main (shared.dyn)", "k: other", "k: main (shared)"]
+    assert titles_of([FINE, replace(FINE, file="/x/k.tir")])
+
+
+def test_a_row_for_each_kernel_with_the_columns_that_there_is_room_for() -> None:
+    table = cells(kernels_table(out(), [FINE, OPEN], ["k", "open"], ["", "new"]))
+    table[0][1] = table[0][1].replace(" ", "-")
+    assert table == [
+        [
+            "kernel",
+            "side-by-side",
+            "outer",
+            "dataflow",
+            "bound",
+            "gap",
+            "blocks",
+            "verdict",
+            "baseline",
+        ],
+        ["k", "4,096", "3,072", "2,048", "2,048", "1.000", "3", "sound", ""],
+        ["open", "4,096", "1,024", "1,024", "1,024", "1.000", "2", "unproved", "new"],
+    ]
+    narrow = cells(kernels_table(out(80), [FINE], ["k"]))
+    assert narrow[0] == ["kernel", "outer", "dataflow", "gap", "blocks", "verdict"]
+
+
+def test_orders() -> None:
+    first = {name: min(ALL, key=key).file.removeprefix("d/") for name, key in SORTS.items()}
+    assert first["verdict"] == "refuted.tir"
+    assert first["dataflow"] == first["outer"] == "big.tir"
+    assert first["gap"] == "loose.tir"
+    assert first["saved"] == "k.tir"
+    assert first["kernel"] == "big.tir"
+
+
+def test_findings_are_what_is_wrong_and_no_lost_bytes() -> None:
+    found = [finding for one in ALL for finding in comparison_findings(one)]
+    assert [(one.rule, one.level) for one in found] == [
+        (FindingKind.UNSOUND_OUTER.value, Level.WARNING),
+        (FindingKind.UNSOUND_PLAN.value, Level.ERROR),
+        (FindingKind.DOES_NOT_FIT.value, Level.ERROR),
+        (FindingKind.UNPROVED_PLAN.value, Level.WARNING),
+    ]
+    assert {one.place.line for one in found} == {7}
+    assert len({one.fingerprint for one in found}) == 4
