@@ -56,6 +56,7 @@ _SMALL_BITS = 32
 class ApacheMerge(Baseline):
     """`s_tir.transform.MergeSharedMemoryAllocations`, which has no option."""
 
+    compiler: ClassVar[str] = "Apache TVM"
     only_whole: ClassVar[bool] = True
 
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:

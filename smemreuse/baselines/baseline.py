@@ -32,6 +32,9 @@ class Baseline(ABC):
     packer: PackerName
     objective: ObjectiveName = "bytes"
 
+    compiler: ClassVar[str] = "TileLang"
+    """Whose merge it is, whatever the version."""
+
     only_whole: ClassVar[bool] = False
     """Whether nothing but its own plan may be made of its live ranges, which miss accesses."""
 

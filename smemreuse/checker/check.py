@@ -20,6 +20,7 @@ from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.declarations import declared_in
 from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
@@ -86,7 +87,8 @@ def check_plan(
     uncovered = (*beyond, *traced.reasons)
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
-    assumptions = (BARRIERS_FOLLOW,) if assume_barriers else ()
+    following = (BARRIERS_FOLLOW,) if assume_barriers else ()
+    assumptions = (*following, *declared_in(kernel.body))
     if certain:
         return Verdict(UNSOUND, certain, uncovered, assumptions, open_pairs)
     if possible or uncovered:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from smemreuse.explainer.pairs import Explainer
 from smemreuse.explainer.plans import judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Kernel
+from smemreuse.pipeline.judging import judge
 from smemreuse.results.overview import Overview
+from smemreuse.results.plan import Plan
 from smemreuse.results.run import RunKernel
 from smemreuse.results.verdict import Judged
 
@@ -29,21 +32,28 @@ def overview(
     )
 
 
+def map_of(kernel: Kernel, plan: Plan) -> Overview:
+    """What a map of one plan needs: no pairs, and no other plans."""
+    apart, timeline = side_by_side(kernel, plan.scope), timeline_of(kernel, plan.scope)
+    return Overview({plan.policy: (plan, judge(kernel, plan))}, apart, timeline, ())
+
+
 def run_overviews(run: RunKernel, packer: str, objective: str) -> Iterator[tuple[str, Overview]]:
     """A compiled kernel's shared scopes: beside the policies, what was applied.
 
-    Where a scope was merged, there is TileLang's own plan before the policies and the plan that
+    Where a scope was merged, there is the compiler's own plan before the policies and the plan that
     went into the kernel behind them. That alone was made for `objective`: among plans for the
     fewest bytes the policies can be compared.
     """
     merged = {each.plan.scope: each for each in run.plans}
     for scope in run.kernel.shared_scopes():
         plans = judged_plans(run.kernel, scope, packer, "bytes")
-        applied, remarks = merged.get(scope), {}
+        applied, remarks, before = merged.get(scope), {}, None
         if applied is not None:
             stock = (applied.stock, applied.stock_verdict)
             note = f"applied for objective `{objective}`; the others are planned for `bytes`"
             remarks["applied"] = note
             made = (applied.plan, applied.verdict)
-            plans = {"TileLang's own": stock, **plans, "applied": made}
-        yield scope, overview(run.kernel, scope, plans, remarks)
+            before = f"{run.compiler}'s own"
+            plans = {before: stock, **plans, "applied": made}
+        yield scope, replace(overview(run.kernel, scope, plans, remarks), before=before)

@@ -10,8 +10,9 @@ from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.explainer.plans import judged_plan
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
-from smemreuse.ir.labels import label
+from smemreuse.ir.labels import brief
 from smemreuse.pipeline.judging import judge_offsets
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.planner.problem import align_up
@@ -36,7 +37,13 @@ class Explainer:
         self._buffers = kernel.allocations(scope)
         self.names = unique_names(self._buffers)
         self._found = dataflow(kernel, scope)
-        self._touched = live_ranges(self._found.sequence.entries)
+        self._touched = live_ranges(self.entries)
+        self._known: dict[BufferPair, Explanation] = {}
+
+    @property
+    def entries(self) -> Sequence[StmtEntry]:
+        """The linear sequence under policy inner, on whose positions buffers are touched."""
+        return self._found.sequence.entries
 
     @cached_property
     def _align(self) -> Mapping[Buffer, int]:
@@ -50,7 +57,7 @@ class Explainer:
     def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
         """Live ranges under policy outer, and what each scope's entry touches."""
         entries = linearize(self._kernel, self._scope, outer).entries
-        scopes = [({touch.buffer for touch in one.touched}, _where(one.stmt)) for one in entries]
+        scopes = [({touch.buffer for touch in one.touched}, where(one.stmt)) for one in entries]
         return dict(live_ranges(entries)), scopes
 
     def pairs(self) -> Iterator[Explanation]:
@@ -63,12 +70,18 @@ class Explainer:
         return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
     def pair(self, pair: BufferPair) -> Explanation:
+        """Worked out once for each."""
+        if pair not in self._known:
+            self._known[pair] = self._explained(pair)
+        return self._known[pair]
+
+    def _explained(self, pair: BufferPair) -> Explanation:
         one, two = pair
         live = self._plan.live
         verdict = self._sharing_verdict(pair)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
-        if verdict.sound and not self._touched_together(pair):
+        if verdict.sound and not self.is_touched_together(pair):
             settled = tuple(cause.text for cause in causes)
             causes = ()
         return Explanation(
@@ -79,7 +92,15 @@ class Explainer:
             settled,
             verdict,
             self._kept_apart_by_outer(pair),
+            (self._lifetime(one), self._lifetime(two)),
         )
+
+    def _lifetime(self, buffer: Buffer) -> str:
+        """The statements between which a buffer is live in the plan; empty if it is not used."""
+        live, entries = self._plan.live.get(buffer), self._plan.entries
+        if live is None:
+            return ""
+        return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
     def _sharing_verdict(self, pair: BufferPair) -> Verdict:
         """The checker on a layout in which only the two share: both at 0, the others behind.
@@ -110,7 +131,7 @@ class Explainer:
     def _causes(self, found: Dataflow, pair: BufferPair) -> Iterator[Cause]:
         """What decides comes first: `forbidden_by` names that."""
         one, two = pair
-        if self._touched_together(pair):
+        if self.is_touched_together(pair):
             yield _live_together(self._plan.live, self._plan.entries, pair)
         concurrent = found.concurrent.get(frozenset(pair))
         if concurrent is not None:
@@ -124,10 +145,10 @@ class Explainer:
                 for widening in found.widened[buffer]:
                     if widening.meets(other):
                         yield _because(widening.reason, f"{self.names[buffer]}: ")
-            if not self._touched_together(pair):
+            if not self.is_touched_together(pair):
                 yield _live_together(found.live, found.sequence.entries, pair, "so widened, ")
 
-    def _touched_together(self, pair: BufferPair) -> bool:
+    def is_touched_together(self, pair: BufferPair) -> bool:
         """Whether their accesses alone make the two live together, before any rule does."""
         touched = [self._touched[buffer] for buffer in pair if buffer in self._touched]
         return len(touched) == 2 and touched[0].overlaps(touched[1])
@@ -136,10 +157,19 @@ class Explainer:
         live, scopes = self._outer
         if not all(buffer in live for buffer in pair) or not live[pair[0]].overlaps(live[pair[1]]):
             return ""
-        both = next((where for touched, where in scopes if touched >= set(pair)), None)
+        both = next((place for touched, place in scopes if touched >= set(pair)), None)
         if both is None:
             return "their outermost scopes overlap"
         return f"both are touched in {both}, and it takes them to be live in all of it"
+
+
+def explainer_of(kernel: Kernel, scope: str) -> Explainer:
+    """The one of a kernel and scope, kept with the kernel."""
+    return facts_of(kernel).ask(explainer_made, scope)
+
+
+def explainer_made(facts: KernelFacts, scope: str) -> Explainer:
+    return Explainer(facts.kernel, scope)
 
 
 def explained_pairs(
@@ -152,7 +182,7 @@ def explained_pairs(
     by_name = {name: one for one, name in unique_names(kernel.allocations(scope)).items()}
     if not all(name in by_name for name in wanted):
         return None
-    explainer = Explainer(kernel, scope)
+    explainer = explainer_of(kernel, scope)
     if len(wanted) == 2:
         return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
     pairs = explainer.pairs_used(by_name[wanted[0]] if wanted else None)
@@ -167,18 +197,19 @@ def _live_together(
     live: Mapping[Buffer, LiveRange], entries: Sequence[StmtEntry], pair: BufferPair, why: str = ""
 ) -> Cause:
     both = max(live[buffer].begin for buffer in pair)
-    text = f"{why}{LIVE_TOGETHER} from position {both} on at {_where(entries[both].stmt)}"
+    text = f"{why}{LIVE_TOGETHER} from position {both} on at {where(entries[both].stmt)}"
     return Cause(None, text)
 
 
 def _because(reason: Reason, subject: str) -> Cause:
-    where = f" in {_where(reason.stmt)}" if reason.stmt is not None else ""
-    return _cause(reason.rule, f"{subject}{reason.text}{where}")
+    place = f" in {where(reason.stmt)}" if reason.stmt is not None else ""
+    return _cause(reason.rule, f"{subject}{reason.text}{place}")
 
 
 def _cause(rule: Rule, text: str) -> Cause:
     return Cause(rule, f"rule {rule}: {text}")
 
 
-def _where(stmt: Stmt) -> str:
-    return f"`{label(stmt)}`" + (f" (line {stmt.line})" if stmt.line else "")
+def where(stmt: Stmt) -> str:
+    """A statement for people, and its line where the dump has one."""
+    return f"`{brief(stmt)}`" + (f" (line {stmt.line})" if stmt.line else "")

@@ -30,6 +30,7 @@ def run_kernel(
         tuple(plans),
         lowered.lint() if linted and lowered.lint is not None else None,
         lowered.mending,
+        lowered.stock.compiler,
     )
 
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import groupby
 
-from smemreuse.ir.expr import Const, Expr, Load, Pointer, format_expr, format_index, walk
+from smemreuse.ir.expr import (
+    INFIX,
+    Call,
+    Const,
+    Expr,
+    Load,
+    Pointer,
+    format_expr,
+    format_index,
+    walk,
+)
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     THREAD_EXTENT,
@@ -116,3 +127,51 @@ def _bounds(loop: For) -> str:
     if loop.step != Const(1):
         bounds.append(loop.step)
     return ", ".join(map(format_expr, bounds))
+
+
+BRIEF = 64
+_ARGUMENT = 20
+"""Characters of a statement, and of an index or an argument in it, where a line is quoted too."""
+
+
+def brief(stmt: Stmt, width: int = BRIEF) -> str:
+    """The statement for people who have the dump at hand: long indices, pointers and values elided.
+
+    `As[...] = B_1[...]`, `tma_load(A_desc, ..., As[...], ...)`. Headers are as `label` has them.
+    """
+    if isinstance(stmt, Store):
+        indices = ", ".join(map(format_index, stmt.indices))
+        target = f"{stmt.buffer.name}[{_short(indices)}]"
+        text = f"{target} = {_elided(stmt.value, BRIEF - len(target))}"
+    elif isinstance(stmt, Evaluate):
+        text = _elided(stmt.value, width)
+    else:
+        text = _text(stmt)
+    return shortened(text, width, _shared_buffers(stmt))
+
+
+def _elided(expr: Expr, room: int) -> str:
+    """An expression in about so many characters: of a call its arguments are cut, each by itself,
+    and what they point to in shared memory is named."""
+    text = format_expr(expr)
+    if len(text) <= room:
+        return text
+    if isinstance(expr, Load):
+        return f"{expr.buffer.name}[...]"
+    if not isinstance(expr, Call) or expr.op in INFIX:
+        return _ELLIPSIS
+    told = [key for key, _ in groupby(map(_argument, expr.args))]
+    return f"{expr.op}({', '.join(told)})"
+
+
+def _argument(expr: Expr) -> str:
+    text = format_expr(expr)
+    if len(text) <= _ARGUMENT:
+        return text
+    named = [one.buffer for one in walk(expr) if isinstance(one, (Load, Pointer))]
+    shared = [one.name for one in named if one.scope in SHARED_SCOPES]
+    return f"{shared[0]}[{_ELLIPSIS}]" if shared else _ELLIPSIS
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _ARGUMENT else _ELLIPSIS

@@ -38,6 +38,7 @@ from smemreuse.linter.hazards import Hazards
 from smemreuse.linter.traces import HazardTraces
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.declarations import declared_in
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts, views_beyond
 
@@ -89,6 +90,7 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     subject = _Subject(whole, sizes, names, accesses, follow, work)
     found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
+    assumed = (*assumed, *declared_in(whole.body))
     return LintReport(whole.name, follow, found, unknown, assumed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,15 +23,9 @@ class LeftToStock:
 
 
 def left_to_stock(function: str, error: Exception) -> LeftToStock:
-    """Warns of an error that kept us from merging a function, and gives what to note of it."""
+    """What to note of an error that kept us from merging a function."""
     own = isinstance(error, SmemReuseError)
-    reason = str(error) if own else f"{type(error).__name__}: {error}"
-    warnings.warn(
-        f"smemreuse leaves {function} to the compiler's own merge: {reason}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return LeftToStock(function, reason)
+    return LeftToStock(function, str(error) if own else f"{type(error).__name__}: {error}")
 
 
 def require_sizes(kernels: Sequence[Kernel], scopes: Sequence[Sequence[str]]) -> None:

@@ -20,7 +20,7 @@ from smemreuse.targets.architectures import Architecture, target_architecture, t
 from smemreuse.targets.blocks import block_memory
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AppliedPlan:
     """A plan that went into a kernel, and what the checker said of it on the synchronized IR.
 
@@ -35,8 +35,13 @@ class AppliedPlan:
     rejected: tuple[tuple[Plan, Verdict], ...] = ()
     barriers: int = 0
 
+    def __repr__(self) -> str:
+        """One line: the kernel, what was applied, and the verdict on it."""
+        plan = f"{self.plan.scope}, {self.plan.arena_text} bytes"
+        return f"AppliedPlan({self.kernel.name}: {plan}, {self.verdict.verdict})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class LoweredKernel:
     """A kernel as it was before the merge, and its plans: one for each scope that was merged.
 
@@ -54,6 +59,14 @@ class LoweredKernel:
     lint: Callable[[], LintReport] | None = field(default=None, repr=False, compare=False)
     mending: Mending | None = None
     registers: int | None = None
+
+    def __repr__(self) -> str:
+        """One line: its name, the bytes of a block before and after, and the verdicts."""
+        return f"LoweredKernel({', '.join([self.footprint().told, *self._verdicts])})"
+
+    @property
+    def _verdicts(self) -> list[str]:
+        return [each.verdict.verdict.value for each in self.plans]
 
     def stock_plan(self, scope: str) -> Plan:
         """The plan that the compiler's own merge would have made."""

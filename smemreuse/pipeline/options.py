@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 from smemreuse.errors import PlanError
+from smemreuse.planner import PACKERS
+from smemreuse.plugins import ensure
+from smemreuse.plugins.registered import names_of
+from smemreuse.policies.attribution import POLICIES
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
 
-POLICY_NAMES: tuple[PolicyName, ...] = get_args(PolicyName)
+POLICY_NAMES: tuple[PolicyName, ...] = ("outer", "inner", "dataflow")
 """Attribution rules, and the proved combination of them, which is the default."""
 
-PACKER_NAMES: tuple[PackerName, ...] = get_args(PackerName)
 OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 OBJECTIVE_ALIASES: Mapping[str, ObjectiveName] = {"occupancy": "speed"}
 """Other names that objectives have had."""
@@ -35,11 +38,23 @@ def checked_options(
 ) -> PlanOptions:
     """Options by their names; raises `PlanError` for one that is not known."""
     return PlanOptions(
-        known("policy", policy, POLICY_NAMES),
-        known("packer", packer, PACKER_NAMES),
+        known("policy", policy, policy_names()),
+        known("packer", packer, packer_names()),
         known("objective", OBJECTIVE_ALIASES.get(objective, objective), OBJECTIVES),
         strict,
     )
+
+
+def policy_names() -> tuple[PolicyName, ...]:
+    """All that there are, those of users last."""
+    ensure()
+    return (*POLICY_NAMES, *names_of(POLICIES, "policy"))
+
+
+def packer_names() -> tuple[PackerName, ...]:
+    """All that there are, those of users last."""
+    ensure()
+    return tuple(PACKERS)
 
 
 def known(what: str, name: str, choices: tuple[N, ...]) -> N:

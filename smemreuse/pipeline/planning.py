@@ -12,10 +12,10 @@ from smemreuse.pipeline.candidate import Candidate
 from smemreuse.pipeline.choice import Attempts, choose
 from smemreuse.pipeline.options import (
     OBJECTIVES,
-    PACKER_NAMES,
     POLICY_NAMES,
     PlanOptions,
     checked_options,
+    policy_names,
 )
 from smemreuse.pipeline.starts import sequence_of
 from smemreuse.pipeline.wanted import wanted_plan
@@ -26,7 +26,6 @@ from smemreuse.targets.architectures import Architecture
 
 __all__ = [
     "OBJECTIVES",
-    "PACKER_NAMES",
     "POLICY_NAMES",
     "Chosen",
     "PlanOptions",
@@ -124,5 +123,5 @@ def compare_policies(
     """
     return {
         name: planned(kernel, scope, checked_options(name, packer, objective), arch)
-        for name in POLICY_NAMES
+        for name in policy_names()
     }

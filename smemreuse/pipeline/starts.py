@@ -14,7 +14,7 @@ from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
-from smemreuse.pipeline.options import POLICY_NAMES, known
+from smemreuse.pipeline.options import known, policy_names
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.dataflow import dataflow
 from smemreuse.policies.packing import Liveness, Pair, packed
@@ -169,7 +169,7 @@ def sequence_of(
 
     The dataflow policy's ranges lie on inner's sequence, wider than inner's where a rule asks.
     """
-    name = known("policy", policy, POLICY_NAMES)
+    name = known("policy", policy, policy_names())
     if name == "dataflow":
         found = dataflow(kernel, scope)
         return found.sequence, found.live

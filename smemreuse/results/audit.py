@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from smemreuse.results.grounds import Grounds
 from smemreuse.results.verdict import Verdict
 
 
@@ -31,3 +32,20 @@ class Audit:
     offsets: Mapping[str, int]
     arena: int
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The audit of one kernel and scope of a file, without the kernel.
+
+    `has_buffers` tells whether there is anything in the scope, `line` where the first buffer is
+    allocated with which the plan goes wrong, and `grounds` on what a sound plan rests.
+    """
+
+    file: str
+    kernel: str
+    scope: str
+    has_buffers: bool
+    line: int | None
+    audit: Audit
+    grounds: Grounds | None

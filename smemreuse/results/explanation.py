@@ -46,7 +46,8 @@ class Explanation:
     `causes` are those that stand, none if sharing is proved. `settled` are of rules 4 and 5, where
     only a trace can tell whether mbarriers order the accesses, and it did. `outer` says why the
     rule of today's compilers keeps the two apart, empty where it does not. `live` are the ranges
-    in the plan that `smemreuse plan` makes, None for a buffer that is not used.
+    in the plan that `smemreuse plan` makes, None for a buffer that is not used, and `lifetimes` the
+    statements at their ends.
     """
 
     buffers: tuple[Buffer, Buffer]
@@ -56,6 +57,7 @@ class Explanation:
     settled: tuple[str, ...]
     verdict: Verdict
     outer: str = ""
+    lifetimes: tuple[str, str] = ("", "")
 
     def __repr__(self) -> str:
         """One line: the two names, whether they may share, and what decides."""

@@ -31,3 +31,14 @@ class KernelFootprint:
     blocks_after: int | None
     limit: int | None
     fits: bool | None
+
+    @property
+    def told(self) -> str:
+        """Its name, the bytes before and after, and of how many, in a few words."""
+        before, after = (_bytes(each) for each in (self.bytes_before, self.bytes_after))
+        limit = f" of {self.limit:,}" if self.limit is not None else ""
+        return f"{self.name}: {before} to {after} bytes{limit}"
+
+
+def _bytes(size: int | None) -> str:
+    return f"{size:,}" if size is not None else "?"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import label
+from smemreuse.results.words import Worded
 
 
-class HazardKind(str, Enum):
+class HazardKind(Worded):
     """What a hazard is of; the value is the word for it, in JSON, SARIF and baselines too.
 
     `sentence` says it in one.
     """
-
-    sentence: str
 
     UNINITIALISED_READ = "uninitialised-read", "Shared memory is read before it is written"
     RACE = "race", "Two accesses to the same bytes are not ordered"
@@ -25,16 +24,6 @@ class HazardKind(str, Enum):
     BARRIER_DIVERGENCE = "barrier-divergence", "Only some of the threads come to a barrier"
     BARRIER_DEADLOCK = "barrier-deadlock", "A phase of an mbarrier is waited for that never ends"
     OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
-
-    def __new__(cls, word: str, sentence: str = "") -> HazardKind:
-        # The default is for type checkers, to which `HazardKind("race")` is a call of this.
-        kind = str.__new__(cls, word)
-        kind._value_ = word
-        kind.sentence = sentence
-        return kind
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class LintStatus(str, Enum):
@@ -66,6 +55,10 @@ class Site:
     def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
         """Where a statement is."""
         return cls(label(stmt), stmt.line, loops, stmt)
+
+    def without_statement(self) -> Site:
+        """The same by its text alone, which needs no kernel."""
+        return replace(self, stmt=None)
 
     def __str__(self) -> str:
         line = f" (line {self.line})" if self.line else ""
@@ -120,11 +113,21 @@ class Hazard:
     agents: tuple[str, ...] = ()
     blocks: tuple[tuple[str, int], ...] = ()
 
+    def without_statements(self) -> Hazard:
+        """The same by the texts of statements alone: small, and no part of a kernel."""
+        mend = replace(self.mend, behind=_bare(self.mend.behind), before=_bare(self.mend.before))
+        site = self.site.without_statement()
+        return replace(self, site=site, other=_bare(self.other), mend=mend)
+
     def fingerprint(self, kernel: str) -> str:
         """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
         other = self.other.statement if self.other is not None else ""
         told = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
         return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def _bare(site: Site | None) -> Site | None:
+    return None if site is None else site.without_statement()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,10 @@ class LintReport:
         if self.unknown:
             return LintStatus.UNKNOWN
         return LintStatus.POSSIBLE if self.hazards else LintStatus.CLEAN
+
+    def without_statements(self) -> LintReport:
+        """The same without any part of the kernel."""
+        return replace(self, hazards=tuple(one.without_statements() for one in self.hazards))
 
     @property
     def clean(self) -> bool:

@@ -15,7 +15,8 @@ from smemreuse.results.verdict import Judged
 class Overview:
     """Plans by name with their verdicts, the plan that shares nothing, and every pair explained.
 
-    `remarks` are what is to be said of a plan beside its provenance, by its name.
+    `remarks` are what is to be said of a plan beside its provenance, by its name; `before` is the
+    name of the plan that there would be without us, None for `side_by_side`.
     """
 
     plans: Mapping[str, Judged]
@@ -23,3 +24,4 @@ class Overview:
     timeline: Timeline
     pairs: tuple[Explanation, ...]
     remarks: Mapping[str, str] = field(default_factory=dict)
+    before: str | None = None

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
 
-PolicyName: TypeAlias = Literal["outer", "inner", "dataflow"]
-PackerName: TypeAlias = Literal["best", "tilelang", "tvm"]
+PolicyName: TypeAlias = str
+PackerName: TypeAlias = str
+"""`outer`, `inner`, `dataflow`, and `best`, `tilelang`, `tvm`, and what users add to them."""
+
 ObjectiveName: TypeAlias = Literal["bytes", "speed", "none"]
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused. `speed`: the most
 blocks on each SM that shared memory and threads allow, then the most L1, then little sharing."""

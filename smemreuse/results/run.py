@@ -34,7 +34,8 @@ class RunKernel:
     """One kernel of a run, with all that is told of it: an item of `plans` for each plan.
 
     `title` is its name, made distinct where several kernels of the run have it. `lint` is what is
-    known of its own hazards, None where that was not asked; `mending` what came of mending it.
+    known of its own hazards, None where that was not asked; `mending` what came of mending it;
+    `compiler` whose own merge it is held against.
     """
 
     title: str
@@ -43,3 +44,4 @@ class RunKernel:
     plans: tuple[RunPlan, ...] = ()
     lint: LintReport | None = None
     mending: Mending | None = None
+    compiler: str = "TileLang"

@@ -47,7 +47,7 @@ def test_policies_and_packers_that_stand_for_a_merge() -> None:
     assert baseline_for("inner", "tilelang") is tilelang_0_1_15.AGGRESSIVE
     assert baseline_for("outer", "tvm") is apache_tvm_0_27.DEFAULT
     for policy, packer in (("outer", "best"), ("inner", "tvm"), ("dataflow", "tilelang")):
-        assert baseline_for(policy, packer) is None  # type: ignore[arg-type]
+        assert baseline_for(policy, packer) is None
 
 
 @pytest.mark.parametrize("key", BASELINES)

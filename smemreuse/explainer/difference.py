@@ -1,0 +1,232 @@
+"""Why a plan takes more bytes than the plan of another state of the kernel, by cause.
+
+An arena is the heaviest set of buffers of which no two may share, and alignment padding, and what
+packing leaves beyond these. From the old kernel to the new one there is one change at a time, in
+the order of `CauseKind`: behind each the heaviest set is worked out anew, and what it weighs more
+is the bytes of that change. Padding and packing are what remains on either side. So the bytes of
+all causes add up to the whole difference; in another order they may be distributed otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from smemreuse.explainer.matching import renamed_buffers
+from smemreuse.planner import PACKERS, Problem
+from smemreuse.planner.problem import bounded
+from smemreuse.results.difference import (
+    CauseKind,
+    Difference,
+    DifferenceCause,
+    Layout,
+    Names,
+)
+
+Blame = tuple[tuple[str, ...], str]
+"""The buffers that changed, and how."""
+
+
+def difference_of(old: Layout, new: Layout) -> Difference:
+    """The causes for which `new` takes more bytes than `old`, or fewer."""
+    renamed = renamed_buffers(old, new)
+    causes = tuple(_Steps(old, new, renamed).causes())
+    return Difference(old, new, causes, tuple(renamed.items()))
+
+
+class _Steps:
+    """The way from the old problem to the new one. Buffers of both go by their new names, others
+    by the one that they have, or `name (old)` where a new one has taken it."""
+
+    def __init__(self, old: Layout, new: Layout, renamed: dict[str, str]):
+        self._old, self._new = old, new
+        same = {name: name for name in old.sizes if name in new.sizes} | renamed
+        self._before = {new_name: old_name for old_name, new_name in same.items()}
+        self._gone = [name for name in old.sizes if name not in same]
+        self._kept = [name for name in new.sizes if name in self._before]
+        self._fresh = [name for name in new.sizes if name not in self._before]
+        now = {old_name: new_name for new_name, old_name in self._before.items()}
+        self._sizes = {now.get(name, f"{name} (old)"): size for name, size in old.sizes.items()}
+        self._edges = {
+            frozenset(now.get(name, f"{name} (old)") for name in pair) for pair in _edges(old)
+        }
+        self._weight = self._weighed()
+
+    def causes(self) -> Iterator[DifferenceCause]:
+        yield from self._vanished()
+        yield from self._resized()
+        kinds = ((CauseKind.RANGE, self._ranges), (CauseKind.CONFLICT, self._conflicts))
+        for kind, changed in kinds:
+            for (buffers, text), edges in changed().items():
+                self._edges ^= edges
+                yield self._cause(kind, buffers, text)
+        yield from self._appeared()
+        yield from self._remains()
+
+    def _cause(self, kind: CauseKind, buffers: tuple[str, ...], text: str) -> DifferenceCause:
+        """What was changed just now, and what that weighs."""
+        before, self._weight = self._weight, self._weighed()
+        return DifferenceCause(kind, buffers, self._weight - before, text)
+
+    def _weighed(self) -> int:
+        return _problem(self._sizes, dict.fromkeys(self._sizes, 1), self._edges).lower_bound
+
+    def _vanished(self) -> Iterator[DifferenceCause]:
+        for name in self._gone:
+            size = self._sizes.pop(f"{name} (old)")
+            self._edges = {pair for pair in self._edges if f"{name} (old)" not in pair}
+            text = f"{name} vanished: {size:,} bytes"
+            yield self._cause(CauseKind.VANISHED, (name,), text)
+
+    def _resized(self) -> Iterator[DifferenceCause]:
+        for name in self._kept:
+            before, after = self._sizes[name], self._new.sizes[name]
+            if before != after:
+                self._sizes[name] = after
+                how = "grew" if after > before else "shrank"
+                text = f"{name} {how}: {before:,} to {after:,} bytes{self._restaged(name)}"
+                yield self._cause(CauseKind.SIZE, (name,), text)
+
+    def _restaged(self, name: str) -> str:
+        """That a pipeline has another number of stages, where both are known."""
+        before, after = self._old.stages.get(self._before[name]), self._new.stages.get(name)
+        if before is None or after is None or before == after:
+            return ""
+        return f" (a pipeline's stages: {before} to {after})"
+
+    def _changed(self) -> Iterator[tuple[str, str, bool]]:
+        """Pairs of buffers of both sides that conflict on one only, and whether that is the new
+        one."""
+        edges = {frozenset(pair) for pair in _edges(self._new)}
+        for one, two in combinations(self._kept, 2):
+            now = frozenset((one, two)) in edges
+            if now != (frozenset((one, two)) in self._edges):
+                yield one, two, now
+
+    def _ranges(self) -> dict[Blame, set[Names]]:
+        """Pairs that are live together on one side only, by the range that is to blame."""
+        found: dict[Blame, set[Names]] = {}
+        for one, two, now in self._changed():
+            side = self._new if now else self._old
+            if side.together(*(name if now else self._before[name] for name in (one, two))):
+                found.setdefault(self._blamed(one, two, now), set()).add(frozenset((one, two)))
+        return {
+            (names, self._with_partners(text, names, edges)): edges
+            for (names, text), edges in found.items()
+        }
+
+    def _blamed(self, one: str, two: str, now: bool) -> Blame:
+        """Whose range changed at the end that matters: that of the first of the two, or the other's
+        beginning, by the statements there; both where that does not tell."""
+        apart = self._old if now else self._new
+        verb = "now" if now else "no longer"
+        if self._old.ends and self._new.ends:
+            begins = {
+                name: apart.live[self._before[name] if now else name][0] for name in (one, two)
+            }
+            first, second = sorted((one, two), key=lambda name: begins[name])
+            ends = [self._moved(first, 1), self._moved(second, 0)]
+            if ends[0] and not ends[1]:
+                way = "longer" if now else "shorter"
+                return (first,), f"the live range of {first} is {way}: it ended at {ends[0]}"
+            if ends[1] and not ends[0]:
+                way = "longer" if now else "shorter"
+                return (second,), f"the live range of {second} is {way}: it began at {ends[1]}"
+        told = self._why(one, two, now)
+        if not now:
+            told = told and f"; before: {told.removeprefix(': ')}"
+        return (one, two), f"{one} and {two} are {verb} live together{told}"
+
+    def _with_partners(self, text: str, names: tuple[str, ...], edges: set[Names]) -> str:
+        """Names whom a range meets now, or no longer, and the rule for it; a pair's text does."""
+        if len(names) > 1:
+            return text
+        others = sorted({other for pair in edges for other in pair} - {*names})
+        longer = " is longer: " in text
+        why = self._why(names[0], others[0], longer).removeprefix(": ") if longer else ""
+        because = f" ({why})" if why.startswith("rule") else ""
+        meets = "so it meets" if longer else "so it no longer meets"
+        return f"{text}, {meets} {', '.join(others)}{because}"
+
+    def _moved(self, name: str, end: int) -> str:
+        """The statements at an end of a range, before and after; empty if they are alike."""
+        before = self._old.ends[self._before[name]][end]
+        after = self._new.ends[name][end]
+        alike = _unnumbered(before) == _unnumbered(after)
+        return "" if alike else f"{before}, and now does at {after}"
+
+    def _why(self, one: str, two: str, now: bool) -> str:
+        why = (
+            self._new.why(one, two) if now else self._old.why(self._before[one], self._before[two])
+        )
+        return f": {why}" if why else ""
+
+    def _conflicts(self) -> dict[Blame, set[Names]]:
+        """Pairs that must not share on one side only, though they are not live together there."""
+        found: dict[Blame, set[Names]] = {}
+        for one, two, now in self._changed():
+            verb = "must not share now" if now else "may share now"
+            told = self._why(one, two, now)
+            was = "" if now or not told else ", which they might not"
+            text = f"{one} and {two} {verb}{was}{told}"
+            found.setdefault(((one, two), text), set()).add(frozenset((one, two)))
+        return found
+
+    def _appeared(self) -> Iterator[DifferenceCause]:
+        edges = _edges(self._new)
+        for name in self._fresh:
+            self._sizes[name] = self._new.sizes[name]
+            self._edges |= {pair for pair in edges if name in pair and pair <= self._sizes.keys()}
+            text = f"{name} is new: {self._sizes[name]:,} bytes"
+            yield self._cause(CauseKind.APPEARED, (name,), text)
+
+    def _remains(self) -> Iterator[DifferenceCause]:
+        old, new = _remainder(self._old), _remainder(self._new)
+        words = ("alignment padding", "bytes beyond the heaviest set that must not share")
+        kinds = (CauseKind.ALIGNMENT, CauseKind.PACKING)
+        for kind, word, before, after in zip(kinds, words, old, new, strict=True):
+            if before != after:
+                who = self._realigned() if kind is CauseKind.ALIGNMENT else ()
+                text = f"{word}: {before:,} to {after:,} bytes"
+                told = f" ({', '.join(map(self._alignment, who))})" if who else ""
+                yield DifferenceCause(kind, who, after - before, text + told)
+
+    def _realigned(self) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name in self._kept
+            if self._old.alignments[self._before[name]] != self._new.alignments[name]
+        )
+
+    def _alignment(self, name: str) -> str:
+        before = self._old.alignments[self._before[name]]
+        return f"{name} is aligned to {self._new.alignments[name]:,}, was to {before:,}"
+
+
+def _edges(layout: Layout) -> set[Names]:
+    """The pairs that must not share."""
+    return {
+        frozenset((one, two))
+        for one, two in combinations(layout.sizes, 2)
+        if layout.together(one, two) or frozenset((one, two)) in layout.apart
+    }
+
+
+def _problem(sizes: dict[str, int], alignments: dict[str, int], edges: set[Names]) -> Problem:
+    number = {name: place for place, name in enumerate(sizes)}
+    pairs = sorted((min(found), max(found)) for found in ([number[n] for n in e] for e in edges))
+    return bounded([*sizes.values()], [alignments[name] for name in sizes], pairs, [*sizes])
+
+
+def _remainder(layout: Layout) -> tuple[int, int]:
+    """Bytes that alignment costs the best packer, and those that the arena has beyond that."""
+    sizes, edges = dict(layout.sizes), _edges(layout)
+    aligned = _problem(sizes, dict(layout.alignments), edges)
+    loose = _problem(sizes, dict.fromkeys(sizes, 1), edges)
+    padding = PACKERS["best"](aligned).arena - PACKERS["best"](loose).arena
+    return padding, layout.arena - aligned.lower_bound - padding
+
+
+def _unnumbered(place: str) -> str:
+    """A statement without its line, which moves with whatever stands before it."""
+    return place.rpartition(" (line ")[0] or place

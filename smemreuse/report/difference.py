@@ -1,0 +1,106 @@
+"""What `diff` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from smemreuse.report.data import Data
+from smemreuse.results.difference import CauseKind, Difference, Layout
+from smemreuse.results.headroom import Residents
+
+ORDER = ", ".join(kind.value for kind in CauseKind)
+"""The order in which bytes are attributed."""
+
+
+def difference_lines(found: Difference, title: str | None = None) -> Iterator[Text]:
+    """One kernel: what it took and takes, and the causes, the largest first.
+
+    `title` is by default its name and scope.
+    """
+    yield Text(heading(found, title), style="bold" if found.bytes else "")
+    telling = sorted((one for one in found.causes if one.bytes), key=lambda one: -abs(one.bytes))
+    width = max((len(f"{one.bytes:+,}") for one in telling), default=0)
+    for cause in telling:
+        yield Text(f"  {cause.bytes:>+{width},}  {cause.text}")
+    silent = [one for one in found.causes if not one.bytes]
+    for cause in silent[:3]:
+        yield Text(f"  {'no bytes':>{width}}  {cause.text}", style="dim")
+    if silent[3:]:
+        yield Text(f"  and {len(silent) - 3} more changes that cost no bytes (--format json)")
+    for old, new in found.renamed:
+        yield Text(f"  {new} is taken for what was {old}: as many bytes, touched alike")
+
+
+def heading(found: Difference, title: str | None = None) -> str:
+    """The kernel, and what its arena and its blocks were and are."""
+    old, new = found.old, found.new
+    grown = found.bytes
+    more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "no change"
+    renamed = f", taken for what was {old.kernel}" if old.kernel != new.kernel else ""
+    title = title or f"{new.kernel} ({new.scope})"
+    told = f"{title}{renamed}: {old.arena:,} to {new.arena:,} bytes, {more}"
+    blocks = found.blocks
+    if blocks is None or old.residents is None or new.residents is None:
+        return told
+    on = new.residents.arch
+    if on != old.residents.arch:
+        return f"{told}; {blocks[0]} blocks per SM on {old.residents.arch}, {blocks[1]} on {on}"
+    if blocks[0] == blocks[1]:
+        return f"{told}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
+    lost = blocks[1] < blocks[0] and new.residents.limits
+    limits = f", for want of {' and '.join(new.residents.limits)}" if lost else ""
+    return f"{told}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
+
+
+def only_line(layout: Layout, side: str) -> Text:
+    """A kernel that only one side has."""
+    what = "vanished" if side == "old" else "is new"
+    return Text(f"{layout.kernel} ({layout.scope}) {what}: {layout.arena:,} bytes")
+
+
+def difference_entry(found: Difference) -> Data:
+    """One kernel of `smemreuse.diff/1`."""
+    blocks = found.blocks
+    return {
+        "name": found.new.kernel,
+        "scope": found.new.scope,
+        "old": side_data(found.old),
+        "new": side_data(found.new),
+        "bytes": found.bytes,
+        "blocks_per_sm": None if blocks is None else list(blocks),
+        "growth": found.is_growth,
+        "renamed": [{"old": old, "new": new} for old, new in found.renamed],
+        "causes": [
+            {
+                "kind": cause.kind.value,
+                "buffers": list(cause.buffers),
+                "bytes": cause.bytes,
+                "text": cause.text,
+            }
+            for cause in found.causes
+        ],
+    }
+
+
+def side_data(layout: Layout) -> Data:
+    """One of the two plans that are compared."""
+    return {
+        "file": layout.file,
+        "name": layout.kernel,
+        "scope": layout.scope,
+        "arena_bytes": layout.arena,
+        "residents": _residents(layout.residents),
+    }
+
+
+def _residents(found: Residents | None) -> Data | None:
+    if found is None:
+        return None
+    return {
+        "arch": found.arch,
+        "assumed": found.assumed,
+        "blocks": found.blocks,
+        "block_bytes": found.block_bytes,
+    }

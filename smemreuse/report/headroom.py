@@ -1,0 +1,129 @@
+"""What a plan's bytes hang on, in words and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from smemreuse.ir.labels import brief
+from smemreuse.report.data import Data, Subject
+from smemreuse.results.headroom import SHARED_MEMORY, Change, Headroom, Residents
+from smemreuse.results.timeline import Step
+
+MOST_LIVE = 8
+"""Buffers at the peak that get a line each."""
+
+
+def headroom_lines(found: Headroom) -> Iterator[Text]:
+    """The peak and who is live there, what stops the next block, the cheapest changes."""
+    if found.step is None:
+        return
+    peak = found.peak
+    yield Text(
+        f"peak: {peak.bytes:,} bytes live at position {peak.position}, {place(found.step)}:",
+        style="bold",
+    )
+    width = max(len(one.name) for one in found.live[:MOST_LIVE])
+    for one in found.live[:MOST_LIVE]:
+        ends = f"from {place(one.first)} to {place(one.last)}"
+        yield Text(f"  {one.name:<{width}} {one.bytes:>7,} {ends}")
+    if found.live[MOST_LIVE:]:
+        rest = found.live[MOST_LIVE:]
+        yield Text(f"  and {len(rest)} more of {sum(one.bytes for one in rest):,} bytes")
+    if found.arena_bytes > peak.bytes:
+        beyond = found.arena_bytes - peak.bytes
+        yield Text(
+            f"  the arena is {beyond:,} bytes more: for buffers that must not share though they "
+            "are not live together, alignment, or packing"
+        )
+    if found.residents is not None:
+        yield Text(f"next block: {residents_words(found.residents)}")
+    for number, change in enumerate(found.changes):
+        lead = "cheapest change" if number == 0 else "  or"
+        yield Text(f"{lead}: {change_words(change, found)}")
+
+
+def place(step: Step) -> str:
+    """A position's statement and line."""
+    line = f" (line {step.stmt.line})" if step.stmt.line else ""
+    return f"{'the end of ' if step.is_end else ''}`{brief(step.stmt)}`{line}"
+
+
+def residents_words(found: Residents) -> str:
+    """How many blocks there are on an SM, and what stops one more."""
+    on = f"{found.arch}{' (assumed)' if found.assumed else ''}"
+    fit = f"{found.blocks} fit{'s' if found.blocks == 1 else ''} on an SM of {on}"
+    if not found.blocks:
+        fit = f"none fits on {on}"
+    limits = [_limit(found, one) for one in found.limits]
+    return f"{fit}; another is stopped by {' and '.join(limits)}"
+
+
+def _limit(found: Residents, limit: str) -> str:
+    if limit == "registers":
+        return f"registers (at least {found.registers} a thread)"
+    if limit == "threads":
+        return f"their number of threads ({found.threads:,} a block)"
+    if limit == SHARED_MEMORY and found.most_bytes is not None:
+        over = found.block_bytes - found.most_bytes
+        return f"shared memory ({over:,} of a block's {found.block_bytes:,} bytes too many)"
+    return f"the number of {limit}" if limit != SHARED_MEMORY else limit
+
+
+def change_words(change: Change, found: Headroom) -> str:
+    """What would be, if."""
+    saved = found.arena_bytes - change.arena_bytes
+    blocks = f", {change.blocks} blocks" if change.adds_block else ""
+    return f"{change.arena_bytes:,} bytes, {saved:,} fewer{blocks}, {change.condition}"
+
+
+def headroom_data(subject: Subject, found: Headroom) -> Data:
+    """One of the `summaries` of `smemreuse.explain/1`."""
+    residents = found.residents
+    return {
+        "file": subject.file,
+        "name": subject.kernel.name,
+        "scope": subject.scope,
+        "arena_bytes": found.arena_bytes,
+        "peak": {
+            "bytes": found.peak.bytes,
+            "position": found.peak.position,
+            **({} if found.step is None else _step(found.step)),
+            "live": [
+                {
+                    "name": one.name,
+                    "bytes": one.bytes,
+                    "first": _step(one.first),
+                    "last": _step(one.last),
+                }
+                for one in found.live
+            ],
+        },
+        "residents": None
+        if residents is None
+        else {
+            "arch": residents.arch,
+            "assumed": residents.assumed,
+            "blocks": residents.blocks,
+            "block_bytes": residents.block_bytes,
+            "stopped_by": list(residents.limits),
+            "most_bytes_for_one_more": residents.most_bytes,
+        },
+        "changes": [
+            {
+                "kind": change.kind.value,
+                "buffers": list(change.buffers),
+                "condition": change.condition,
+                "statements": change.statements,
+                "arena_bytes": change.arena_bytes,
+                "blocks": change.blocks,
+                "adds_block": change.adds_block,
+            }
+            for change in found.changes
+        ],
+    }
+
+
+def _step(step: Step) -> Data:
+    return {"statement": brief(step.stmt), "line": step.stmt.line, "is_end": step.is_end}

@@ -1,0 +1,100 @@
+"""Why one plan takes more bytes than another: causes, whose bytes add up to the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from smemreuse.results.headroom import Residents
+from smemreuse.results.words import Worded
+
+Names = frozenset[str]
+"""Two buffers by their names."""
+
+
+class CauseKind(Worded):
+    """What changed, in the order in which bytes are attributed; the value is the word in JSON.
+
+    `sentence` says what the bytes of such a cause are.
+    """
+
+    VANISHED = "vanished", "buffers that are no longer there"
+    SIZE = "size", "buffers that grew or shrank"
+    RANGE = "live range", "live ranges that got longer or shorter"
+    CONFLICT = "conflict", "pairs that must not share though they are not live together"
+    APPEARED = "appeared", "buffers that are new"
+    ALIGNMENT = "alignment", "alignment padding"
+    PACKING = "packing", "what packing leaves beyond all that"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One plan of a kernel and scope by its buffers' names, of a dump or of what a verb has told.
+
+    Sizes, alignments, offsets and `arena` are bytes; buffers of symbolic size are left out. `live`
+    are half-open positions. `apart` are pairs that must not share
+    though they are not live together. `ends` are the statements between which a buffer is live,
+    with their lines; `touches` what the kernel does with it, by which renamed buffers are found;
+    `stages` how many stages of a pipeline it has, where that is known;
+    `why` says why two must not share, or nothing.
+    """
+
+    file: str
+    kernel: str
+    scope: str
+    sizes: Mapping[str, int]
+    alignments: Mapping[str, int]
+    offsets: Mapping[str, int]
+    arena: int
+    live: Mapping[str, tuple[int, int]]
+    apart: frozenset[Names] = frozenset()
+    ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    touches: Mapping[str, object] = field(default_factory=dict)
+    stages: Mapping[str, int] = field(default_factory=dict)
+    why: Callable[[str, str], str] = field(default=lambda one, two: "", repr=False, compare=False)
+    residents: Residents | None = None
+
+    def together(self, one: str, two: str) -> bool:
+        """Whether two are live at one position."""
+        (begin, end), (other_begin, other_end) = self.live[one], self.live[two]
+        return begin < other_end and other_begin < end
+
+
+@dataclass(frozen=True)
+class DifferenceCause:
+    """One change, and the bytes that it adds; fewer than none where it takes some away.
+
+    `text` tells it whole. `buffers` are named as in the new plan, but for those that vanished.
+    """
+
+    kind: CauseKind
+    buffers: tuple[str, ...]
+    bytes: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two plans of one kernel and scope. `renamed` are buffers that are taken to be the same: old
+    name, new name."""
+
+    old: Layout
+    new: Layout
+    causes: tuple[DifferenceCause, ...]
+    renamed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """What the arena grew by."""
+        return self.new.arena - self.old.arena
+
+    @property
+    def blocks(self) -> tuple[int, int] | None:
+        """Resident blocks before and after; None where one is not known."""
+        before, after = self.old.residents, self.new.residents
+        return None if before is None or after is None else (before.blocks, after.blocks)
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether it takes more bytes, or a block was lost."""
+        return self.bytes > 0 or (self.blocks is not None and self.blocks[1] < self.blocks[0])

@@ -1,0 +1,106 @@
+"""What a plan's bytes hang on: the peak, the next resident block, and what would lower them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from smemreuse.results.timeline import Peak, Step
+
+
+class ChangeKind(str, Enum):
+    """What is changed; the value is the word in JSON."""
+
+    PAIR = "pair"
+    """What one rule says against a pair's sharing: a barrier, a wait, a fence, a loop."""
+
+    RANGE = "live range"
+    """The order of the statements that touch one of two buffers."""
+
+    STAGES = "stages"
+    """One stage of a software pipeline less."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the kernel after which its buffers would take `arena_bytes`.
+
+    It was planned anew with that one change, and all else as it is: whether the algorithm allows it
+    is not known. `condition` says it, as in `if ...`. `statements` is how many have to change.
+    `blocks` would then be resident on an SM, None where that is not known; `adds_block` if those
+    are more than now.
+    """
+
+    kind: ChangeKind
+    buffers: tuple[str, ...]
+    condition: str
+    statements: int
+    arena_bytes: int
+    blocks: int | None
+    adds_block: bool
+
+
+@dataclass(frozen=True)
+class Residents:
+    """How many blocks an SM holds, and what stops the next one.
+
+    As far as shared memory, threads and the registers that are known go. `limits` are the words for
+    what one more block has no room in; `block_bytes` is all that a block takes, `most_bytes` how
+    many it may have for one more, None where no number of bytes would do. A thread has `registers`
+    at least. `threads` and `registers` are None where they are not known.
+    """
+
+    arch: str
+    assumed: bool
+    blocks: int
+    limits: tuple[str, ...]
+    block_bytes: int
+    most_bytes: int | None
+    threads: int | None
+    registers: int | None
+
+    @property
+    def excess(self) -> int | None:
+        """Bytes that a block must lose for one more to be resident, if those would do."""
+        only_bytes = self.limits == (SHARED_MEMORY,)
+        return self.block_bytes - self.most_bytes if self.most_bytes and only_bytes else None
+
+
+SHARED_MEMORY = "shared memory"
+
+
+@dataclass(frozen=True, repr=False)
+class Headroom:
+    """One plan: where most bytes are live, at which statement, and what that leaves.
+
+    `arena_bytes` may be more than the peak's, by what alignment and packing cost, and by buffers
+    that must not share though they are not live together. `step` is the statement at the peak, None
+    where nothing is live. `residents` is None where a size or the architecture is not known.
+    `changes` are the cheapest of each kind that lowers the arena, those that bring a block first.
+    """
+
+    arena_bytes: int
+    peak: Peak
+    step: Step | None
+    live: tuple[LiveThere, ...]
+    residents: Residents | None
+    changes: tuple[Change, ...]
+
+    def __repr__(self) -> str:
+        """One line: the bytes, the blocks, and how many changes would lower them."""
+        blocks = "" if self.residents is None else f", {self.residents.blocks} blocks"
+        peak = f"peak {self.peak.bytes:,} of {self.arena_bytes:,} bytes"
+        return f"Headroom({peak}{blocks}; {len(self.changes)} changes lower them)"
+
+
+@dataclass(frozen=True)
+class LiveThere:
+    """A buffer that is live at the peak, its bytes, and the statements from and to which it is."""
+
+    name: str
+    bytes: int
+    first: Step
+    last: Step
