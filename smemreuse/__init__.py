@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 from smemreuse.errors import BackendError, InputError, PlanError, SmemReuseError
 
 if TYPE_CHECKING:
-    from smemreuse.api import check, explain, lint, plan, read
-    from smemreuse.ir.kernel import Kernel
+    from smemreuse.api.functions import check, explain, headroom, lint, plan, read
+    from smemreuse.api.objects import Kernel, Plan
     from smemreuse.results.explanation import Explanation
     from smemreuse.results.hazards import Hazard, HazardKind, LintReport
-    from smemreuse.results.plan import Plan
+    from smemreuse.results.headroom import Headroom
     from smemreuse.results.rules import Rule
     from smemreuse.results.verdict import Verdict
 
@@ -38,6 +38,7 @@ __all__ = [
     "Explanation",
     "Hazard",
     "HazardKind",
+    "Headroom",
     "InputError",
     "Kernel",
     "LintReport",
@@ -49,17 +50,18 @@ __all__ = [
     "__version__",
     "check",
     "explain",
+    "headroom",
     "lint",
     "plan",
     "read",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("check", "explain", "lint", "plan", "read"), "api"),
+    **dict.fromkeys(("check", "explain", "headroom", "lint", "plan", "read"), "api.functions"),
     "Explanation": "results.explanation",
     **dict.fromkeys(("Hazard", "HazardKind", "LintReport"), "results.hazards"),
-    "Kernel": "ir.kernel",
-    "Plan": "results.plan",
+    **dict.fromkeys(("Kernel", "Plan"), "api.objects"),
+    "Headroom": "results.headroom",
     "Rule": "results.rules",
     "Verdict": "results.verdict",
 }

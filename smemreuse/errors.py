@@ -45,6 +45,10 @@ class BackendError(SmemReuseError):
     """A compiler is missing, or differs from what the lowering hook was written for."""
 
 
+class LoweredOnlyError(SmemReuseError):
+    """A kernel was to be run that was lowered and not compiled, as was asked."""
+
+
 def printable(name: str) -> str:
     """A file name may hold line ends and bytes that are no text."""
     return "".join(

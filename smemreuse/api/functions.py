@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from smemreuse.api.objects import Kernel, Plan
 from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, PlanError
+from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.pairs import explained_pairs
-from smemreuse.ir.kernel import SHARED_SCOPES, Kernel, unique_names
+from smemreuse.ir import kernel as ir
+from smemreuse.ir.kernel import SHARED_SCOPES, unique_names
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results import plan as plans
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.plan import Plan
+from smemreuse.results.headroom import Headroom
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import architecture
 
@@ -26,11 +30,11 @@ def read(path: Path | str) -> list[Kernel]:
     part of it without a function's header. It is read as data: nothing in it is executed, and no
     compiler is needed. Raises `InputError`, which names the file and, where known, the line.
     """
-    return list(read_dump(path).kernels)
+    return [Kernel.of(one) for one in read_dump(path).kernels]
 
 
 def plan(
-    kernel: Kernel,
+    kernel: ir.Kernel,
     scope: str | None = None,
     *,
     policy: str = "dataflow",
@@ -54,7 +58,7 @@ def plan(
     Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
     """
     made_for = None if arch is None else architecture(arch)
-    return plan_kernel(
+    made = plan_kernel(
         kernel,
         _only_scope(kernel) if scope is None else scope,
         policy=policy,
@@ -63,16 +67,17 @@ def plan(
         arch=made_for,
         strict=strict,
     )
+    return Plan.of(kernel, made)
 
 
-def _only_scope(kernel: Kernel) -> str:
+def _only_scope(kernel: ir.Kernel) -> str:
     scopes = kernel.shared_scopes()
     if len(scopes) > 1:
         raise PlanError(f"{kernel.name} has buffers in {' and '.join(scopes)}; give one of them")
     return scopes[0] if scopes else SHARED_SCOPES[-1]
 
 
-def check(kernel: Kernel, plan: Plan) -> Verdict:
+def check(kernel: ir.Kernel, plan: plans.Plan) -> Verdict:
     """Whether a plan is sound for the kernel that it was made for.
 
     It is judged as it would be applied: with the barriers that the compiler's later passes insert
@@ -84,7 +89,7 @@ def check(kernel: Kernel, plan: Plan) -> Verdict:
     return judge(kernel, plan)
 
 
-def lint(kernel: Kernel, barriers: str = "auto") -> LintReport:
+def lint(kernel: ir.Kernel, barriers: str = "auto") -> LintReport:
     """The hazards of the kernel itself, whatever is merged in it.
 
     `barriers` says whether the kernel has all its barriers and fences (`present`), or a later pass
@@ -96,7 +101,7 @@ def lint(kernel: Kernel, barriers: str = "auto") -> LintReport:
     return lint_kernel(kernel, BarrierStage(barriers))
 
 
-def explain(kernel: Kernel, one: str, two: str) -> Explanation:
+def explain(kernel: ir.Kernel, one: str, two: str) -> Explanation:
     """Why two buffers may share bytes, or which rule and which statements forbid it.
 
     Names are those of the dump; the second buffer of a name is `name#1`, and so on. Raises
@@ -118,3 +123,21 @@ def explain(kernel: Kernel, one: str, two: str) -> Explanation:
         raise InputError(f"{one} is in scope {there[one]} and {two} in {there[two]}")
     choices = f"the shared buffers are {', '.join(there)}" if there else "it has no shared buffers"
     raise InputError(f"{kernel.name} has no buffer {' and no buffer '.join(absent)}; {choices}")
+
+
+def headroom(kernel: ir.Kernel, scope: str | None = None, arch: str | None = None) -> Headroom:
+    """What the bytes of a kernel's smallest plan hang on: the peak, the next block, changes."""
+    made_for = None if arch is None else architecture(arch)
+    return headroom_of(kernel, _only_scope(kernel) if scope is None else scope, made_for)
+
+
+def told(kernel: ir.Kernel, arch: str | None = None) -> str:
+    """What `smemreuse explain` has on top, of every shared scope."""
+    from smemreuse.report.headroom import headroom_lines
+
+    lines = []
+    for scope in kernel.shared_scopes():
+        found = headroom(kernel, scope, arch)
+        lines.append(f"{kernel.name} ({scope}): {found.arena_bytes:,} bytes")
+        lines += [line.plain for line in headroom_lines(found)]
+    return "\n".join(lines) or f"{kernel.name} has no shared buffers"
