@@ -11,7 +11,9 @@ import argparse
 import shutil
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
+from subprocess import run
 from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +31,11 @@ from smemreuse.targets.cards import card  # noqa: E402
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-DUMP = "fixtures/dumps/batched_gemm.sm_80.tir"
+DUMPS = "fixtures/dumps"
+DUMP = f"{DUMPS}/batched_gemm.sm_80.tir"
+KERNEL = "batched_gemm_kernel (shared.dyn)"
+CHANGED = ("tma_store_waited_for.sm_90a.tir", "tma_store_in_flight.sm_90a.tir")
+OVERVIEW = 40  # kernels
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -58,21 +64,57 @@ def _program(name: str) -> str:
 
 
 def photograph(page: Path, out: Path) -> None:
-    """The map under outer and dataflow, and the whole section with a buffer chosen."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    with browser(1100, 1500) as driver:
-        driver.get(page.as_uri())
-        wait = WebDriverWait(driver, 20)
-        wait.until(lambda one: one.execute_script("return !!document.querySelector('.point')"))
+    """The map under outer and dataflow; the whole with a buffer chosen, dark, light and narrow."""
+    look = f"{page.as_uri()}#kernel={KERNEL}"
+    with browser(1280, 1000) as driver:
         for policy in ("outer", "dataflow"):
-            driver.find_element("css selector", f"input[value={policy}]").click()
-            driver.execute_async_script(_SETTLED)
+            _open(driver, f"{look}&plan={policy}", 1100, 1000)
+            driver.execute_script(
+                "for (const one of document.querySelectorAll('.source, .step, output'))"
+                " one.remove();"
+                "document.querySelector('.columns').style.display = 'block';"
+                "document.querySelector('.map').style.padding = '12px'"
+            )
             picture = driver.find_element("css selector", ".map").screenshot_as_png
             (out / f"batched_gemm-{policy}.png").write_bytes(picture)
-        driver.find_elements("css selector", ".buffers button")[2].click()
-        driver.execute_script("window.scrollTo(0, 0)")
-        driver.save_screenshot(str(out / "report.png"))
+        for name, scheme, width, height in (
+            ("report", "light", 1280, 1320),
+            ("report-dark", "dark", 1280, 1320),
+            ("report-narrow", "light", 400, 1400),
+        ):
+            _open(driver, f"{look}&buffer=As&theme={scheme}", width, height)
+            driver.save_screenshot(str(out / f"{name}.png"))
+
+
+def photograph_overview(page: Path, out: Path) -> None:
+    """Forty kernels, the best first, in both colours and on a narrow screen."""
+    with browser(1280, 1000) as driver:
+        for name, scheme, width, height in (
+            ("overview", "light", 1280, 900),
+            ("overview-dark", "dark", 1280, 900),
+            ("overview-narrow", "dark", 400, 1100),
+        ):
+            _open(driver, f"{page.as_uri()}#sort=-saved&theme={scheme}", width, height)
+            driver.save_screenshot(str(out / f"{name}.png"))
+
+
+def photograph_difference(page: Path, out: Path) -> None:
+    """Two maps side by side, with the buffer chosen whose live range got longer."""
+    with browser(1280, 1000) as driver:
+        _open(driver, f"{page.as_uri()}#buffer=stage", 1280, 1100)
+        driver.save_screenshot(str(out / "diff.png"))
+
+
+def _open(driver: Chrome, address: str, width: int, height: int) -> None:
+    """Opens a view in a window of so many pixels, which may be narrower than Chromium's least."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    driver.get("about:blank")
+    driver.get(address)
+    shown = "return document.querySelector('main').dataset.shown !== undefined"
+    WebDriverWait(driver, 20).until(lambda one: one.execute_script(shown))
 
 
 def photograph_roofline(page: Path, out: Path) -> None:
@@ -92,6 +134,25 @@ def photograph_roofline(page: Path, out: Path) -> None:
 _SETTLED = "const done = arguments[0]; setTimeout(() => done(), 400)"
 
 
+def _many() -> str:
+    """The page of the first kernels among the fixtures."""
+    files = sorted((ROOT / DUMPS).glob("*.tir"))
+    found = (one for one in read_subjects(map(str, files)) if one.has_buffers)
+    entries = (
+        {**entry_of(one, "best", "bytes"), "file": f"{DUMPS}/{Path(one.file).name}"}
+        for one in found
+    )
+    return report_page([*islice(entries, OVERVIEW)])
+
+
+def _difference(page: Path) -> str:
+    """What `diff --page` writes of two fixtures that differ."""
+    files = [f"{DUMPS}/{name}" for name in CHANGED]
+    command = [sys.executable, "-m", "smemreuse", "diff", *files, "--page", str(page)]
+    run([*command, "--allow-growth"], cwd=ROOT, check=True, capture_output=True)
+    return page.read_text(encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
@@ -103,6 +164,10 @@ def main() -> int:
         entries = [{**entry_of(one, "best", "bytes"), "file": DUMP} for one in found]
         page.write_text(report_page(entries), encoding="utf-8")
         photograph(page, out)
+        page.write_text(_many(), encoding="utf-8")
+        photograph_overview(page, out)
+        page.write_text(_difference(Path(folder) / "diff.html"), encoding="utf-8")
+        photograph_difference(page, out)
         advice = advise(Gemm(4096, 4096, 4096), card("a100"), "float16")
         page.write_text(roofline_page(advice, 30), encoding="utf-8")
         photograph_roofline(page, out)

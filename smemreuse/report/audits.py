@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.text import Text
 
+from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Data, Subject, verdict_data
 from smemreuse.report.grounds import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
-from smemreuse.report.verdicts import findings, verdict_text
-from smemreuse.results.audit import Audit, Source
+from smemreuse.report.titles import counted
+from smemreuse.report.verdicts import findings, kind_text, verdict_text
+from smemreuse.results.audit import Audit, Checked, Source
+from smemreuse.results.findings import Finding, FindingKind, Level, Place, plan_finding
 from smemreuse.results.grounds import Grounds
+from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
@@ -19,29 +25,76 @@ NOTHING_TO_AUDIT = (
 )
 
 
-def check_entry(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Data:
-    """One kernel of `smemreuse.check/1`; `grounds` are of a sound plan."""
+def checked(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Checked:
+    """What is told of an audit, which keeps nothing of the kernel; `grounds` are of a sound
+    plan."""
+    buffers = subject.kernel.allocations(subject.scope)
+    lines = {name: buffer.line for buffer, name in unique_names(buffers).items()}
+    at_fault = [name for each in audit.verdict.violations for name in each.buffers]
+    found = (lines.get(name) for name in (*at_fault, *lines))
+    return Checked(
+        subject.file,
+        subject.kernel.name,
+        subject.scope,
+        subject.has_buffers,
+        next((line for line in found if line), None),
+        replace(audit, verdict=replace(audit.verdict, open_pairs=frozenset())),
+        None if grounds is None else Grounds(grounds.report.without_statements()),
+    )
+
+
+def check_entry(told: Checked) -> Data:
+    """One kernel of `smemreuse.check/1`."""
+    audit = told.audit
     return {
-        "file": subject.file,
-        "name": subject.kernel.name,
-        "scope": subject.scope,
+        "file": told.file,
+        "name": told.kernel,
+        "scope": told.scope,
         "plan": audit.source.value,
         "arena_bytes": audit.arena,
         "offsets": dict(audit.offsets),
         **verdict_data(audit.verdict),
-        "rests_on": grounds_data(grounds),
+        "rests_on": grounds_data(told.grounds),
     }
 
 
-def check_lines(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Iterator[Text]:
+def check_lines(told: Checked) -> Iterator[Text]:
     """The verdict, what it is on, and what was found."""
-    if not subject.has_buffers:
-        yield no_buffers(subject)
+    if not told.has_buffers:
+        yield no_buffers(told.file, told.kernel)
         return
+    audit = told.audit
     what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
     if audit.source is Source.NOTHING_MERGED:
         what = NOTHING_TO_AUDIT
-    where = f"{subject.file}: {subject.kernel.name} ({subject.scope})"
+    where = f"{told.file}: {told.kernel} ({told.scope})"
     yield verdict_text(audit.verdict).append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
-    yield from grounds_lines(grounds)
+    yield from grounds_lines(told.grounds)
+
+
+def audits_line(found: Sequence[Checked]) -> Text:
+    """How many plans of many files have which verdict."""
+    plans = [one.audit for one in found if one.audit.source is not Source.NOTHING_MERGED]
+    counts = Counter(audit.verdict.verdict for audit in plans)
+    files = counted(len({one.file for one in found}), "file")
+    line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
+    for place, kind in enumerate(one for one in VerdictKind if counts[one]):
+        line.append(", " if place else "").append(f"{counts[kind]:,} ").append(kind_text(kind))
+    nothing = len(found) - len(plans)
+    if nothing:
+        line.append(f"{'; ' if plans else ''}nothing merged in {counted(nothing, 'kernel')}")
+    return line
+
+
+def audit_findings(told: Checked) -> Iterator[Finding]:
+    """That a plan is refuted, or that it is not proved."""
+    found = told.audit.verdict
+    if found.sound:
+        return
+    refuted = found.verdict is UNSOUND
+    kind = FindingKind.UNSOUND_PLAN if refuted else FindingKind.UNPROVED_PLAN
+    level = Level.ERROR if refuted else Level.WARNING
+    message = f"{kind.sentence}: {found.first_finding}"
+    place = Place(told.file, told.line)
+    yield plan_finding(kind, level, told.kernel, told.scope, message, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
@@ -20,21 +20,25 @@ Data = dict[str, object]
 
 @dataclass(frozen=True)
 class Subject:
-    """One kernel and storage scope of one file: what every listing has an entry for."""
+    """One kernel and storage scope of one file: what every listing has an entry for.
+
+    `source` is the file's text, where it was a dump.
+    """
 
     file: str
     kernel: Kernel
     scope: str
+    source: str = field(default="", repr=False, compare=False)
 
     @property
     def has_buffers(self) -> bool:
         return bool(self.kernel.allocations(self.scope))
 
 
-def subjects(file: str, kernels: Sequence[Kernel]) -> list[Subject]:
+def subjects(file: str, kernels: Sequence[Kernel], source: str = "") -> list[Subject]:
     """An entry for each kernel and shared scope; a kernel without shared buffers has one too."""
     return [
-        Subject(file, kernel, scope)
+        Subject(file, kernel, scope, source)
         for kernel in kernels
         for scope in kernel.shared_scopes() or SHARED_SCOPES[-1:]
     ]
@@ -75,6 +79,21 @@ def placement_data(plan: Plan) -> Data:
         "optimal": plan.optimal,
         "offsets": offsets,
         **arena_data(plan),
+    }
+
+
+def lifetimes_data(plan: Plan) -> Data:
+    """Live ranges as half-open positions, and the pairs that must not share though these do not
+    overlap."""
+    names = unique_names(tuple(plan.buffers))
+    apart = [
+        [names[buffer] for buffer in plan.buffers if buffer in pair]
+        for pair in plan.concurrent
+        if pair <= names.keys()  # it has those with locals, too
+    ]
+    return {
+        "live": {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()},
+        "apart": sorted(apart),
     }
 
 
@@ -138,11 +157,9 @@ def compare_entry(
 
 
 def _policy_data(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> Data:
-    names = unique_names(tuple(plan.buffers))
-    live = {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()}
     return {
         **placement_data(plan),
-        "live": live,
+        **lifetimes_data(plan),
         "blocks_per_sm": blocks_per_sm(subject.kernel, plan, arch),
         "fits": fits(subject.kernel, plan, arch),
         **verdict_data(verdict),
@@ -172,6 +189,7 @@ def plan_entry(subject: Subject, plan: Plan, hoped: Judged | None = None) -> Dat
         "objective": plan.objective,
         "buffers": buffers_data(plan),
         **placement_data(plan),
+        **lifetimes_data(plan),
         "kept": plan.provenance.is_kept,
         "hoped": hoped_data(hoped),
         "notes": list(notes(plan.provenance)),

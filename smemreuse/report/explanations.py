@@ -12,10 +12,13 @@ from smemreuse.ir.kernel import unique_names
 from smemreuse.report.columns import TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, verdict_data
 from smemreuse.report.grounds import grounds_data, grounds_lines
+from smemreuse.report.groups import grouped_lines
+from smemreuse.report.headroom import headroom_lines
 from smemreuse.report.tables import no_buffers
-from smemreuse.report.verdicts import findings
+from smemreuse.report.verdicts import findings, hoped_words
 from smemreuse.results.explanation import Explanation, Sharing
 from smemreuse.results.grounds import Grounds
+from smemreuse.results.headroom import Headroom
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 
@@ -28,6 +31,7 @@ def explain_entry(subject: Subject, found: Explanation, grounds: Grounds | None 
         "scope": subject.scope,
         "buffers": list(found.names),
         "live": dict(zip(found.names, found.live, strict=True)),
+        "lifetimes": dict(zip(found.names, found.lifetimes, strict=True)),
         "may_share": found.may_share,
         "sharing": found.sharing.value,
         "reasons": list(found.reasons),
@@ -47,8 +51,10 @@ def explain_lines(
     words = found.sharing.words
     share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
     yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
-    for name, live in zip(found.names, found.live, strict=True):
-        yield Text(f"  {name} is live in [{live[0]}, {live[1]})" if live else f"  {name} is unused")
+    for name, live, ends in zip(found.names, found.live, found.lifetimes, strict=True):
+        told = f", {ends}" if ends else ""
+        lived = f"live in [{live[0]}, {live[1]}){told}" if live else "unused"
+        yield Text(f"  {name} is {lived}")
     for reason in found.reasons:
         yield Text(f"  {reason}")
     if found.settled:
@@ -67,10 +73,18 @@ def explain_summary(
     pairs: Sequence[Explanation],
     wanted: Sequence[str],
     grounds: Grounds | None = None,
+    headroom: Headroom | None = None,
+    everything: bool = False,
+    hoped: Judged | None = None,
 ) -> Iterator[RenderableType]:
-    """What each plan makes of a kernel, and every pair; `wanted` names those asked for."""
+    """What each plan makes of a kernel, what its bytes hang on, and who may share with whom.
+
+    `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Of all
+    pairs those that are live together are only counted, unless `everything` is told, as it is of
+    one buffer's.
+    """
     if not subject.has_buffers:
-        yield no_buffers(subject)
+        yield no_buffers(subject.file, subject.kernel.name)
         return
     for plan, verdict in judged:
         reused = f"{plan.reused_bytes:,} bytes are" if plan.sharing_pairs() else "nothing is"
@@ -82,8 +96,15 @@ def explain_summary(
         )
     if any(verdict.sound and plan.sharing_pairs() for plan, verdict in judged):
         yield from grounds_lines(grounds)
+    if hoped is not None:
+        yield Text(f"  {hoped_words(*hoped)}")
+    if headroom is not None:
+        yield from headroom_lines(headroom)
     if pairs:
-        yield explain_table(out, pairs)
+        if everything or wanted:
+            yield explain_table(out, pairs)
+        else:
+            yield from grouped_lines(pairs)
         return
     names = unique_names(tuple(side_by_side.buffers))
     used = {names[buffer] for buffer in side_by_side.live}

@@ -1,22 +1,20 @@
-"""What `lint` tells: as text, as JSON, as SARIF and as annotations of GitHub's."""
+"""What `lint` tells: as text, as JSON, and as findings."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rich.text import Text
 
 from smemreuse.report.data import Data
+from smemreuse.report.titles import counted
+from smemreuse.results.findings import Finding, Level, Place
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
 from smemreuse.results.mending import Mending
 
 _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
-
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
-TOOL = "smemreuse lint"
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,19 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         yield Text(f"  assuming that {assumption}", style="dim")
     if linted.silenced:
         yield Text(f"  {linted.silenced} known to the baseline", style="dim")
+
+
+def linted_line(found: Sequence[Linted]) -> Text:
+    """How many kernels of many files have which status, and the hazards of each kind."""
+    files = counted(len({one.file for one in found}), "file")
+    line = Text(f"{counted(len(found), 'kernel')} in {files}: ", "bold")
+    statuses = Counter(one.report.status for one in found)
+    for place, status in enumerate(one for one in LintStatus if statuses[one]):
+        line.append(", " if place else "").append(f"{statuses[status]:,} ")
+        line.append_text(status_text(status))
+    kinds = Counter(str(hazard.kind) for one in found for hazard in one.report.hazards)
+    told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+    return line.append(f"; {told}" if told else "")
 
 
 # JSON -------------------------------------------------------------------------------------------
@@ -129,59 +140,25 @@ def site_data(site: Site | None) -> Data | None:
     return {"statement": site.statement, "line": site.line, "loops": dict(site.loops)}
 
 
-# SARIF ------------------------------------------------------------------------------------------
+# Findings ---------------------------------------------------------------------------------------
+
+RULES = {kind.value: kind.sentence for kind in HazardKind}
 
 
-def sarif(found: Sequence[Linted], version: str) -> Data:
-    """A log of SARIF 2.1.0: a result for each hazard, at its line of the dump."""
-    rules = [{"id": kind.value, "shortDescription": {"text": kind.sentence}} for kind in HazardKind]
-    results = [_result(linted, hazard) for linted in found for hazard in linted.report.hazards]
-    driver = {"name": TOOL, "version": version, "rules": rules}
-    return {
-        "$schema": SARIF_SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+def hazard_findings(linted: Linted) -> Iterator[Finding]:
+    """The hazards of a kernel as findings, at their lines of the dump."""
+    kernel = linted.report.kernel
+    for hazard in linted.report.hazards:
+        yield Finding(
+            hazard.kind.value,
+            Level.ERROR if hazard.certain else Level.NOTE,
+            kernel,
+            f"{hazard.witness}. Mend: {hazard.mend.sentence}",
+            _place(linted.file, hazard.site),
+            hazard.fingerprint(kernel),
+            _place(linted.file, hazard.other) if hazard.other is not None else None,
+        )
 
 
-def _result(linted: Linted, hazard: Hazard) -> Data:
-    text = f"{linted.report.kernel}: {hazard.witness}. Mend: {hazard.mend.sentence}"
-    result: Data = {
-        "ruleId": hazard.kind.value,
-        "level": "error" if hazard.certain else "note",
-        "message": {"text": text},
-        "locations": [_location(linted.file, hazard.site)],
-        "partialFingerprints": {"hazard/v1": hazard.fingerprint(linted.report.kernel)},
-    }
-    if hazard.other is not None:
-        result["relatedLocations"] = [_location(linted.file, hazard.other)]
-    return result
-
-
-def _location(file: str, site: Site) -> Data:
-    place: Data = {"artifactLocation": {"uri": Path(file).as_posix()}}
-    if site.line:
-        place["region"] = {"startLine": site.line}
-    return {"physicalLocation": place, "message": {"text": site.statement}}
-
-
-# GitHub -----------------------------------------------------------------------------------------
-
-
-def github_lines(found: Sequence[Linted]) -> Iterator[str]:
-    """Workflow commands, each an annotation of a line."""
-    for linted in found:
-        for hazard in linted.report.hazards:
-            level = "error" if hazard.certain else "warning"
-            line = f",line={hazard.site.line}" if hazard.site.line else ""
-            title = _property(f"{hazard.kind} in {linted.report.kernel}")
-            text = _message(f"{hazard.witness}. Mend: {hazard.mend.sentence}")
-            yield f"::{level} file={_property(linted.file)}{line},title={title}::{text}"
-
-
-def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+def _place(file: str, site: Site) -> Place:
+    return Place(file, site.line, site.statement)

@@ -35,6 +35,8 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
     and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
+    `source` is the dump's text, empty for a kernel that has none; `before` names the plan that
+    there would be without us, where it is one of `policies`.
     `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
     of threads, is symbolic.
     """
@@ -43,6 +45,8 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
     some_plan, _ = next(iter(found.plans.values()))
     return {
         **heading(subject),
+        "source": subject.source,
+        "before": found.before,
         "arch": {
             "name": arch.name,
             "assumed": assumed,
@@ -55,6 +59,7 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
             {
                 "text": entry_label(step.stmt, step.is_end),
                 "depth": step.depth,
+                "is_end": step.is_end,
                 "line": step.stmt.line,
                 "touches": {
                     timeline.names[buffer]: access.value for buffer, access in step.touches.items()

@@ -81,7 +81,8 @@ def _reasons(found: Explanation) -> list[str]:
 
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
-    merges = f"TileLang's own merge, and smemreuse's for objective `{objective}`"
+    whose = kernels[0].compiler if kernels else "TileLang"
+    merges = f"{whose}'s own merge, and smemreuse's for objective `{objective}`"
     linted = any(kernel.lint is not None for kernel in kernels)
     table = FittingTable(
         out,
@@ -98,7 +99,6 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
     )
     for kernel in kernels:
         took = kernel.footprint
-        pairs = (names for each in kernel.plans for names, _ in each.sharing.shared)
         verdicts = Text("\n").join(verdict_text(each.verdict) for each in kernel.plans)
         blocks = f"{_number(took.blocks_before)} -> {_number(took.blocks_after)}"
         sizes = map(_number, (took.bytes_before, took.bytes_after, took.limit))
@@ -106,9 +106,30 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
             *map(Text, (kernel.title, took.arch or "-", *sizes, blocks)),
             verdicts or Text("-"),
             *([_lint_text(kernel)] if linted else []),
-            Text(", ".join(f"{one}+{two}" for one, two in pairs) or "-"),
+            Text("; ".join([_pairs(kernel), *_why_more(kernel)])),
         )
     return table
+
+
+def _pairs(kernel: RunKernel) -> str:
+    pairs = (names for each in kernel.plans for names, _ in each.sharing.shared)
+    return ", ".join(f"{one}+{two}" for one, two in pairs) or "-"
+
+
+def _why_more(kernel: RunKernel) -> Iterator[str]:
+    """Why a kernel takes more bytes than under the compiler's own merge, where it does."""
+    took = kernel.footprint
+    if (took.bytes_after or 0) <= (took.bytes_before or 0):
+        return
+    for each in kernel.plans:
+        if each.plan.arena_bytes > each.stock.arena_bytes:
+            own = each.stock_verdict
+            if not own.sound:
+                yield f"more bytes, for {kernel.compiler}'s own merge is {own.verdict}"
+            elif each.plan.objective == "none":
+                yield "more bytes, for nothing is reused: it is switched off"
+            else:
+                yield f"more bytes, for so packer {each.plan.packer} has it"
 
 
 def _lint_text(kernel: RunKernel) -> Text:
@@ -130,10 +151,10 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
         where = f"{name} ({each.plan.scope})"
         if each.stock_verdict.verdict is UNSOUND:
             why = each.stock_verdict.first_finding
-            yield Text(f"{where}: TileLang's own merge is unsound: {why}")
+            yield Text(f"{where}: {kernel.compiler}'s own merge is unsound: {why}")
         if each.plan.provenance.is_kept:
             why = each.verdict.first_finding
-            yield Text(f"{where}: stays as TileLang makes it, which is not proved: {why}")
+            yield Text(f"{where}: stays as {kernel.compiler} makes it, which is not proved: {why}")
         for plan, verdict in each.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
             yield Text(f"{where}: {size} was {verdict.refusal}")

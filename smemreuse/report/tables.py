@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
-from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, FittingTable
 from smemreuse.report.data import Subject, gap_text
-from smemreuse.report.residents import blocks_per_sm
-from smemreuse.report.verdicts import hoped_words, verdict_text
+from smemreuse.report.verdicts import hoped_words
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
-from smemreuse.results.verdict import Judged, Verdict
-from smemreuse.targets.architectures import Architecture, architecture_for
+from smemreuse.results.verdict import Verdict
 
 _PIPED_WIDTH = 160
 
@@ -45,89 +43,15 @@ def _piped_width() -> int:
     return (columns.isdecimal() and int(columns)) or _PIPED_WIDTH
 
 
-def compare_table(
-    out: Console,
-    rows: Sequence[tuple[Subject, int, Sequence[Judged]]],
-    arch: Architecture | None = None,
-) -> RenderableType:
-    """A row for each kernel and policy: arena, lower bound, the gap between them, and verdict.
-
-    Each kernel comes with the bytes that its buffers take side by side. Where all of it is too
-    wide, there is a table for each kernel. Blocks per SM are those of `arch`, by default what a
-    kernel says that it is for.
-    """
-    limits = dict.fromkeys(_limit(subject, arch) for subject, _, _ in rows)
-    title = f"Shared memory of each block, in bytes; {', '.join(limits)}"
-    heads = (("kernel", NAME), ("scope", WORD), ("side by side", NUMBER))
-    table = FittingTable(out, title, *heads, *_POLICY_COLUMNS)
-    for subject, side_by_side, judged in rows:
-        name = f"{Path(subject.file).name}\n{subject.kernel.name}"
-        heading = (name, subject.scope, f"{side_by_side:,}")
-        for plan, verdict in judged:
-            table.add_row(*map(Text, heading), *_policy_cells(subject, plan, verdict, arch))
-            heading = ("", "", "")
-        table.add_section()
-    return (
-        table
-        if table.fits(out)
-        else Group(Text(title), *(_judged(out, *row, arch) for row in rows))
-    )
-
-
-_POLICY_COLUMNS = (
-    ("policy", WORD),
-    ("arena", NUMBER),
-    ("lower bound", NUMBER),
-    ("gap", NUMBER),
-    ("smallest", WORD),
-    ("blocks", NUMBER),
-    ("verdict", WORD),
-)
-
-
-def _limit(subject: Subject, arch: Architecture | None) -> str:
-    """What a block may have at most, and where."""
-    known, assumed = architecture_for(subject.kernel, arch)
-    return f"at most {known.per_block:,} on {known.name}" + (" (assumed)" if assumed else "")
-
-
 def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
     """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
     where = f"{Path(subject.file).name}: {subject.kernel.name} ({subject.scope})"
     return Text(f"{where} {hoped_words(plan, verdict)}")
 
 
-def _judged(
-    out: Console,
-    subject: Subject,
-    side_by_side: int,
-    judged: Sequence[Judged],
-    arch: Architecture | None,
-) -> RenderableType:
-    """The policies of one kernel."""
-    where = f"{Path(subject.file).name}: {subject.kernel.name} ({subject.scope})"
-    title = f"{where}, {side_by_side:,} side by side"
-    table = FittingTable(out, title, *_POLICY_COLUMNS)
-    for plan, verdict in judged:
-        table.add_row(*_policy_cells(subject, plan, verdict, arch))
-    return table
-
-
-def _policy_cells(
-    subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture | None
-) -> tuple[Text, ...]:
-    known, _ = architecture_for(subject.kernel, arch)
-    blocks = blocks_per_sm(subject.kernel, plan, known)
-    told = (plan.policy, *_size_cells(plan), "-" if blocks is None else str(blocks))
-    word = verdict_text(verdict)
-    if plan.provenance.is_kept:
-        word.append(", kept")
-    return (*map(Text, told), word)
-
-
-def no_buffers(subject: Subject) -> Text:
+def no_buffers(file: str, kernel: str) -> Text:
     """All that there is to say of a kernel without shared buffers."""
-    return Text(f"{_kernel_name(subject)} has no shared buffers")
+    return Text(f"{file}: {kernel} has no shared buffers")
 
 
 def _kernel_name(subject: Subject) -> str:

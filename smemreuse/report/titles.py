@@ -1,4 +1,4 @@
-"""What kernels are called where several are shown together."""
+"""What kernels are called, and counted, where several are shown together."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
             for file, one in zip(files, short, strict=True)
         ]
     )
+
+
+def counted(number: int, word: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

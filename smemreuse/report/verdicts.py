@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.results.plan import Plan
-from smemreuse.results.verdict import SOUND, UNSOUND, Verdict
+from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, VerdictKind
 
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
 
 
 def verdict_text(verdict: Verdict) -> Text:
     """The one word, coloured on a terminal."""
-    return Text(verdict.verdict.value, style=_STYLES.get(verdict.verdict, "yellow"))
+    return kind_text(verdict.verdict)
+
+
+def kind_text(kind: VerdictKind) -> Text:
+    """The word for a kind of verdict, coloured on a terminal."""
+    return Text(kind.value, style=_STYLES.get(kind, "yellow"))
 
 
 def hoped_words(plan: Plan, verdict: Verdict) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smemreuse.ir.kernel import Kernel
-from smemreuse.report.audits import NOTHING_TO_AUDIT, check_entry, check_lines
+from smemreuse.report.audits import NOTHING_TO_AUDIT, check_entry, check_lines, checked
 from smemreuse.report.data import Subject
 from smemreuse.results.audit import Audit, Source
 from smemreuse.results.verdict import SOUND, Verdict
@@ -13,14 +13,14 @@ MERGED = Audit(Source.MERGED, {"As": 0, "Cs": 0}, 32 * KB, OVERWRITTEN)
 
 
 def test_an_audit_as_data() -> None:
-    data = check_entry(SUBJECT, MERGED)
+    data = check_entry(checked(SUBJECT, MERGED))
     assert [*data][:6] == ["file", "name", "scope", "plan", "arena_bytes", "offsets"]
     assert (data["plan"], data["offsets"]) == ("merged in the file", {"As": 0, "Cs": 0})
     assert (data["arena_bytes"], data["verdict"]) == (32 * KB, "unsound")
 
 
 def test_the_verdict_comes_first() -> None:
-    heading, finding = (line.plain for line in check_lines(SUBJECT, MERGED))
+    heading, finding = (line.plain for line in check_lines(checked(SUBJECT, MERGED)))
     assert heading == (
         "unsound: made.tir: gemm_kernel (shared.dyn), merged in the file, 2 buffers in 32,768 bytes"
     )
@@ -29,7 +29,7 @@ def test_the_verdict_comes_first() -> None:
 
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:
     audit = Audit(Source.NOTHING_MERGED, {}, 0, Verdict(SOUND))
-    (line,) = check_lines(SUBJECT, audit)
+    (line,) = check_lines(checked(SUBJECT, audit))
     assert line.plain.endswith(NOTHING_TO_AUDIT)
-    (line,) = check_lines(Subject("k.tir", Kernel("k", ()), SCOPE), audit)
+    (line,) = check_lines(checked(Subject("k.tir", Kernel("k", ()), SCOPE), audit))
     assert line.plain == "k.tir: k has no shared buffers"

@@ -7,8 +7,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.comparisons import compare_table, comparison
 from smemreuse.report.data import Subject
-from smemreuse.report.tables import analyze_table, compare_table, plan_table
+from smemreuse.report.tables import analyze_table, plan_table
 from tests.report import made
 from tests.report.made import KB, KERNEL, PLANS, SCOPE, SEQUENCE, SHARED, SUBJECT
 
@@ -31,7 +32,7 @@ def printed(out: Console, table: RenderableType) -> str:
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "piped"])
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
 def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
-    rows = [(one, 64 * KB, [*PLANS.values()]) for one in (SUBJECT, LONG_NAME)]
+    rows = [comparison(one, 64 * KB, [*PLANS.values()]) for one in (SUBJECT, LONG_NAME)]
     out = console(width, terminal)
     text = printed(out, compare_table(out, rows))
     for words in ("outer", "inner", "dataflow", "65,536", "32,768", "1.000", "unsound"):
@@ -48,7 +49,7 @@ def test_numbers_and_policies_are_whole(width: int, terminal: bool) -> None:
 
 
 def test_a_table_for_each_kernel_where_one_has_no_room() -> None:
-    rows = [(LONG_NAME, 64 * KB, [*PLANS.values()])]
+    rows = [comparison(LONG_NAME, 64 * KB, [*PLANS.values()])]
     out = console(80)
     text = printed(out, compare_table(out, rows))
     assert "mmha_decode.sm_80.tir: gemm_kernel (shared.dyn), 65,536 side by side" in text

@@ -51,6 +51,7 @@ def test_it_is_plain_data() -> None:
     assert found["steps"][4] == {
         "text": "acc[0] = As[0] + Bs[0]",
         "depth": 2,
+        "is_end": False,
         "line": 15,
         "touches": {"As": "read", "Bs": "read"},
     }

@@ -1,22 +1,34 @@
-"""The page's text, of a kernel made by hand; `tests/commands/test_report.py` opens real ones."""
+"""The page's text, of a kernel made by hand; `test_browser.py` opens real ones."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
-from dataclasses import replace
+from typing import Any
 
-from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page
-from smemreuse.report.page.figures import memory_map
-from smemreuse.results.timeline import Band, Step
-from tests.report.made import INNER, KB, OVERVIEW, SUBJECT, TIMELINE, entry
+from tests.report.made import KB, entry
+
+UNPACKED = r'<script type="application/json" id="data">(.*?)</script>'
+PACKED = r'<script type="text/plain" class="kernel">(.*?)</script>'
+
+
+def rows_of(page: str) -> list[dict[str, Any]]:
+    """The overview's rows, as the script has them."""
+    found = re.search(UNPACKED, page, re.DOTALL)
+    assert found is not None
+    rows: list[dict[str, Any]] = json.loads(found[1])["rows"]
+    return rows
+
+
+def kernels_of(page: str) -> list[dict[str, Any]]:
+    return [json.loads(gzip.decompress(base64.b64decode(one))) for one in re.findall(PACKED, page)]
 
 
 def titles_of(page: str) -> list[str]:
-    data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
-    assert data is not None
-    return [kernel["title"] for kernel in json.loads(data[1])["kernels"]]
+    return [row["title"] for row in rows_of(page)]
 
 
 def test_names_cannot_leave_their_element() -> None:
@@ -35,36 +47,16 @@ def test_titles_tell_kernels_of_one_name_apart() -> None:
     assert again == [f"{both[0]} #1", both[1], f"{both[0]} #2"]
 
 
-def test_a_bar_for_each_buffer_and_a_line_for_each_level() -> None:
-    figure = memory_map(entry(), "dataflow")
-    bars = {
-        bar["customdata"][0]: (bar["base"][0], bar["y"][0], bar["x"][0], bar["width"][0])
-        for bar in figure["data"]
-        if bar.get("customdata") is not None
-    }
-    assert bars == {
-        "As": (0, 16 * KB, 3, 4),
-        "Bs": (16 * KB, 16 * KB, 3.5, 3),
-        "Cs": (0, 32 * KB, 7, 2),
-    }
-    texts = [one["text"] for one in figure["layout"]["annotations"]]
-    assert texts == ["arena 32,768", "peak live 32,768"]
-    assert len(figure["layout"]["shapes"]) == 2, "the arena, and the barrier"
+def test_a_page_is_the_same_each_time_and_holds_its_kernels() -> None:
+    page = report_page([entry(), entry(file="other.tir")])
+    assert page == report_page([entry(), entry(file="other.tir")])
+    first, second = kernels_of(page)
+    assert (first["file"], second["file"]) == ("made.tir", "other.tir")
+    assert set(first["maps"]) == set(first["policies"]) == {"outer", "inner", "dataflow"}
+    assert set(first["tints"]) == {"As", "Bs", "Cs"}
 
 
-def test_hovering_tells_where_a_buffer_lives() -> None:
-    (cs,) = (bar for bar in memory_map(entry(), "inner")["data"] if bar.get("customdata") == ["Cs"])
-    for words in ("32,768 bytes", "offset 0 to 32,768", "gen: Cs[0] = acc[0] (line 17)", "kill: "):
-        assert words in cs["hovertemplate"]
-
-
-def test_short_loops_of_a_long_kernel_have_no_room_for_their_text() -> None:
-    steps = TIMELINE.steps + tuple(
-        Step(position, 1, INNER, False, {}) for position in range(9, 1000)
-    )
-    bands = tuple(Band("loop", at, at + 2, 1, INNER) for at in range(10, 900, 8))
-    overview = replace(OVERVIEW, timeline=replace(TIMELINE, steps=steps, bands=bands))
-    figure = memory_map(overview_entry(SUBJECT, overview), "dataflow")
-    drawn = [bar for bar in figure["data"] if "customdata" not in bar]
-    assert len(drawn) == len(bands) > 100
-    assert {bar["text"][0] for bar in drawn} == {""}
+def test_a_page_loads_nothing() -> None:
+    page = report_page([entry()])
+    assert not re.search(r'<link|@import|url\(|(src|href)="(?![#$])', page)
+    assert len(page) < 100 * KB

@@ -67,6 +67,23 @@ def plan_data(plan: RunPlan) -> dict[str, Any]:
     return only
 
 
+def test_where_there_are_more_bytes_the_same_line_says_why() -> None:
+    """`speed` shares less than TileLang's own merge only where that must not be believed."""
+    took = replace(FOOTPRINT, bytes_before=32 * KB, bytes_after=64 * KB)
+
+    def told(plan: RunPlan) -> str:
+        _, row = cells(run_table(out(), [replace(GEMM, plans=(plan,), footprint=took)], "speed"))
+        return row[-1]
+
+    apart = replace(APPLIED, plan=APART, stock=SHARED, sharing=ArenaSharing((), (), ()))
+    assert told(replace(apart, stock_verdict=OVERWRITTEN)) == (
+        "-; more bytes, for TileLang's own merge is unsound"
+    )
+    assert told(apart) == "-; more bytes, for so packer best has it"
+    none = replace(apart, plan=APART.with_provenance(objective="none"))
+    assert told(none) == "-; more bytes, for nothing is reused: it is switched off"
+
+
 def test_table_shows_what_is_known() -> None:
     heading, gemm, unknown = cells(run_table(out(), [GEMM, ONE], "bytes"))
     assert heading[:4] == ["kernel", "arch", "before", "after"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from smemreuse.ir.expr import Const, Var
+from smemreuse.report.comparisons import compare_table, comparison
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import (
     analyze_table,
-    compare_table,
     hoped_line,
     no_buffers,
     plan_table,
@@ -75,7 +75,7 @@ def test_rows_go_by_offset() -> None:
 
 
 def test_the_comparison() -> None:
-    rows = cells(compare_table(out(), [(SUBJECT, 64 * KB, [*PLANS.values()])]))
+    rows = cells(compare_table(out(), [comparison(SUBJECT, 64 * KB, [*PLANS.values()])]))
     sizes = ["65,536", "65,536", "1.000", "yes"]
     assert rows[1:] == [
         ["made.tir", "shared.dyn", "65,536", "outer", *sizes, "2", "sound"],
@@ -88,7 +88,7 @@ def test_the_comparison() -> None:
 def test_what_is_kept_is_marked_and_the_limit_is_told() -> None:
     kept = SHARED.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
     console = out(no_color=True)
-    console.print(compare_table(console, [(SUBJECT, 0, [(kept, Verdict(UNPROVED))])]))
+    console.print(compare_table(console, [comparison(SUBJECT, 0, [(kept, Verdict(UNPROVED))])]))
     assert "unproved, kept" in printed(console)
     assert "at most 166,912 on sm_80" in printed(console)
 
@@ -103,15 +103,17 @@ def test_a_smaller_plan_is_told_with_what_keeps_it_from_being_proved() -> None:
 
 def test_what_is_not_proved_smallest_is_not_called_so() -> None:
     loose = replace(APART, lower_bound_bytes=32 * KB)
-    (_, row, _) = cells(compare_table(out(), [(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
+    (_, row, _) = cells(compare_table(out(), [comparison(SUBJECT, 0, [(loose, Verdict(SOUND))])]))
     assert row[4:8] == ["65,536", "32,768", "2.000", "no"]
 
 
 def test_a_kernel_without_shared_memory_has_no_gap() -> None:
     empty = plan("outer", {}, {}, ENTRIES)
-    rows = cells(compare_table(out(), [(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
+    rows = cells(compare_table(out(), [comparison(SUBJECT, 0, [(empty, Verdict(SOUND))])]))
     assert rows[1][2:] == ["0", "outer", "0", "0", "-", "yes", "32", "sound"]
-    assert no_buffers(SUBJECT).plain == "made.tir: gemm_kernel has no shared buffers"
+    assert (
+        no_buffers("made.tir", "gemm_kernel").plain == "made.tir: gemm_kernel has no shared buffers"
+    )
 
 
 def test_markup_in_names_is_not_interpreted() -> None:

@@ -11,9 +11,6 @@ import graphviz
 from smemreuse.errors import BackendError
 from smemreuse.report.data import Subject
 
-KINDS = ("lifetime", "interference", "scopes")
-FORMATS = ("svg", "png", "dot", "html")
-
 _FONT = "Helvetica,Arial,sans-serif"
 _CAPTIONS: Final = {
     "lifetime": "Program order downwards. A buffer's column is filled while it is live; gen and "

@@ -1,0 +1,134 @@
+const percent = (part) => (part === null ? "not known" : `${(100 * part).toFixed(part && Math.abs(part) < 0.001 ? 2 : 1)} %`);
+const blocks = ([before, after]) => (before === after ? `${after ?? "?"}` : `${before ?? "?"} → ${after ?? "?"}`);
+const VERDICTS = ["unsound", "unproved", "sound"];
+
+/** Columns of kernels that are planned. */
+const PLANNED = [
+  { id: "kernel", label: "kernel", value: (one) => one.title, cell: kernelLink },
+  { id: "before", label: "before", numeric: true, value: (one) => one.before, cell: (one) => one.before_text ?? one.before },
+  { id: "after", label: "after", numeric: true, value: (one) => one.after, cell: (one) => one.after_text ?? one.after },
+  { id: "bound", label: "lower bound", numeric: true, value: (one) => one.bound, cell: (one) => one.bound },
+  { id: "saved", label: "saved", numeric: true, value: (one) => one.saved ?? -Infinity, cell: savedCell },
+  { id: "gap", label: "gap", numeric: true, value: (one) => Number(one.gap.replace(",", "")) || 0, cell: (one) => one.gap },
+  { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.blocks[1] ?? -1, cell: blocksCell },
+  { id: "buffers", label: "buffers", numeric: true, value: (one) => one.buffers, cell: (one) => one.buffers },
+  { id: "verdict", label: "verdict", value: (one) => VERDICTS.indexOf(one.verdict), cell: (one) => element("span", one.verdict, { class: `verdict ${one.verdict}` }) },
+];
+
+/** Columns whose largest come first when they are asked for. */
+const MOST_FIRST = new Set(["saved", "change"]);
+
+function kernelLink(one) {
+  const made = document.createDocumentFragment();
+  made.append(
+    element("a", one.title, { href: hrefWith({ kernel: one.title, ...NOWHERE }) }),
+    element("span", one.file, { class: "file" }),
+  );
+  return made;
+}
+
+/** What is saved as a number, and as a bar: what is left of before, with a tick at the lower bound. */
+function savedCell(one) {
+  const made = element("span", percent(one.saved), { class: "saved" });
+  if (one.saved === null) return made;
+  const width = (bytes) => `${Math.min(100, (100 * bytes) / Math.max(one.before, one.after, 1)).toFixed(2)}%`;
+  made.append(element("i", "", { class: "bar", "aria-hidden": "true", style: `--after:${width(one.after)};--bound:${width(one.bound)}` }));
+  return made;
+}
+
+function blocksCell(one) {
+  const made = element("span", blocks(one.blocks), { title: `on ${one.arch}${one.arch_assumed ? ", assumed: the kernel names no GPU" : ""}` });
+  if (one.arch_assumed) made.append("*");
+  return made;
+}
+
+/** All kernels as a table that is sorted and searched. */
+class Overview {
+  constructor(rows, columns, totals) {
+    this.sums = totals;
+    this.rows = rows.map((one) => ({ ...one, text: [one.title, one.file, one.verdict ?? "", one.plan ?? "", ...one.names].join(" ").toLowerCase() }));
+    const known = rows.some((one) => !one.arch_assumed);
+    this.columns = columns.filter((one) => one.id !== "blocks" || known);
+    this.section = copyOf("overview");
+    this.part = (selector) => this.section.querySelector(selector);
+    this.field = this.part("input");
+    this.field.addEventListener("input", () => go({ find: this.field.value || null }, { replace: true }));
+    this.lines = new Map();
+    this.head();
+  }
+
+  head() {
+    const line = element("tr");
+    this.heads = new Map();
+    for (const { id, label, numeric } of this.columns) {
+      const cell = element("th", "", { scope: "col", class: numeric ? "number" : null });
+      cell.append(button(label, () => this.sortBy(id)));
+      this.heads.set(id, cell);
+      line.append(cell);
+    }
+    this.part("thead").append(line);
+  }
+
+  /** Words and numbers ascend first, but for what is saved: there the best come first. */
+  sortBy(id) {
+    const { column, descends } = this.order(state);
+    const first = MOST_FIRST.has(id) ? `-${id}` : id;
+    const second = MOST_FIRST.has(id) ? id : `-${id}`;
+    const isFirst = column?.id === id && descends === first.startsWith("-");
+    go({ sort: isFirst ? second : first });
+    this.heads.get(id).firstChild.focus();
+  }
+
+  order({ sort }) {
+    const descends = sort?.startsWith("-") ?? false;
+    return { column: this.columns.find((one) => one.id === (sort ?? "").replace("-", "")), descends };
+  }
+
+  /** The rows that are found, in their order. */
+  shown(given) {
+    const words = (given.find ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const found = this.rows.filter((one) => words.every((word) => one.text.includes(word)));
+    const { column, descends } = this.order(given);
+    if (!column) return found;
+    const { value } = column;
+    const compare = (one, two) => (typeof one === "string" ? one.localeCompare(two, "en", { numeric: true }) : one - two);
+    return found.sort((one, two) => compare(value(one), value(two)) * (descends ? -1 : 1) || compare(one.title, two.title));
+  }
+
+  show(given) {
+    const found = this.shown(given);
+    if (this.field.value !== (given.find ?? "")) this.field.value = given.find ?? "";
+    const { column, descends } = this.order(given);
+    for (const [id, cell] of this.heads) {
+      if (id === column?.id) cell.setAttribute("aria-sort", descends ? "descending" : "ascending");
+      else cell.removeAttribute("aria-sort");
+    }
+    const lines = found.map((one) => row(this.columns, this.columns.map((column) => column.cell(one))));
+    this.part("tbody").replaceChildren(...lines);
+    this.part(".none").hidden = found.length > 0;
+    this.part(".totals").replaceChildren(...this.sums(found, this.rows.length));
+  }
+}
+
+const counted = (found, total) => element("strong", `${found === total ? total : `${found} of ${total}`} ${total === 1 ? "kernel" : "kernels"}`);
+
+/** The sums of the planned kernels that are shown, over those whose sizes are known. */
+function plannedTotals(found, total) {
+  const known = found.filter((one) => one.saved !== null);
+  const sum = (name) => known.reduce((all, one) => all + one[name], 0);
+  const [before, after] = [sum("before"), sum("after")];
+  const smaller = known.filter((one) => one.after < one.before).length;
+  const against = [...new Set(found.map((one) => one.compared_with))].join(" or ");
+  const verdicts = VERDICTS.toReversed()
+    .map((name) => [found.filter((one) => one.verdict === name).length, name])
+    .filter(([count]) => count);
+  const parts = [
+    counted(found.length, total),
+    ...(before ? [element("span", `${number(before)} bytes ${against}, ${number(after)} after: ${percent(1 - after / before)} saved`)] : []),
+    element("span", `${smaller} smaller`),
+    ...verdicts.map(([count, name]) => element("span", `${count} ${name}`, { class: `verdict ${name}` })),
+  ];
+  const isAssumed = found.some((one) => one.arch_assumed) && !found.every((one) => one.arch_assumed);
+  if (isAssumed) parts.push(element("span", "* for an assumed GPU: the kernel names none"));
+  return parts;
+}
