@@ -19,10 +19,13 @@ sys.path.insert(0, str(ROOT))  # where this file is run by its path
 
 from scripts.applied.mistakes import audit_table, refuted_table  # noqa: E402
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
-from scripts.spaces.pages import advice_table  # noqa: E402
+from scripts.spaces.pages import advice_table, tuning_table  # noqa: E402
 
 RESULTS = ROOT / "docs" / "results" / "h200.json"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "advise.md")
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / page for page in ("results.md", "advise.md", "how-to/batches.md")),
+)
 TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
 HAZARDS = RESULTS.with_name("hazards-h200.json")
 WITNESSES = RESULTS.with_name("lint-h200.json")
@@ -33,6 +36,8 @@ MISTAKES = RESULTS.with_name("mistakes-h200.json")
 
 MENDS = RESULTS.with_name("mends-h200.json")
 ADVICE = RESULTS.with_name("advice-h200.json")
+TUNING = RESULTS.with_name("tuning-h200.json")
+BATCH = RESULTS.with_name("batch.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -268,6 +273,22 @@ def _benchmark_cell(one: Run, apart: Run | None) -> str:
     return text + (", bits differ" if one["bitwise_equal"] is False else "")
 
 
+def batch_table(data: Run) -> str:
+    """What comparing a folder of dumps took, one row for each way of spreading it."""
+    runs: Sequence[Run] = data["runs"]
+    lines = [
+        f"{data['dumps']:,} dumps, the {data['fixtures']} fixtures varied, on {data['machine']}, "
+        f"{data['date']}. `load` is the machine's, when a run began:\n",
+        "| | load | seconds | of processors | largest process | all together |",
+        "|---" * 6 + "|",
+    ]
+    for run in runs:
+        memory = f"{run['largest_process_mb']:,} MB | {run['all_mb']:,} MB"
+        spent = f"{run['seconds']:,.0f} | {run['processor_seconds']:,.0f}"
+        lines.append(f"| {run['how']} | {run['load_before']:.0f} | {spent} | {memory} |")
+    return "\n".join(lines) + "\n"
+
+
 def _if_there(path: Path) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
@@ -307,6 +328,12 @@ def filled(text: str) -> str:
     advice = _if_there(ADVICE)
     if advice is not None:
         parts["advice"] = advice_table(advice)
+    tuning = _if_there(TUNING)
+    if tuning is not None:
+        parts["tuning"] = tuning_table(tuning)
+    batch = _if_there(BATCH)
+    if batch is not None:
+        parts["batch"] = batch_table(batch)
     mends = _if_there(MENDS)
     if mends is not None:
         when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
@@ -44,6 +45,12 @@ needs_chromium = pytest.mark.skipif(
     not all(map(shutil.which, ("chromium", "chromedriver"))),
     reason="Chromium or its driver is not installed",
 )
+
+
+@pytest.fixture(autouse=True)
+def _own_main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that a test runs stays `__main__`, and spawned processes would run it again."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 # Which tests there are ------------------------------------------------------------------------

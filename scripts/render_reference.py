@@ -1,0 +1,186 @@
+"""Write docs/reference/commands.md and api.md, of click's commands and the docstrings.
+
+python scripts/render_reference.py [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # where this file is run by its path
+
+from smemreuse import cli  # noqa: E402
+
+REFERENCE = ROOT / "docs" / "reference"
+PACKAGE = ROOT / "smemreuse"
+MADE = "<!-- Written by scripts/render_reference.py -->"
+
+
+# Commands ---------------------------------------------------------------------------------------
+
+
+def commands_page() -> str:
+    parts = [
+        f"# Commands\n\n{MADE}",
+        _help(cli.main),
+        "Options before the verb:",
+        _options(cli.main, _context(cli.main, "smemreuse")),
+    ]
+    for verb in cli.VERBS:
+        command = cli.load_verb(verb)
+        context = _context(command, f"smemreuse {verb}")
+        usage = " ".join(command.collect_usage_pieces(context))
+        parts += [
+            f"## {verb}",
+            f"```text\nsmemreuse {verb} {usage}\n```",
+            _help(command),
+            _options(command, context),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _context(command: click.Command, name: str) -> click.Context:
+    return click.Context(command, info_name=name, help_option_names=["-h", "--help"])
+
+
+def _help(command: click.Command) -> str:
+    return inspect.cleandoc(command.help or "")
+
+
+def _options(command: click.Command, context: click.Context) -> str:
+    rows = ["| option | |", "|---|---|"]
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        names, told = record or ("", "")
+        if told:
+            rows.append(f"| `{names.replace('|', chr(92) + '|')}` | {_cell(told)} |")
+    return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+# Python -----------------------------------------------------------------------------------------
+
+
+def api_page() -> str:
+    init = ast.parse((PACKAGE / "__init__.py").read_text())
+    parts = [f"# Python\n\n{MADE}", "## smemreuse", _prose(ast.get_docstring(init))]
+    for name in _listed(init):
+        if name != "__version__":
+            parts += _entry("smemreuse", name, PACKAGE / "__init__.py")
+    for door in ("tilelang", "tvm"):
+        path = PACKAGE / f"{door}.py"
+        tree = ast.parse(path.read_text())
+        parts += [f"## smemreuse.{door}", _prose(ast.get_docstring(tree))]
+        for name in _listed(tree):
+            parts += _entry(f"smemreuse.{door}", name, path)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _listed(tree: ast.Module) -> list[str]:
+    """The names of `__all__`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return sorted(ast.literal_eval(node.value), key=str.lower)
+    return []
+
+
+def _entry(module: str, name: str, path: Path) -> Iterator[str]:
+    found = _definition(name, path)
+    if isinstance(found, ast.FunctionDef):
+        yield f"### {module}.{name}"
+        yield f"```text\n{_signature(found)}\n```"
+        yield _prose(ast.get_docstring(found))
+    elif isinstance(found, ast.ClassDef):
+        yield f"### {module}.{name}"
+        yield _prose(ast.get_docstring(found))
+        yield from _members(found)
+
+
+def _members(found: ast.ClassDef) -> Iterator[str]:
+    rows = [
+        f"- `{_head(node)}`: {_first(ast.get_docstring(node))}"
+        for node in found.body
+        if isinstance(node, ast.FunctionDef)
+        and not node.name.startswith("_")
+        and ast.get_docstring(node)
+    ]
+    if rows:
+        yield "\n".join(rows)
+
+
+def _head(node: ast.FunctionDef) -> str:
+    marks = {ast.unparse(mark).split(".")[-1] for mark in node.decorator_list}
+    if marks & {"property", "cached_property"}:
+        return node.name
+    return f"{node.name}({', '.join(arg.arg for arg in node.args.args if arg.arg != 'self')})"
+
+
+def _first(docstring: str | None) -> str:
+    return " ".join((docstring or "").split("\n\n")[0].split())
+
+
+def _prose(docstring: str | None) -> str:
+    """A docstring as Markdown: what is indented by four is code already."""
+    return (docstring or "").replace("<", "&lt;") if docstring else ""
+
+
+def _signature(node: ast.FunctionDef) -> str:
+    """On one line, or an argument a line."""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    whole = f"{node.name}({ast.unparse(node.args)}){returns}"
+    if len(whole) <= 90:
+        return whole
+    arguments = ast.unparse(node.args).split(", ")
+    return f"{node.name}(\n    " + ",\n    ".join(arguments) + f",\n){returns}"
+
+
+def _definition(name: str, path: Path, depth: int = 0) -> ast.stmt | None:
+    """Where a name is defined, looked for where a module imports it from."""
+    tree = ast.parse(path.read_text())
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
+            return node
+    for imported in ast.walk(tree):
+        if isinstance(imported, ast.ImportFrom) and imported.module and depth < 4:
+            for alias in imported.names:
+                if (alias.asname or alias.name) == name:
+                    source = _module(imported.module)
+                    return None if source is None else _definition(alias.name, source, depth + 1)
+    return None
+
+
+def _module(name: str) -> Path | None:
+    path = ROOT.joinpath(*name.split("."))
+    found = (path.with_suffix(".py"), path / "__init__.py")
+    return next((one for one in found if one.exists()), None)
+
+
+PAGES = {REFERENCE / "commands.md": commands_page, REFERENCE / "api.md": api_page}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    options = parser.parse_args()
+    made = {path: page() for path, page in PAGES.items()}
+    stale = [path for path in made if not path.exists() or path.read_text() != made[path]]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)}: stale" if options.check else f"{path.relative_to(ROOT)}")
+        if not options.check:
+            path.write_text(made[path])
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
