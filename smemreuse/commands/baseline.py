@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
+from smemreuse.commands.resultfile import read_kernels
 from smemreuse.errors import InputError
 from smemreuse.report.hazards import Linted
 from smemreuse.results.audit import Audit
@@ -28,23 +27,11 @@ baseline_option = click.option(
 
 def _entries(path: str, verb: str) -> list[dict[str, Any]]:
     """The kernels in what a verb wrote. Raises `InputError`."""
-    try:
-        data = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except (ValueError, RecursionError):
-        raise _unusable(path, verb, "not JSON") from None
-    schema = f"smemreuse.{verb}/1"
-    if not isinstance(data, dict) or data.get("schema") != schema:
-        raise _unusable(path, verb, f"the schema must be {schema}")
-    kernels = data.get("kernels")
-    if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
-        raise _unusable(path, verb, "no list of kernels")
-    return kernels
+    return read_kernels(path, [f"smemreuse.{verb}/1"], _mend(verb))
 
 
-def _unusable(path: str, verb: str, why: str) -> InputError:
-    return InputError(f"{why}; give what `{verb} --format json` wrote", file=path)
+def _mend(verb: str) -> str:
+    return f"give what `{verb} --format json` wrote"
 
 
 # Hazards ----------------------------------------------------------------------------------------
@@ -62,7 +49,7 @@ def _fingerprints(path: str) -> Iterator[str]:
             told = hazard.get("fingerprint") if isinstance(hazard, dict) else None
             if not isinstance(told, str):
                 why = "no list of kernels with hazards that have fingerprints"
-                raise _unusable(path, "lint", why)
+                raise InputError(f"{why}; {_mend('lint')}", file=path)
             yield told
 
 
@@ -98,7 +85,8 @@ def read_standings(path: str, verb: str) -> list[Standing]:
     try:
         return [read(entry) for entry in _entries(path, verb)]
     except (KeyError, TypeError, ValueError):
-        raise _unusable(path, verb, "a kernel lacks its bytes or its verdict") from None
+        why = "a kernel lacks its bytes or its verdict"
+        raise InputError(f"{why}; {_mend(verb)}", file=path) from None
 
 
 def _compared(entry: Mapping[str, Any]) -> Standing:

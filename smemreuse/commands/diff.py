@@ -27,7 +27,7 @@ from smemreuse.commands.output import (
     wrote,
 )
 from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.resultfile import is_result, read_results
+from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.errors import InputError
@@ -136,7 +136,7 @@ class _Side:
         if given != STDIN and not Path(given).is_dir() and is_result(given):
             if drawn:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
-            return cls(read_results(given, options.policy), [])
+            return cls(read_layouts(given, options.policy), [])
         found, whole = of_each(find_inputs([given]), lambda source: (subjects_of(source), ()))
         shown = track([one for one in found if one.has_buffers], "planning")
         plans = [(one, planned(one.kernel, one.scope, options, arch).plan) for one in shown]

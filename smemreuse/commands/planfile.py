@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from smemreuse.commands.resultfile import read_kernels
 from smemreuse.errors import InputError
 from smemreuse.explainer.timeline import used_buffers
 from smemreuse.ir.kernel import Buffer, unique_names
@@ -95,24 +94,11 @@ class PlanFile:
 
 def read_plan_file(path: str) -> PlanFile:
     """Reads a plan file. Raises `InputError` for anything but the plan schema."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except (ValueError, RecursionError):
-        message = f"not JSON; give what `plan --format json` wrote ({SCHEMA})"
-        raise InputError(message, file=path) from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise InputError(f"not a plan: the schema must be {SCHEMA!r}", file=path)
-    kernels = data.get("kernels")
-    if not isinstance(kernels, list):
-        raise InputError("the plan has no list of kernels", file=path)
+    kernels = read_kernels(path, [SCHEMA], "give what `plan --format json` wrote")
     return PlanFile(path, [_kernel(entry, path) for entry in kernels])
 
 
-def _kernel(entry: object, path: str) -> PlannedKernel:
-    if not isinstance(entry, dict):
-        raise InputError("a kernel of the plan is not an object", file=path)
+def _kernel(entry: Mapping[str, object], path: str) -> PlannedKernel:
     name, scope = entry.get("name"), entry.get("scope")
     offsets, arena = entry.get("offsets"), entry.get("arena_bytes")
     if not isinstance(name, str) or not isinstance(scope, str):

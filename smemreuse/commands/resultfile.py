@@ -1,9 +1,9 @@
-"""Reads back what `compare --format json` and `plan --format json` wrote; nothing is trusted."""
+"""Reads back what verbs wrote with `--format json`; nothing in it is trusted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,34 @@ def is_result(path: str) -> bool:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
-def read_results(path: str, policy: str) -> list[Layout]:
-    """The plans of one policy that a result tells. Raises `InputError` for anything else."""
+def read_kernels(path: str, schemas: Sequence[str], mend: str) -> list[dict[str, Any]]:
+    """The kernels in a result of one of these schemas. Raises `InputError` that ends in `mend`."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise InputError(f"not JSON; {_mend()}", file=path) from None
-    if not isinstance(data, dict) or data.get("schema") not in SCHEMAS:
-        raise InputError(f"the schema must be {' or '.join(map(repr, SCHEMAS))}", file=path)
+        data = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except (ValueError, RecursionError):
+        raise InputError(f"not JSON; {mend}", file=path) from None
+    if not isinstance(data, dict) or data.get("schema") not in schemas:
+        wanted = " or ".join(map(repr, schemas))
+        raise InputError(f"the schema must be {wanted}; {mend}", file=path)
     kernels = data.get("kernels")
     if not isinstance(kernels, list):
-        raise InputError("the result has no list of kernels", file=path)
+        raise InputError(f"no list of kernels; {mend}", file=path)
+    if not all(isinstance(one, dict) for one in kernels):
+        raise InputError(f"a kernel is not an object; {mend}", file=path)
+    return kernels
+
+
+def read_layouts(path: str, policy: str) -> list[Layout]:
+    """The plans of one policy that a result tells. Raises `InputError` for anything else."""
+    mend = "give a dump, or what `compare` or `plan` wrote with --format json"
+    kernels = read_kernels(path, SCHEMAS, mend)
     try:
-        return [_layout(entry, policy, path) for entry in kernels if _has_buffers(entry)]
+        return [_layout(entry, policy, path) for entry in kernels if entry["buffers"]]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"a kernel of the result lacks what `diff` needs ({error})"
-        raise InputError(f"{what}; {_mend()}", file=path) from None
-
-
-def _mend() -> str:
-    return "give a dump, or what `compare` or `plan` wrote with --format json"
-
-
-def _has_buffers(entry: Mapping[str, Any]) -> bool:
-    return bool(entry["buffers"])
+        raise InputError(f"{what}; {mend}", file=path) from None
 
 
 def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:

@@ -104,9 +104,12 @@ def test_what_is_no_dump_and_no_result(tmp_path: Path) -> None:
     for text, words in (
         ("{", "not JSON; give a dump, or what `compare` or `plan` wrote"),
         ("{}", "the schema must be 'smemreuse.compare/1' or 'smemreuse.plan/1'"),
-        ('{"schema": "smemreuse.plan/1"}', "the result has no list of kernels"),
+        ('{"schema": "smemreuse.plan/1"}', "no list of kernels; give a dump"),
         ('{"schema": "smemreuse.plan/1", "kernels": [{}]}', "lacks what `diff` needs"),
-        ('{"schema": "smemreuse.plan/1", "kernels": [7]}', "lacks what `diff` needs"),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [7]}',
+            "a kernel is not an object; give a dump",
+        ),
     ):
         path = tmp_path / "result.json"
         path.write_text(text)
