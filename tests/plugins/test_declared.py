@@ -303,6 +303,7 @@ for k in range(4):
 """
 """A buffer that is filled in each round may share bytes with the other one, and else may not."""
 
+SYNC = 'T.tvm_storage_sync("shared.dyn")'
 WRITTEN = {"access": "write", "bytes": 4, "surely": "thread"}
 PLAIN = {"asynchronous": False, "escapes": False, "barrier_at_end": False}
 MINE = "T.address_of(As[tx])"
@@ -385,3 +386,19 @@ def test_an_element_has_the_type_of_its_buffer() -> None:
     call = f'T.call_extern("handle", "mylib_fill", {MINE}, 1)'
     of_thread = {"access": "write", "elements_in": 1, "surely": "thread"}
     assert verdict_of(call, of_thread, "value") == "sound"
+
+
+@pytest.mark.parametrize(("before", "verdict"), [("T.evaluate(0)", "unproved"), (SYNC, "sound")])
+def test_which_thread_fills_which_byte_is_not_said(before: str, verdict: str) -> None:
+    """So no race of one of them with a reader is certain: it may be that reader itself."""
+    filled = {"access": "write", "bytes": 512, "surely": "block"}
+    declared = {**PLAIN, "arguments": [filled], "barrier_at_end": True}
+    declare(declaration("mylib_fill", declared, "a test"))
+    fill = 'T.call_extern("handle", "mylib_fill", T.address_of(As[0]))'
+    body = (
+        PHASES.partition("T.call_extern")[0] + f"Bs[tx] = tx\nown[0] = Bs[tx]\n{before}\n{fill}\n"
+    )
+    kernel = kernel_of(body)
+    offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
+    found = check_plan(kernel, SCOPE, offsets, 512, {}, assume_barriers=False)
+    assert found.verdict.value == verdict
