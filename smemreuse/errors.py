@@ -17,7 +17,7 @@ class SmemReuseError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, file: Path | str | None = None, line: int | None = None):
-        self.message = " ".join(message.split())
+        self.message = printable(" ".join(message.split()))
         self.file = str(file) if file is not None else None
         self.line = line
         super().__init__(self.message)

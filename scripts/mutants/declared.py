@@ -6,6 +6,8 @@ from scripts.mutants.mutation import Mutation
 
 DECLARATIONS = "semantics/declarations.py"
 TABLES = "plugins/tables.py"
+ACCESSES = "semantics/accesses.py"
+OPERANDS = "semantics/operands.py"
 
 TESTS = ("tests/plugins",)
 
@@ -37,8 +39,32 @@ MUTATIONS = (
     Mutation(
         "declared: whatever is accessed is surely so",
         DECLARATIONS,
-        "one.surely is not None, one.swizzled",
-        "True, one.swizzled",
+        "                    one.surely is not None,\n",
+        "                    True,\n",
+    ),
+    Mutation(
+        "declared: each thread fills all that the block fills",
+        DECLARATIONS,
+        'by_warp=one.surely == "block"',
+        "by_warp=False",
+    ),
+    Mutation(
+        "declared: operands are accessed in the order of the arguments",
+        ACCESSES,
+        "sorted(own, key=lambda access: access.access is Access.WRITE)",
+        "own",
+    ),
+    Mutation(
+        "declared: a call under a condition is carried out",
+        OPERANDS,
+        "    return place > 0 and call.op in _LAZY\n",
+        "    return False\n",
+    ),
+    Mutation(
+        "declared: elements of no known type are bytes",
+        OPERANDS,
+        " if has_elements(argument) else (None, True)",
+        "",
     ),
     Mutation(
         "declared: every function ends with a barrier",

@@ -53,8 +53,8 @@ MUTATIONS = (
     Mutation(
         "accesses: what an operation is handed is not gone to",
         SEMANTIC_ACCESSES,
-        "        elif not effect.hands_on:\n",
-        "        elif True:\n",
+        "    if not effect.hands_on:\n",
+        "    if True:\n",
     ),
     Mutation(
         "accesses: conditions of certainty hold",

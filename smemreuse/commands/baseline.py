@@ -84,7 +84,7 @@ def read_standings(path: str, verb: str) -> list[Standing]:
     read = {"compare": _compared, "check": _audited}[verb]
     try:
         return [read(entry) for entry in _entries(path, verb)]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):  # int() of an infinity
         why = "a kernel lacks its bytes or its verdict"
         raise InputError(f"{why}; {_mend(verb)}", file=path) from None
 

@@ -6,13 +6,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from smemreuse.compilers.text.reader import may_be_dump, read_source, read_stream
 from smemreuse.errors import InputError, printable
+from smemreuse.report.titles import counted
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -59,8 +60,9 @@ class Inputs:
 def find_inputs(given: Sequence[str]) -> Inputs:
     """The dumps among files and folders; what folders have besides is told on standard error.
 
-    Folders are searched to the bottom, but for hidden ones, in the order of their names. A folder
-    without a dump is an error, that of the first where it is the only input.
+    Folders are searched to the bottom, but for hidden ones, in the order of their names; links to
+    folders are not followed. A folder without a dump, or one that cannot be read, is an error,
+    that of the first where no dump is found.
     """
     paths: list[str] = []
     errors: list[InputError] = []
@@ -68,30 +70,53 @@ def find_inputs(given: Sequence[str]) -> Inputs:
         if one == STDIN or not Path(one).is_dir():
             paths.append(one)
             continue
-        found, skipped = _dumps_below(one)
-        if skipped:
-            click.echo(f"{printable(one)}: {_skipped_words(skipped)}", err=True)
-        if not found:
+        below = _Below.of(one)
+        for told in below.told():
+            click.echo(f"{printable(one)}: {told}", err=True)
+        errors += below.errors
+        if not (below.dumps or below.errors):
             errors.append(InputError("there is no *.tir and no dump in *.py below", file=one))
-        paths += found
-    if len(given) == 1 and errors:
+        paths += below.dumps
+    if len(given) == 1 and errors and not paths:
         raise errors[0]
     return Inputs(paths, errors, single=list(given) == paths and len(paths) == 1)
 
 
-def _dumps_below(folder: str) -> tuple[list[str], Counter[str]]:
-    """The dumps in a folder and those below it, and how many other files of which suffix."""
-    found, skipped = [], Counter[str]()
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not one.startswith((".", "__pycache__")))
-        for name in sorted(names):
-            path = str(Path(here, name))
-            suffix = Path(name).suffix
-            if suffix in SUFFIXES and (suffix != ".py" or _looks_right(path)):
-                found.append(path)
-            else:
-                skipped[suffix] += 1
-    return found, skipped
+@dataclass
+class _Below:
+    """What is in a folder and those below it: dumps, links to folders, other files by suffix."""
+
+    dumps: list[str] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
+    links: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, folder: str) -> _Below:
+        found = cls()
+        for here, folders, names in os.walk(folder, onerror=found._not_read):
+            folders[:] = sorted(one for one in folders if not one.startswith((".", "__pycache__")))
+            found.links += sum(Path(here, one).is_symlink() for one in folders)
+            for name in sorted(names):
+                found._take(str(Path(here, name)))
+        return found
+
+    def _take(self, path: str) -> None:
+        suffix = Path(path).suffix
+        if suffix in SUFFIXES and (suffix != ".py" or _looks_right(path)):
+            self.dumps.append(path)
+        else:
+            self.skipped[suffix] += 1
+
+    def _not_read(self, error: OSError) -> None:
+        self.errors.append(InputError(f"cannot be read: {error.strerror}", file=error.filename))
+
+    def told(self) -> Iterator[str]:
+        """What is left out, in words."""
+        if self.skipped:
+            yield _skipped_words(self.skipped)
+        if self.links:
+            yield f"{counted(self.links, 'link')} to folders not followed"
 
 
 def _looks_right(path: str) -> bool:
@@ -102,11 +127,14 @@ def _looks_right(path: str) -> bool:
 
 
 def _skipped_words(skipped: Counter[str]) -> str:
-    kinds = [f"{count:,} {suffix or 'without suffix'}" for suffix, count in skipped.most_common()]
+    kinds = [
+        f"{count:,} {printable(suffix) or 'without suffix'}"
+        for suffix, count in skipped.most_common()
+    ]
     more = [f"{len(kinds) - _KINDS_TOLD:,} more kinds"] if len(kinds) > _KINDS_TOLD else []
     total = skipped.total()
-    files = "file" if total == 1 else "files"
-    return f"skipped {total:,} {files} that are no dumps: {', '.join(kinds[:_KINDS_TOLD] + more)}"
+    files = "file that is no dump" if total == 1 else "files that are no dumps"
+    return f"skipped {total:,} {files}: {', '.join(kinds[:_KINDS_TOLD] + more)}"
 
 
 def _read(path: str) -> Source:

@@ -70,7 +70,7 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:
         str(entry["name"]),
         str(entry["scope"]),
         sizes={name: _bytes(one["bytes"]) for name, one in known.items()},
-        alignments={name: _bytes(one["alignment"]) for name, one in known.items()},
+        alignments={name: _bytes(one["alignment"], least=1) for name, one in known.items()},
         offsets={name: _bytes(offsets[name]) for name in known},
         arena=_bytes(made["arena_bytes"]),
         live={name: _span(live[name]) for name in known},
@@ -81,8 +81,8 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:
     )
 
 
-def _bytes(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+def _bytes(value: object, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
         raise ValueError(f"{value!r} is no number of bytes")
     return value
 

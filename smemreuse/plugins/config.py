@@ -120,7 +120,7 @@ def _load_python(path: Path, name: str) -> None:
     names: dict[str, Any] = {"__name__": f"smemreuse_plugin_{path.stem}", "__file__": str(path)}
     try:
         exec(compile(source, str(path), "exec"), names)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"cannot be run: {type(error).__name__}: {error}", file=path, line=_line_in(error, path)
         ) from error
@@ -130,7 +130,7 @@ def _load_python(path: Path, name: str) -> None:
         raise error.located(file=path) from None
 
 
-def _line_in(error: Exception, path: Path) -> int | None:
+def _line_in(error: BaseException, path: Path) -> int | None:
     """The last line of the file itself that an error came through."""
     if isinstance(error, SyntaxError):
         return error.lineno

@@ -36,7 +36,7 @@ def _add(group: str, point: EntryPoint) -> None:
             add_all({"FUNCTIONS": _tables(found)}, f"{package} {version}".strip())
     except InputError as error:
         raise InputError(f"{group} of {package}: {error.message}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error}"
         raise InputError(f"{group} of {package}: {point.value} cannot be loaded: {why}") from error
     note_source(f"{group}:{point.name}", f"{point.value} {package} {version}".encode())

@@ -58,7 +58,7 @@ def declaration(name: str, table: Any, source: str) -> Declaration:
 def _argument(given: Any) -> Argument:
     """An argument by its access alone, or a table of more."""
     table = {"access": given} if isinstance(given, str) else given
-    if not isinstance(table, Mapping) or table.get("access") not in _ACCESSES:
+    if not isinstance(table, Mapping) or table.get("access") not in [*_ACCESSES]:  # or a list
         words = ", ".join(_ACCESSES)
         raise TableError(f"an argument's `access` is one of {words}, not {given!r:.60}")
     for key in table:

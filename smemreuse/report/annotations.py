@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -46,7 +47,7 @@ def _result(found: Finding) -> Data:
 
 def _location(place: Place) -> Data:
     path = Path(place.file)
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    uri = path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
     there: Data = {"artifactLocation": {"uri": uri}}
     if place.line:
         there["region"] = {"startLine": place.line}

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rich.text import Text
 
+from smemreuse.errors import printable
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Data, Subject, verdict_data
 from smemreuse.report.grounds import grounds_data, grounds_lines
@@ -67,7 +68,7 @@ def check_lines(told: Checked) -> Iterator[Text]:
     what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
     if audit.source is Source.NOTHING_MERGED:
         what = NOTHING_TO_AUDIT
-    where = f"{told.file}: {told.kernel} ({told.scope})"
+    where = f"{printable(told.file)}: {told.kernel} ({told.scope})"
     yield verdict_text(audit.verdict).append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
     yield from grounds_lines(told.grounds)

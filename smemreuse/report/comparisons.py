@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from smemreuse.errors import printable
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.residents import blocks_per_sm, fits
@@ -79,7 +80,7 @@ def titles_of(rows: Sequence[Comparison]) -> list[str]:
     several = Counter((row.file, row.kernel) for row in rows)
     kernels = Counter(file for file, _ in several)
     return [
-        relpath(row.file, folder).removesuffix(".tir")
+        printable(relpath(row.file, folder).removesuffix(".tir"))
         + (f": {row.kernel}" if kernels[row.file] > 1 else "")
         + (f" ({row.scope})" if several[row.file, row.kernel] > 1 else "")
         for row in rows
@@ -186,7 +187,7 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
     heads = (("kernel", NAME), ("scope", WORD), ("side by side", NUMBER))
     table = FittingTable(out, title, *heads, *_POLICY_COLUMNS)
     for row in rows:
-        name = f"{Path(row.file).name}\n{row.kernel}"
+        name = f"{printable(Path(row.file).name)}\n{row.kernel}"
         heading = (name, row.scope, f"{row.side_by_side_bytes:,}")
         for result in row.policies.values():
             table.add_row(*map(Text, heading), *_policy_cells(result))
@@ -210,7 +211,7 @@ def _judged(out: Console, row: Comparison) -> RenderableType:
 
 
 def _where(row: Comparison) -> str:
-    return f"{Path(row.file).name}: {row.kernel} ({row.scope})"
+    return f"{printable(Path(row.file).name)}: {row.kernel} ({row.scope})"
 
 
 def _policy_cells(result: PolicyResult) -> tuple[Text, ...]:

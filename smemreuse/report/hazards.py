@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rich.text import Text
 
+from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
 from smemreuse.results.findings import Finding, Level, Place
@@ -54,7 +55,7 @@ def status_text(status: LintStatus) -> Text:
 def lint_lines(linted: Linted) -> Iterator[Text]:
     """The status of a kernel, its hazards with their mends, and what is open."""
     report = linted.report
-    where = f"{linted.file}: {report.kernel}, {stage_words(report)}"
+    where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
     for hazard in report.hazards:
         sure = "certain" if hazard.certain else "possible"

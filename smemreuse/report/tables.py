@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from smemreuse.errors import printable
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
@@ -29,6 +31,20 @@ class _Console(Console):
         """Rich would end the program with exit code 1, which is that of a finding."""
         raise
 
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Names and statements are data: none of their characters may steer a terminal."""
+        for segment in super().render(renderable, options):
+            if segment.control or _is_plain(segment.text):
+                yield segment
+            else:
+                yield segment._replace(text="\n".join(map(printable, segment.text.split("\n"))))
+
+
+def _is_plain(text: str) -> bool:
+    return text.isprintable() or all(char.isprintable() or char == "\n" for char in text)
+
 
 def console() -> Console:
     """Standard output; when piped without colour, and wide unless `COLUMNS` says otherwise."""
@@ -45,17 +61,17 @@ def _piped_width() -> int:
 
 def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
     """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
-    where = f"{Path(subject.file).name}: {subject.kernel.name} ({subject.scope})"
+    where = f"{printable(Path(subject.file).name)}: {subject.kernel.name} ({subject.scope})"
     return Text(f"{where} {hoped_words(plan, verdict)}")
 
 
 def no_buffers(file: str, kernel: str) -> Text:
     """All that there is to say of a kernel without shared buffers."""
-    return Text(f"{file}: {kernel} has no shared buffers")
+    return Text(f"{printable(file)}: {kernel} has no shared buffers")
 
 
 def _kernel_name(subject: Subject) -> str:
-    return f"{subject.file}: {subject.kernel.name}"
+    return f"{printable(subject.file)}: {subject.kernel.name}"
 
 
 def _size_cells(plan: Plan) -> tuple[str, str, str, str]:

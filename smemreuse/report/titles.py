@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from smemreuse.errors import printable
+
 
 def numbered(names: Sequence[str]) -> list[str]:
     """The names; those that occur several times with a number, `mm_kernel #2`, in their order."""
@@ -21,7 +23,7 @@ def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
     """A title for each file, name and scope; of kernels of one name, it has the file's too."""
     short = [f"{name} ({scope})" for _, name, scope in kernels]
     total = Counter(short)
-    files = [Path(file).name for file, _, _ in kernels]
+    files = [printable(Path(file).name) for file, _, _ in kernels]
     return numbered(
         [
             one if total[one] == 1 else f"{file}: {one}"

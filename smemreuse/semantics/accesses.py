@@ -7,7 +7,7 @@ address is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
@@ -38,7 +38,13 @@ from smemreuse.semantics.elements import (
     places_in,
     scaled,
 )
-from smemreuse.semantics.operands import counts_elements, is_certain, places, size_of
+from smemreuse.semantics.operands import (
+    counts_elements,
+    is_certain,
+    is_lazy,
+    places,
+    size_of,
+)
 from smemreuse.semantics.pointers import (
     ADDRESS_OPS,
     Pointers,
@@ -232,11 +238,12 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
         if found is not None:
             yield from _computing(argument, pointers)
             own += found
-        elif not effect.hands_on:
-            yield from _evaluated(argument, pointers)
+        elif is_lazy(call, place):
+            yield from _perhaps(_unlisted(argument, effect, pointers))
         else:
-            yield from _beside(argument, effect, pointers)
-    yield from own
+            yield from _unlisted(argument, effect, pointers)
+    # One of its operands may lead to what it writes through another, and it may read that first.
+    yield from sorted(own, key=lambda access: access.access is Access.WRITE)
     if effect.follows:
         # Whoever finds a pointer that was kept in memory may use it (rule 1).
         for buffer in pointers.kept:
@@ -261,7 +268,8 @@ def _through(
     known = reach is not None and 0 <= reach <= MAX_FOLLOWED
     footprint = _runs(Footprint(place.offset, size or 0), operand) if known else WHOLE
     certain = is_certain(operand, operands) and (
-        operand.size is Extent.WHOLE or (known and exact and counts_elements(argument, operand))
+        operand.size is Extent.WHOLE
+        or (known and exact and counts_elements(argument, operand, effect))
     )
     access = operand.access or mask_of(argument)
     if effect.declared and Access.READ_WRITE not in (access, mask_of(argument)):
@@ -315,8 +323,17 @@ def _descriptor(effect: Effect, operands: tuple[Expr, ...]) -> Buffer | Var | No
     return local.buffer.storage if isinstance(local, Load) else None
 
 
-def _beside(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[MemoryAccess]:
+def _perhaps(accesses: Iterable[MemoryAccess]) -> Iterator[MemoryAccess]:
+    """What a condition may keep from happening: nothing is surely written."""
+    for access in accesses:
+        yield access if access.access is Access.READ else replace(access, certain=False)
+
+
+def _unlisted(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[MemoryAccess]:
     """An operand that a row does not list: its values are read, and its addresses gone to."""
+    if not effect.hands_on:
+        yield from _evaluated(argument, pointers)
+        return
     if isinstance(argument, Load) and effect.by_reference:
         for child in _children(argument):
             yield from _used(child, pointers)
@@ -376,6 +393,8 @@ def _carried(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
     if call.op not in ADDRESS_OPS and effect_of(call).hands_on:
         yield from _call(call, pointers)
         return
-    for operand in call.args:
-        if not isinstance(operand, Const):
-            yield from _handed(operand, pointers)
+    for place, operand in enumerate(call.args):
+        if isinstance(operand, Const):
+            continue
+        handed = _handed(operand, pointers)
+        yield from _perhaps(handed) if is_lazy(call, place) else handed

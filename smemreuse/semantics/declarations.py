@@ -81,7 +81,14 @@ class Declaration:
         listed = [(at, one) for at, one in enumerate(followed) if one.access is not None]
         return Effect(
             operands=tuple(
-                Operand(at, one.access, one.size, one.surely is not None, one.swizzled)
+                Operand(
+                    at,
+                    one.access,
+                    one.size,
+                    one.surely is not None,
+                    one.swizzled,
+                    by_warp=one.surely == "block",  # nobody says which thread which of them
+                )
                 for at, one in listed
             ),
             handed_on=True,

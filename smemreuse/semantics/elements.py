@@ -29,6 +29,11 @@ def is_typed(pointer: Expr) -> bool:
     return isinstance(pointer, Call) and pointer.op == "tvm_access_ptr"
 
 
+def has_elements(pointer: Expr) -> bool:
+    """Whether it is known what elements a pointer points to: `pointee_bits` has their size."""
+    return is_typed(pointer) or addressed_element(pointer) is not None
+
+
 def claimed_bytes(pointer: Expr) -> tuple[int, bool] | None:
     """How many bytes an access pointer claims, and whether exactly those; None if not constant."""
     if isinstance(pointer, Call) and is_typed(pointer) and len(pointer.args) > 3:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.ir.expr import Expr, constant
+from smemreuse.ir.expr import Call, Expr, constant
 from smemreuse.ir.kernel import SHARED_SCOPES
 from smemreuse.semantics.effects import (
     BytesIn,
@@ -17,9 +17,17 @@ from smemreuse.semantics.effects import (
     Position,
     Strided,
 )
-from smemreuse.semantics.elements import bytes_of, claimed_bytes, is_typed
+from smemreuse.semantics.elements import bytes_of, claimed_bytes, has_elements, is_typed
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.semantics.table import is_mbarrier
+
+_LAZY = ("if_then_else", "select", "and", "or")
+"""Operators whose first operand decides which of the others are evaluated."""
+
+
+def is_lazy(call: Call, place: int) -> bool:
+    """Whether an operand may be left unevaluated."""
+    return place > 0 and call.op in _LAZY
 
 
 def places(
@@ -60,7 +68,7 @@ def size_of(
         number = constant(operands[size.at]) if size.at < len(operands) else None
         if number is None or isinstance(size, BytesIn):
             return number, True
-        return bytes_of(argument, number)
+        return bytes_of(argument, number) if has_elements(argument) else (None, True)
     claimed = claimed_bytes(argument) if size is Extent.CLAIMED else None
     return claimed or (None, True)
 
@@ -72,7 +80,7 @@ def is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:
     return at < len(operands) and constant(operands[at]) == operand.certain.value
 
 
-def counts_elements(argument: Expr, operand: Operand) -> bool:
+def counts_elements(argument: Expr, operand: Operand, effect: Effect) -> bool:
     """Some versions of an operation count bytes where the pointer has no type, and others
-    elements."""
-    return not isinstance(operand.size, ElementsIn) or is_typed(argument)
+    elements; a function that is declared has one version."""
+    return not isinstance(operand.size, ElementsIn) or bool(effect.declared) or is_typed(argument)

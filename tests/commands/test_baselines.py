@@ -128,9 +128,20 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, verb: str, text: str) -> Non
     assert f"give what `{verb} --format json` wrote" in result.stderr
 
 
+STANDING = {
+    **{"file": "a", "name": "b", "scope": "c", "fits": True},
+    **{"verdict": "sound", "violations": [], "arena_bytes": float("inf")},
+}
+
+
 @pytest.mark.parametrize(
     "kernel",
-    [{}, {"file": "a", "name": "b", "scope": "c"}, {"verdict": "wonderful", "violations": 3}],
+    [
+        {},
+        {"file": "a", "name": "b", "scope": "c"},
+        {"verdict": "wonderful", "violations": 3},
+        {**STANDING, "policies": {"dataflow": STANDING}},
+    ],
 )
 @pytest.mark.parametrize("verb", ["compare", "check"])
 def test_a_kernel_of_a_baseline_must_have_what_is_compared(

@@ -9,6 +9,7 @@ import os
 import pickle
 import pty
 import subprocess
+from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,6 +123,44 @@ def test_what_a_folder_has_besides_is_skipped_and_told(tmp_path: Path) -> None:
     assert files == ["a_dump.py", "halo.sm_80.tir"]
     told = f"{tmp_path}: skipped 4 files that are no dumps: 3 .py, 1 .md\n"
     assert result.stderr == told
+
+
+def test_links_to_folders_are_not_followed_and_told(tmp_path: Path) -> None:
+    folder_of(tmp_path, "halo.sm_80.tir", "leaf_both.sm_80.tir")
+    (tmp_path / "deep" / "round").symlink_to(tmp_path)
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    result = run("lint", tmp_path, "--format", "json")
+    assert len(json.loads(result.stdout)["kernels"]) == 2
+    assert result.stderr.splitlines() == [
+        f"{tmp_path}: skipped 1 file that is no dump: 1 without suffix",
+        f"{tmp_path}: 1 link to folders not followed",
+    ]
+
+
+def closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may read the folder, not even the superuser."""
+    listed = os.scandir
+
+    def scandir(path: str) -> Iterator[os.DirEntry[str]]:
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+
+@pytest.mark.parametrize("verb", MANY_VERBS)
+def test_a_folder_that_may_not_be_read_is_told(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder_of(tmp_path, "halo.sm_80.tir", "leaf_both.sm_80.tir")
+    closed(tmp_path / "deep", monkeypatch)
+    result = run(verb, tmp_path, "--format", "json")
+    assert result.exit_code == 2
+    assert result.stderr == f"smemreuse: {tmp_path / 'deep'}: cannot be read: Permission denied\n"
+    assert len(json.loads(result.stdout)["kernels"]) == 1
+    alone = run(verb, tmp_path / "deep")
+    assert_one_line_error(alone.exit_code, alone.stdout, alone.stderr)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "fixtures" / "tvm_dumps").glob("*.tir"))[:3])

@@ -125,6 +125,7 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
     whole = path.read_text()
     for where, key, value in (
         (("buffers", 0), "bytes", "many"),
+        (("buffers", 0), "alignment", 0),
         (("policies", "dataflow"), "arena_bytes", -1),
         (("policies", "dataflow"), "live", None),
         (("policies", "dataflow", "live"), "As", [1]),

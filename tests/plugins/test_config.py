@@ -116,6 +116,7 @@ def test_it_includes_others() -> None:
         (ROW.replace("16", "true"), "smemreuse.toml:2: mylib_scale: `bytes` is a number from 1"),
         (ROW.replace("bytes", "bites"), "smemreuse.toml:2: mylib_scale: 'bites' of an argument"),
         (ROW.replace("read-write", "rw"), "smemreuse.toml:2: mylib_scale: an argument's `access`"),
+        (ROW.replace('"read-write"', "[1]"), "smemreuse.toml:2: mylib_scale: an argument's `acc"),
         (ROW.replace('"thread"', "true"), "smemreuse.toml:2: mylib_scale: `surely` is 'thread' or"),
         (ROW.replace("[{", '["value",{ bytes_in = 0,'), "smemreuse.toml:2: mylib_scale: `bytes` a"),
         (ROW.replace("bytes = 16", "bytes_in = 2"), "there is no argument 2 to say a size; the"),
@@ -143,6 +144,7 @@ def test_what_is_wrong_is_told_with_its_line(text: str, told: str) -> None:
     [
         ("x = (\n", "own.py:1: cannot be run: SyntaxError"),
         ("\nraise ValueError('no')\n", "own.py:2: cannot be run: ValueError: no"),
+        ("\nimport sys\nsys.exit(0)\n", "own.py:3: cannot be run: SystemExit: 0"),
         ("PACKERS = 1\n", "own.py: FUNCTIONS, PACKERS and POLICIES are dictionaries, not 1"),
         ("PACKERS = {'best': print}\n", "own.py: best is a packer of smemreuse; give yours"),
         ("PACKERS = {'a b': print}\n", "own.py: a packer's name is an identifier, not 'a b'"),

@@ -18,6 +18,7 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.plugins.tables import declaration
 from smemreuse.semantics.declarations import declare
 from tests.commands.running import run, run_json
+from tests.compilers.text import texts
 from tests.conftest import ROOT
 
 FIXTURE = ROOT / "fixtures" / "declared"
@@ -277,3 +278,127 @@ def test_who_prints_no_verdicts_in_full_says_so_on_standard_error() -> None:
     for arguments in (("plan",), ("compare",), ("apply", "-o", "merged.tir")):
         told = run(arguments[0], TILES, *arguments[1:]).stderr
         assert told.count(f"assuming, where bytes are shared, that {TOLD}") == 1
+
+
+# One call, its own operands and conditions -------------------------------------------------------
+
+ROUNDS = """
+bx = T.launch_thread("blockIdx.x", 1)
+seen = T.decl_buffer((4096,), "int32", data=A)
+As = T.alloc_buffer((128,), "int32", scope="shared.dyn")
+Bs = T.alloc_buffer((128,), "int32", scope="shared.dyn")
+own = T.alloc_buffer((1,), "int32", scope="local")
+tx = T.launch_thread("threadIdx.x", 128)
+As[tx] = tx
+T.tvm_storage_sync("shared.dyn")
+for k in range(4):
+    {call}
+    T.tvm_storage_sync("shared.dyn")
+    own[0] = As[127 - tx]
+    T.tvm_storage_sync("shared.dyn")
+    Bs[tx] = own[0]
+    T.tvm_storage_sync("shared.dyn")
+    own[0] = Bs[127 - tx]
+    T.tvm_storage_sync("shared.dyn")
+"""
+"""A buffer that is filled in each round may share bytes with the other one, and else may not."""
+
+SYNC = 'T.tvm_storage_sync("shared.dyn")'
+WRITTEN = {"access": "write", "bytes": 4, "surely": "thread"}
+PLAIN = {"asynchronous": False, "escapes": False, "barrier_at_end": False}
+MINE = "T.address_of(As[tx])"
+
+
+def verdict_of(call: str, *arguments: Any) -> str:
+    """On both buffers in one place, where `mylib_fill` has these arguments."""
+    declare(declaration("mylib_fill", {**PLAIN, "arguments": [*arguments]}, "a test"))
+    kernel = texts.kernel_of(texts.dump(ROUNDS.format(call=call)))
+    offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
+    return check_plan(kernel, SCOPE, offsets, 512, {}, assume_barriers=False).verdict.value
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(4, "sound"), (3, "unsound")])
+def test_what_each_round_fills_is_not_carried(size: int, verdict: str) -> None:
+    call = f'T.call_extern("handle", "mylib_fill", {MINE})'
+    assert verdict_of(call, {**WRITTEN, "bytes": size}) == verdict
+
+
+@pytest.mark.parametrize("arguments", [(WRITTEN, "read"), ("read", WRITTEN)], ids=str)
+def test_what_it_reads_through_another_argument_may_come_first(arguments: tuple[Any, ...]) -> None:
+    """In place, as `scale(to, from)` with one pointer for both."""
+    call = f'T.call_extern("handle", "mylib_fill", {MINE}, {MINE})'
+    assert verdict_of(call, *arguments) == "unproved"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "T.if_then_else(seen[tx] > 0, {}, 0)",
+        "T.if_then_else(seen[tx] > 0, 0, {})",
+        "T.Select(seen[tx] > 0, {}, 0)",
+        "T.And(seen[tx] > 0, {} > 0)",
+        "T.Or(seen[tx] > 0, {} > 0)",
+        'T.call_extern("int32", "mylib_other", T.if_then_else(seen[tx] > 0, {}, 0))',
+        "T.if_then_else(seen[tx] > 0, T.if_then_else(seen[0] > 0, {}, 0) + 1, 0)",
+    ],
+)
+def test_a_call_under_a_condition_fills_nothing_for_sure(condition: str) -> None:
+    declare(declaration("mylib_other", {**PLAIN, "arguments": ["value"]}, "a test"))
+    call = condition.format(f'T.call_extern("int32", "mylib_fill", {MINE})')
+    assert verdict_of(f"T.evaluate({call})", WRITTEN) == "unproved"
+
+
+def test_what_the_condition_itself_calls_is_done() -> None:
+    call = f'T.if_then_else(T.call_extern("int32", "mylib_fill", {MINE}) > 0, 1, 0)'
+    assert verdict_of(f"T.evaluate({call})", WRITTEN) == "sound"
+
+
+COUNTED_FROM = {"access": "write", "elements_in": 1, "surely": "block"}
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["As.data", "T.handle_add_byte_offset(As.data, 0)", "T.reinterpret(As.data, dtype='handle')"],
+)
+def test_elements_of_which_nobody_says_the_type_may_be_large(pointer: str) -> None:
+    """Between the call and the read behind it all of `As` may be needed, and not 128 bytes."""
+    declared = {**PLAIN, "arguments": [COUNTED_FROM, "value"], "barrier_at_end": True}
+    declare(declaration("mylib_fill", declared, "a test"))
+    body = f"""
+    bx = T.launch_thread("blockIdx.x", 1)
+    As = T.alloc_buffer((128,), "int32", scope="shared.dyn")
+    Bs = T.alloc_buffer((32,), "int32", scope="shared.dyn")
+    own = T.alloc_buffer((2,), "int32", scope="local")
+    tx = T.launch_thread("threadIdx.x", 128)
+    T.call_extern("handle", "mylib_fill", {pointer}, 128)
+    if tx < 32:
+        Bs[tx] = tx
+    T.tvm_storage_sync("shared.dyn")
+    own[0] = As[127 - tx]
+    """
+    kernel = texts.kernel_of(texts.dump(body))
+    one, two = kernel.allocations(SCOPE)
+    found = check_plan(kernel, SCOPE, {one: 0, two: 256}, 512, {}, assume_barriers=False)
+    assert found.verdict.value != "sound"
+
+
+def test_an_element_has_the_type_of_its_buffer() -> None:
+    call = f'T.call_extern("handle", "mylib_fill", {MINE}, 1)'
+    of_thread = {"access": "write", "elements_in": 1, "surely": "thread"}
+    assert verdict_of(call, of_thread, "value") == "sound"
+
+
+@pytest.mark.parametrize(("before", "verdict"), [("T.evaluate(0)", "unproved"), (SYNC, "sound")])
+def test_which_thread_fills_which_byte_is_not_said(before: str, verdict: str) -> None:
+    """So no race of one of them with a reader is certain: it may be that reader itself."""
+    filled = {"access": "write", "bytes": 512, "surely": "block"}
+    declared = {**PLAIN, "arguments": [filled], "barrier_at_end": True}
+    declare(declaration("mylib_fill", declared, "a test"))
+    fill = 'T.call_extern("handle", "mylib_fill", T.address_of(As[0]))'
+    body = (
+        PHASES.partition("T.call_extern")[0] + f"Bs[tx] = tx\nown[0] = Bs[tx]\n{before}\n{fill}\n"
+    )
+    kernel = kernel_of(body)
+    offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
+    found = check_plan(kernel, SCOPE, offsets, 512, {}, assume_barriers=False)
+    assert found.verdict.value == verdict
