@@ -90,7 +90,7 @@ def _timed(
     path = work.critical_path() + BLOCK_START
     demand = {one: taken.mean() for one, taken in work.demand.items()}
     slots = card.sms * resident
-    seconds = waves_of(grid.blocks, card.sms, resident, path, demand) / card.clock
+    seconds = waves_of(grid.blocks, card.sms, resident, alone(work), demand) / card.clock
     moved = dram_traffic(work, per_block, card, tensors)
     l2 = sum(float(one.bytes.sum()) for one in work.transfers) * per_block
     terms = {
@@ -126,6 +126,22 @@ def together(terms: list[float]) -> float:
     return float(largest * sum((one / largest) ** OVERLAP for one in terms) ** (1 / OVERLAP))
 
 
+def alone(work: Work) -> np.ndarray:
+    """Cycles that each block takes if nothing else runs on its SM.
+
+    What it asks of the SM in its loops overlaps with their critical path, and neither does with
+    what stands before them and behind them: while the first stage is on its way, or the last tile
+    on its way out, nothing of this block is multiplied. Behind the first stage its loops take their
+    own path at least, and what is left of a path that waits for stages.
+    """
+    straight, begun = work.straight(), work.first_stage()
+    chain = work.chain.max(axis=1) - straight
+    loops = np.maximum(chain, work.critical_path() - straight - begun)
+    asked = np.stack([loops, *work.loop_demand.values()], axis=1)
+    taken: np.ndarray = straight + begun + [together(one.tolist()) for one in asked]
+    return taken + BLOCK_START
+
+
 def waves_of(
     blocks: int,
     sms: int,
@@ -135,12 +151,19 @@ def waves_of(
 ) -> float:
     """Cycles for all blocks: full waves, and a last one with fewer blocks on each SM.
 
+    `path` is what blocks take alone, `demand` what one asks of an SM. Those that are resident
+    together wait for nothing of each other but that: one's beginning and end fall into the loops of
+    others. So a wave takes as long as one of them alone, or as all that they ask for, whichever is
+    longer (the asymptotic bounds of Denning and Buzen, "The Operational Analysis of Queueing
+    Network Models", ACM Computing Surveys 10(3), 1978).
+
     Blocks that differ in length follow one another as places come free: whole waves take the mean
     of their paths, and the last one what the longest does more.
     """
+    asked = together([float(one) for one in demand.values()]) if demand else 0.0
 
     def wave(on_sm: int) -> float:
-        return together([float(path.mean()), *(on_sm * one for one in demand.values())])
+        return max(float(path.mean()), on_sm * asked)
 
     full, rest = divmod(blocks, sms * resident)
     last = wave(-(-rest // sms)) if rest else 0.0

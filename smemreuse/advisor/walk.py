@@ -141,12 +141,16 @@ class Walk:
             self._repeated = repeated
             return
         inside = points.rounds(loop.var, begin, step, trips, single=self._fresh is None)
-        before = self.work.chain.copy(), self.work.demand[Resource.TENSOR].copy()
+        chain, demand = self.work.chain.copy(), {**self.work.demand}
         self._loops.append(OpenLoop())
         self._block(loop.body, inside)
         rounds = points.summed(trips.astype(float), self.work.blocks)
-        tensor = self.work.demand[Resource.TENSOR] - before[1]
-        self._close(self._loops.pop(), rounds, self.work.chain - before[0], tensor)
+        tensor = self.work.demand[Resource.TENSOR] - demand[Resource.TENSOR]
+        self._close(self._loops.pop(), rounds, self.work.chain - chain, tensor)
+        if not self._loops:
+            self.work.loop_chain += self.work.chain - chain
+            for one, before in demand.items():
+                self.work.loop_demand[one] += self.work.demand[one] - before
 
     def _close(
         self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray, tensor: np.ndarray
@@ -354,7 +358,8 @@ class Walk:
         return len(np.unique(self._ids // WARP))
 
     def _take(self, resource: Resource, points: Points, cycles: float) -> None:
-        self.work.demand[resource] += points.summed(cycles, self.work.blocks)
+        taken = self.work.demand[resource]
+        self.work.demand[resource] = taken + points.summed(cycles, self.work.blocks)
 
     def _spend(self, points: Points, cycles: float) -> None:
         if cycles:

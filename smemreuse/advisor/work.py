@@ -69,13 +69,16 @@ class Reading:
 class Work:
     """All of it. `chain` is the critical path of each warp, in cycles: one row for each block.
 
-    `flops` are those of tensor cores by the type of their operands, of all blocks that are looked
-    at. `assumed` says what had to be guessed.
+    `loop_chain` and `loop_demand` are what of these is in loops, outermost ones as a whole. `flops`
+    are those of tensor cores by the type of their operands, of all blocks that are looked at.
+    `assumed` says what had to be guessed.
     """
 
     blocks: int
     demand: dict[Resource, np.ndarray]
     chain: np.ndarray
+    loop_demand: dict[Resource, np.ndarray]
+    loop_chain: np.ndarray
     transfers: list[Transfer] = field(default_factory=list)
     rings: list[Ring] = field(default_factory=list)
     readings: dict[Buffer, list[Reading]] = field(default_factory=dict)
@@ -84,8 +87,9 @@ class Work:
 
     @staticmethod
     def empty(blocks: int, warps: int) -> Work:
-        demand = {one: np.zeros(blocks) for one in Resource}
-        return Work(blocks, demand, np.zeros((blocks, warps)))
+        demand, looped = ({one: np.zeros(blocks) for one in Resource} for _ in range(2))
+        chain, loop_chain = (np.zeros((blocks, warps)) for _ in range(2))
+        return Work(blocks, demand, chain, looped, loop_chain)
 
     def spill(self, registers: int, threads: int, card: Card, cache: int) -> None:
         """Adds what each thread's registers that do not fit take: in every round of the loop that
@@ -103,10 +107,23 @@ class Work:
         moved = 2 * rounds * taken
         behind = max(0.0, 1 - cache / taken)
         warps = -(-threads // WARP)
-        self.demand[Resource.SHARED] += moved / card.shared
-        self.demand[Resource.PORT] += behind * moved / card.port
-        self.demand[Resource.ISSUE] += moved / (4 * WARP) / SCHEDULERS
-        self.chain += (moved / warps / card.shared)[:, None]
+        for demand, chain in ((self.demand, self.chain), (self.loop_demand, self.loop_chain)):
+            demand[Resource.SHARED] += moved / card.shared
+            demand[Resource.PORT] += behind * moved / card.port
+            demand[Resource.ISSUE] += moved / (4 * WARP) / SCHEDULERS
+            chain += (moved / warps / card.shared)[:, None]
+
+    def first_stage(self) -> np.ndarray:
+        """Cycles until the first stage that other warps fill has come; 0 where none do."""
+        come = np.zeros(self.blocks)
+        for ring in self.rings:
+            come = np.maximum(come, np.where(ring.rounds > 0, ring.arrival, 0))
+        return come
+
+    def straight(self) -> np.ndarray:
+        """Cycles of the longest warp before its loops and behind them."""
+        taken: np.ndarray = (self.chain - self.loop_chain).max(axis=1)
+        return taken
 
     def critical_path(self) -> np.ndarray:
         """Cycles that each block takes if nothing else runs on its SM.

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.advisor.model import estimate, together, waves_of
-from smemreuse.advisor.work import Resource
+from smemreuse.advisor.model import BLOCK_START, alone, estimate, together, waves_of
+from smemreuse.advisor.work import Reading, Resource, Ring, Work
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.kernel import Buffer
 from smemreuse.targets.cards import H200
 from tests.advisor.dumps import kernel_of
 
@@ -41,6 +42,45 @@ def test_waves_take_what_their_blocks_do(
 def test_a_block_more_than_a_wave_holds_takes_another_one() -> None:
     one = waves_of(132, 132, 1, np.array([1000.0]), {})
     assert waves_of(133, 132, 1, np.array([1000.0]), {}) == pytest.approx(2 * one)
+
+
+def test_a_second_block_hides_what_stands_round_the_loops_of_the_first() -> None:
+    """Alone each takes 1,500 cycles, of which it asks 1,000 of the SM."""
+
+    def each(resident: int) -> float:
+        path = np.array([1500.0])
+        return waves_of(resident, 1, resident, path, {Resource.SHARED: 1000.0}) / resident
+
+    assert [each(1), each(2), each(3)] == [1500, 1000, 1000]
+
+
+def pipelined(looped: float, demand: float, arrival: float) -> Work:
+    """One block of two warps: 100 cycles before a loop of ten rounds and 300 behind it, and one
+    buffer of two stages that the first warp fills and the second one reads."""
+    work = Work.empty(1, 2)
+    work.loop_chain += np.array([[looped / 10, looped]])
+    work.chain += work.loop_chain + np.array([[100.0, 400.0]])
+    work.loop_demand[Resource.TENSOR] += demand
+    work.demand[Resource.TENSOR] += demand
+    stages, rounds = Buffer("As", "float32", (), "shared.dyn"), np.array([10.0])
+    work.rings.append(Ring(stages, rounds, 2, np.array([arrival])))
+    work.readings[stages] = [Reading(rounds, np.array([looped]))]
+    return work
+
+
+@pytest.mark.parametrize(
+    ("looped", "demand", "arrival", "expected"),
+    [
+        (1000.0, 0.0, 50.0, 400 + 50 + 1000),  # stages come in time, but for the first
+        (0.0, 1000.0, 50.0, 400 + 50 + 1000),  # what is asked of the SM does not begin before
+        (1000.0, 0.0, 500.0, 400 + 10 * (500 + 100) / 2),  # they do not, the first among them
+    ],
+)
+def test_a_block_alone_takes_what_stands_round_its_loops_and_these(
+    looped: float, demand: float, arrival: float, expected: float
+) -> None:
+    taken = alone(pipelined(looped, demand, arrival))
+    assert taken == pytest.approx(expected + BLOCK_START, rel=1e-3)
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.stem)

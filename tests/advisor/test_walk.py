@@ -103,6 +103,15 @@ def test_a_loop_of_loads_waits_for_each_round_and_unrolled_ones_come_together() 
     assert np.all(apart > 7 * at_once)
 
 
+def test_what_stands_in_loops_is_told_apart() -> None:
+    loop = "for k in range(8):\n    for j in range(4):\n        R[0] = R[0] + T.float32(1)\n"
+    whole, inside = work_of(kernel_of(loop + "R[1] = R[1] + T.float32(1)\n")), 4 * 8
+    assert np.all(whole.chain * inside == whole.loop_chain * (inside + 1))
+    issued, looped = (one[Resource.ISSUE] for one in (whole.demand, whole.loop_demand))
+    assert np.all(issued * inside == looped * (inside + 1))
+    assert np.all(whole.straight() == whole.chain[:, 0] / (inside + 1))
+
+
 def test_what_the_blocks_of_a_wave_read_alike_is_told() -> None:
     kernel = kernel_of("R[0] = A[tx]\nR[1] = A[bx // 2 * 128 + tx]\nR[2] = A[bx * 128 + tx]\n")
     grid = Grid.of(kernel.body)

@@ -31,6 +31,7 @@ from smemreuse.compilers.tilelang.estimate import (
     resolve_place,
 )
 from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.parsing import parsed_once
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.ir.kernel import element_bits
@@ -227,9 +228,11 @@ def _outcomes(space: _Space, configs: Sequence[Config], jobs: int | None) -> lis
         raise BackendError(f"at least one process lowers, not {jobs}")
     jobs = jobs or len(os.sched_getaffinity(0))
     batches = _batches(len(configs), jobs)
-    if jobs == 1 or len(configs) <= FEW or not _may_fork():
-        return [one for batch in track(batches, "lowering") for one in _work(space, configs, batch)]
-    return _forked(space, configs, batches, min(jobs, len(batches)))
+    with parsed_once():  # in each process that is forked inside, too
+        if jobs == 1 or len(configs) <= FEW or not _may_fork():
+            batched = track(batches, "lowering")
+            return [one for batch in batched for one in _work(space, configs, batch)]
+        return _forked(space, configs, batches, min(jobs, len(batches)))
 
 
 def _may_fork() -> bool:

@@ -18,9 +18,11 @@ import tvm_ffi
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
+from tilelang.language.eager import builder
 
 from smemreuse.compilers.tilelang.active import current_session, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
+from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 
@@ -41,6 +43,7 @@ def install() -> None:
         _require(KernelCache, "_get_base_key", "cached")
         _require(AutoTuner, "generate_cache_key", "run")
         _require(JITKernel, "from_database")
+        _require(builder, "mutate")
         tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
             tilelang.transform.MergeSharedMemoryAllocations
         )
@@ -51,6 +54,7 @@ def install() -> None:
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
         compiled = _noting_registers(tvm_ffi.get_global_func(COMPILE))
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
+        builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
         JITImpl._tuner_cache = _PerSession("_tuner_cache", dict)
