@@ -22,7 +22,7 @@ from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
-    "behind the merge"
+    "behind the merge; with nothing shared it is "
 )
 
 
@@ -65,11 +65,13 @@ def check_lines(told: Checked) -> Iterator[Text]:
         yield no_buffers(told.file, told.kernel)
         return
     audit = told.audit
-    what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
-    if audit.source is Source.NOTHING_MERGED:
-        what = NOTHING_TO_AUDIT
     where = f"{printable(told.file)}: {told.kernel} ({told.scope})"
-    yield verdict_text(audit.verdict).append(f": {where}, {what}", style="default")
+    verdict = verdict_text(audit.verdict)
+    if audit.source is Source.NOTHING_MERGED:
+        yield Text(f"{where}, {NOTHING_TO_AUDIT}").append(verdict)
+    else:
+        what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
+        yield verdict.append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
     yield from grounds_lines(told.grounds)
 

@@ -64,6 +64,8 @@ def read_source(path: Path | str) -> str:
     """The text of a dump. Raises `InputError` naming a file that cannot be read or is no text."""
     try:
         return _decoded(_read_bytes(Path(path)))
+    except IsADirectoryError:
+        raise InputError("is a folder; give one of the files in it", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except InputError as error:
