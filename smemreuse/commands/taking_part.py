@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,15 +22,16 @@ SKIPPING = "smemreuse.compilers.lowered_tests"
 """The pytest plugin that skips tests where they would run a kernel that is only lowered."""
 
 
+@dataclass(frozen=True)
 class Run:
-    """A folder that the processes of a run share; `suite` is what they have noted there."""
+    """What the processes of a run are set to do, and the folder that they share."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    settings: Settings
 
     @property
     def suite(self) -> Suite:
-        return read_suite(self.folder)
+        """What they have noted there."""
+        return read_suite(Path(self.settings.folder))
 
 
 @contextmanager
@@ -42,7 +43,8 @@ def taking_part(settings: Settings) -> Iterator[Run]:
     """
     with _shared_folder(settings) as run, ExitStack() as stack:
         if CACHE not in os.environ:
-            stack.enter_context(patch.dict(os.environ, {CACHE: str(run.folder / "cache")}))
+            cache = str(Path(run.settings.folder, "cache"))
+            stack.enter_context(patch.dict(os.environ, {CACHE: cache}))
         stack.enter_context(watching())
         yield run
 
@@ -60,7 +62,7 @@ def _shared_folder(settings: Settings) -> Iterator[Run]:
     with temporary as folder:
         settings = replace(settings, folder=folder)
         with patch.dict(os.environ, _environment(settings)):
-            yield Run(Path(folder))
+            yield Run(settings)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

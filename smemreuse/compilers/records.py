@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from smemreuse.compilers.watch import SETTINGS
+from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import VerdictKind
 
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+_TROUBLES = ("left", "failed", "untold")
 
 NO_POLICY = "none"
 """Nothing is changed; the merges of the compiler are judged."""
@@ -32,7 +36,8 @@ class Settings:
     """One run: the folder of its records, and what is done to each kernel.
 
     `dump` is the folder for what merges receive; `arch` what is lowered for where there is no GPU,
-    if `lower_only`.
+    if `lower_only`. With `drawn` what a page needs is put there too, with `linted` the hazards of
+    the kernels themselves are noted.
     """
 
     folder: str
@@ -44,10 +49,16 @@ class Settings:
     dump: str | None = None
     lower_only: bool = False
     arch: str | None = None
+    drawn: bool = False
+    linted: bool = False
 
     @property
     def audits_only(self) -> bool:
         return self.policy == NO_POLICY
+
+    def received(self, function: str) -> Path:
+        """The file with what a merge received, by what tells it from others."""
+        return Path(self.folder, f"{function}.tir")
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -92,6 +103,17 @@ class Recorder:
     def judged(self, key: str, compiler: Judgement | None) -> None:
         self.note("judged", key=key, compiler=_judgement_data(compiler))
 
+    def drawn(self, key: str, scopes: Sequence[ScopePlans]) -> None:
+        """What a page needs beside the dump."""
+        self.note("drawn", key=key, scopes=[each.as_data() for each in scopes])
+
+    def mended(self, key: str, mends: Sequence[str], unmended: Sequence[str]) -> None:
+        """What was put in against a kernel's own hazards, and which are left, a sentence each."""
+        self.note("mended", key=key, mends=mends, unmended=unmended)
+
+    def linted(self, key: str, report: LintReport) -> None:
+        self.note("linted", key=key, report=asdict(report.without_statements()))
+
     def compiled(self, key: str, footprint: KernelFootprint) -> None:
         """Its registers are known now, and with them its resident blocks."""
         self.note("compiled", key=key, footprint=asdict(footprint))
@@ -121,20 +143,27 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
     """Takes one note in, whatever came before it."""
     event = found["event"]
     if event == "lowered":
-        kernel = kernels.setdefault(found["key"], SuiteKernel(_footprint(found)))
+        key = found["key"]
+        kernel = kernels.setdefault(key, SuiteKernel(_footprint(found), key=key))
         kernel.lowered += 1
         kernel.processes.add(found["pid"])
         kernel.ours, kernel.kept = _judgement(found["ours"]), found["kept"]
         kernel.dump = found["dump"]
     elif event == "judged":
         kernels[found["key"]].compiler = _judgement(found["compiler"])
+    elif event == "drawn":
+        kernels[found["key"]].scopes = tuple(map(ScopePlans.from_data, found["scopes"]))
+    elif event == "mended":
+        kernel = kernels[found["key"]]
+        kernel.mends, kernel.unmended = tuple(found["mends"]), tuple(found["unmended"])
+    elif event == "linted":
+        kernels[found["key"]].lint = LintReport.from_data(found["report"])
     elif event == "compiled":
         kernels[found["key"]].footprint = _footprint(found)
     elif event == "stopped":
         suite.stopped += 1
-    elif event in ("left", "failed"):
-        trouble = Trouble(found["name"], found["why"])
-        (suite.left if event == "left" else suite.failed)[trouble] += 1
+    elif event in _TROUBLES:
+        getattr(suite, event)[Trouble(found["name"], found["why"])] += 1
     elif event == "blind":
         suite.blind.append(Trouble(found["name"], found["why"]))
 
