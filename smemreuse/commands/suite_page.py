@@ -25,7 +25,7 @@ from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.suite import MAX_SHOWN, titled, trouble_lines
-from smemreuse.report.suite_rows import ORDER, most_telling, page_title, suite_row
+from smemreuse.report.suite_rows import ORDER, lowered_words, most_telling, page_title, suite_row
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.suite import Suite, SuiteKernel
 
@@ -82,8 +82,8 @@ def drawing_of(run: Run, suite: Suite, program: str, page: Page, prefix: str = "
     kernels = [(f"{prefix}{name}", kernel) for name, kernel in titled(suite.merged)]
     tasks = {name: _task(run, program, name, kernel) for name, kernel in kernels}
     for name, kernel in kernels:
-        file = tasks[name].file
-        drawing.rows += [suite_row(file, name, kernel, scope) for scope in kernel.scopes]
+        below = lowered_words(kernel) if run.settings.dump is None else tasks[name].file
+        drawing.rows += [suite_row(below, name, kernel, scope) for scope in kernel.scopes]
     known = [(name, kernel) for name, kernel in kernels if kernel.scopes]
     chosen = [tasks[name] for name, _ in most_telling(known)[: page.maps]]
     failed = _draw(chosen, drawing)

@@ -11,7 +11,14 @@ from pathlib import Path
 from unittest.mock import patch
 
 from smemreuse.compilers.records import Settings, read_suite
-from smemreuse.compilers.watch import SETTINGS, SITE, watching, watching_children
+from smemreuse.compilers.watch import (
+    NESTED,
+    SETTINGS,
+    SITE,
+    note_blind,
+    watching,
+    watching_children,
+)
 from smemreuse.results.suite import Suite
 
 CACHE = "TILELANG_CACHE_DIR"
@@ -58,6 +65,8 @@ def children_taking_part(settings: Settings) -> Iterator[Run]:
 
 @contextmanager
 def _shared_folder(settings: Settings) -> Iterator[Run]:
+    if SETTINGS in os.environ:
+        note_blind(os.environ[SETTINGS], *NESTED)
     temporary = tempfile.TemporaryDirectory(prefix="smemreuse-run-", ignore_cleanup_errors=True)
     with temporary as folder:
         settings = replace(settings, folder=folder)

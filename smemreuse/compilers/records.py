@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from smemreuse.compilers.watch import SETTINGS
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
@@ -64,10 +64,9 @@ class Settings:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_environment(cls) -> Settings | None:
-        """Those that the process was started with; None where it is part of no run."""
-        text = os.environ.get(SETTINGS)
-        return cls(**json.loads(text)) if text else None
+    def from_text(cls, text: str) -> Settings:
+        """What `as_text` gave."""
+        return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,9 @@ class Recorder:
 
     def note(self, event: str, **data: Any) -> None:
         """One line. What cannot be written, as behind the end of the run, is dropped."""
-        pid = os.getpid()
-        line = json.dumps({"event": event, "pid": pid, **data}).encode() + b"\n"
+        pid, thread = os.getpid(), threading.get_ident()
+        found = {"event": event, "pid": pid, "thread": thread, **data}
+        line = json.dumps(found).encode() + b"\n"
         with suppress(OSError):
             place = os.open(self.folder / f"{pid}.jsonl", _APPENDED, 0o666)
             try:
@@ -124,16 +124,21 @@ def read_suite(folder: Path) -> Suite:
     suite, kernels = Suite(), dict[str, SuiteKernel]()
     lowered, reloaded = set[str](), dict[str, str]()
     for file in sorted(folder.glob("*.jsonl")):
+        begun = dict[int, str]()
         for line in file.read_bytes().splitlines(keepends=True):
             try:
                 found = json.loads(line)
                 _take(suite, kernels, found)
+                begun.pop(found.get("thread"), None)
+                if found["event"] == "received":
+                    begun[found["thread"]] = found["name"]
                 if found["event"] == "compiling":
                     lowered.add(found["source"])
                 elif found["event"] == "reloaded":
                     reloaded[found["source"]] = found["name"]
             except (ValueError, KeyError, TypeError):  # it was cut short, or what it builds on was
                 suite.lost += 1
+        suite.unfinished += begun.values()
     suite.reloaded = sorted(name for source, name in reloaded.items() if source not in lowered)
     suite.kernels = sorted(kernels.values(), key=lambda each: (each.name, -_bytes(each)))
     return suite

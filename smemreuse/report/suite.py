@@ -139,6 +139,9 @@ def trouble_lines(suite: Suite, *, audits_only: bool) -> Iterator[Text]:
         yield Text(f"from TileLang's cache alone, and so neither merged anew nor judged: {names}")
     for trouble in dict.fromkeys(suite.blind):
         yield Text(f"kernels of {trouble.name} are not seen: {_short(trouble.why)}")
+    if suite.unfinished:
+        names = ", ".join(dict.fromkeys(suite.unfinished))
+        yield Text(f"not lowered to the end, as if the process had been ended meanwhile: {names}")
     if suite.lost:
         yield Text(f"{_many(suite.lost, 'note')} of processes that were ended could not be read")
 
@@ -216,6 +219,7 @@ def suite_data(suite: Suite) -> Data:
         "failed": _trouble_data(suite.failed),
         "untold": _trouble_data(suite.untold),
         "reloaded": suite.reloaded,
+        "unfinished": suite.unfinished,
         "blind": [asdict(each) for each in dict.fromkeys(suite.blind)],
     }
 

@@ -30,6 +30,14 @@ def _rank(kernel: SuiteKernel) -> tuple[bool, bool, int, int]:
     return not judged, not doubted, -abs(kernel.gained), -(kernel.footprint.bytes_before or 0)
 
 
+def lowered_words(kernel: SuiteKernel) -> str:
+    """How often a kernel was lowered, and by how many processes."""
+    if kernel.lowered == 1:
+        return "lowered once"
+    times, processes = kernel.lowered, len(kernel.processes)
+    return f"lowered {times:,} times" + (f" by {processes:,} processes" if processes > 1 else "")
+
+
 def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> Data:
     """As `overview_row`, of what a process has told of its kernel: it needs no dump."""
     last = found.last

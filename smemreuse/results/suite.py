@@ -92,7 +92,8 @@ class Suite:
     `reloaded` are functions that came out of TileLang's cache, and that no process of the run
     lowered; `stopped` counts the calls of kernels that were only lowered. `blind` are programs
     whose kernels could not be seen, with the reason; `lost` counts the notes that a process could
-    not end, since it was ended itself.
+    not end, since it was ended itself; `unfinished` are functions of which nothing came any more
+    behind their merge.
     """
 
     kernels: list[SuiteKernel] = field(default_factory=list)
@@ -103,11 +104,13 @@ class Suite:
     blind: list[Trouble] = field(default_factory=list)
     stopped: int = 0
     lost: int = 0
+    unfinished: list[str] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         """Whether no process has come across a kernel, or could have."""
         troubles = self.left or self.failed or self.untold or self.reloaded or self.blind
+        troubles = troubles or self.unfinished
         return not (self.kernels or troubles)
 
     @property

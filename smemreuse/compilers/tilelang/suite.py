@@ -109,20 +109,23 @@ class SuiteSession(Session):
                 with self._noting_failure(name, "left"):
                     function = DeviceFunction(name, func, TirVisitor())
                     if function.kernels:
-                        self._receive(function, Wanted(stock, stock_pass, scopes, self.options))
+                        self.receive(function, Wanted(stock, stock_pass, scopes, self.options))
                         self._now.audited[name] = function, stock, scopes
             return stock_pass(mod)
 
         return watched
 
     def _merged(self, function: DeviceFunction, wanted: Wanted) -> Any:
+        self._now.warning = ""
         if function.kernels:
-            self._receive(function, wanted)
+            self.receive(function, wanted)
         return super()._merged(function, wanted)
 
-    def _receive(self, function: DeviceFunction, wanted: Wanted) -> None:
+    def receive(self, function: DeviceFunction, wanted: Wanted) -> None:
+        """Keeps what a merge gets; what becomes of it is noted by `note_kernels`."""
         text = tvm.IRModule({function.name: function.func}).script()
         options = f"{wanted.stock}/{wanted.scopes}/{wanted.options}"
+        self.recorder.note("received", name=function.name)
         key = hashlib.sha256(f"{options}\n{text}".encode()).hexdigest()[:32]
         self._now.received[function.name] = _Received(key)
         if self.settings.drawn:
@@ -171,7 +174,7 @@ class SuiteSession(Session):
             self.recorder.judged(key, Judgement.of(list(_own_verdicts(kernel))))
         if kernel.mending is not None:
             self.recorder.mended(key, *_told_of(kernel.mending))
-        elif self.settings.mend:
+        elif self.settings.mend and self._now.warning:
             self.recorder.note("untold", name=name, why=self._now.warning)
         if self.settings.drawn:
             with self._noting_failure(name):
