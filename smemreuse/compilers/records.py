@@ -19,7 +19,7 @@ from typing import Any
 
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
-from smemreuse.results.hazards import LintReport
+from smemreuse.results.hazards import LintReport, lint_report_from
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import VerdictKind
 
@@ -162,7 +162,7 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
         kernel = kernels[found["key"]]
         kernel.mends, kernel.unmended = tuple(found["mends"]), tuple(found["unmended"])
     elif event == "linted":
-        kernels[found["key"]].lint = LintReport.from_data(found["report"])
+        kernels[found["key"]].lint = lint_report_from(found["report"])
     elif event == "compiled":
         kernels[found["key"]].footprint = _footprint(found)
     elif event == "stopped":

@@ -159,18 +159,20 @@ class LintReport:
         """The same without any part of the kernel."""
         return replace(self, hazards=tuple(one.without_statements() for one in self.hazards))
 
-    @classmethod
-    def from_data(cls, found: Mapping[str, Any]) -> LintReport:
-        """What `dataclasses.asdict` gave of one without statements, behind JSON. Raises `KeyError`,
-        `TypeError` or `ValueError` for anything else."""
-        hazards = tuple(map(_hazard, found["hazards"]))
-        words = {name: tuple(found[name]) for name in ("unknown", "assumptions")}
-        return cls(found["kernel"], found["barriers_follow"], hazards, **words)
-
     @property
     def clean(self) -> bool:
         """Whether it is proved that there is none, on the assumptions."""
         return self.status is LintStatus.CLEAN
+
+
+def lint_report_from(found: Mapping[str, Any]) -> LintReport:
+    """What `dataclasses.asdict` gave of one without statements, behind JSON.
+
+    Raises `KeyError`, `TypeError` or `ValueError` for anything else.
+    """
+    hazards = tuple(map(_hazard, found["hazards"]))
+    words = {name: tuple(found[name]) for name in ("unknown", "assumptions")}
+    return LintReport(found["kernel"], found["barriers_follow"], hazards, **words)
 
 
 def _hazard(found: Mapping[str, Any]) -> Hazard:
