@@ -16,6 +16,7 @@ from smemreuse.compilers.records import Settings, read_suite
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.tilelang.worker import recorded
 from smemreuse.errors import LoweredOnlyError
+from smemreuse.results.hazards import HazardKind
 from smemreuse.results.suite import Suite
 from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.compilers.tilelang.conftest import Case
@@ -301,3 +302,28 @@ def test_lowering_needs_no_nvcc(program: Path) -> None:
     assert "\nlowered\n" in done.stdout
     assert "lowered only: 1 call of kernels did not run" in done.stdout
     assert "compiles.py:8: gemm is only lowered" in done.stderr
+
+
+# Hazards of the kernels themselves --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "none"])
+def test_hazards_are_told_and_what_mends_them(policy: str, tmp_path: Path) -> None:
+    """Without TMA the copies need a fence before wgmma reads them, which TileLang leaves out."""
+    case = Case("batched_gemm", "small", "sm_90a-plain")
+    _, suite = lowered_under(tmp_path, case, policy=policy, linted=True)
+    (kernel,) = suite.kernels
+    assert kernel.lint is not None
+    assert {one.kind for one in kernel.lint.hazards} == {HazardKind.MISSING_FENCE}
+    assert (kernel.mends, kernel.unmended) == ((), ())
+
+
+def test_what_was_put_in_is_told(tmp_path: Path) -> None:
+    case = Case("batched_gemm", "small", "sm_90a-plain")
+    source, suite = lowered_under(tmp_path, case, mend=True, linted=True)
+    (kernel,) = suite.kernels
+    assert kernel.lint is not None
+    assert kernel.lint.clean
+    assert "fence_proxy_async" in kernel.mends[0]
+    assert kernel.unmended == ()
+    assert "fence_proxy_async" in source
