@@ -26,6 +26,7 @@ from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.suite import MAX_SHOWN, titled, trouble_lines
 from smemreuse.report.suite_rows import ORDER, lowered_words, most_telling, page_title, suite_row
+from smemreuse.report.titles import counted
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.suite import Suite, SuiteKernel
 
@@ -102,7 +103,11 @@ def _task(run: Run, program: str, name: str, kernel: SuiteKernel) -> _Task:
 
 def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
     """Adds the maps of kernels, and tells of those that have none."""
-    failed, found = [], spread_over(_drawn, tasks, _spread(len(tasks)))
+    if len(tasks) > _WORTH_A_PROCESS:
+        what = f"drawing the maps of {len(tasks):,} kernels; Ctrl-C leaves out the rest"
+        click.echo(f"smemreuse: {what}", err=True)
+    failed = list[str]()
+    found = spread_over(_drawn, tasks, _spread(len(tasks)))
     try:
         for entries, told in track(found, "drawing", total=len(tasks)):
             failed += told
@@ -110,6 +115,8 @@ def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
                 drawing.maps[page_title(str(entry["name"]), str(entry["scope"]))] = entry
     except BackendError as error:
         failed.append(f"not all maps were drawn: {error}")
+    except KeyboardInterrupt:  # the program is over, and its page need not be lost
+        failed.append("not all maps were drawn: it was interrupted")
     return failed
 
 
@@ -154,13 +161,11 @@ def _notes(suite: Suite, kernels: int, known: int, chosen: int, failed: Sequence
     if chosen < known:
         notes.append(map_note(chosen, known, ORDER))
     if known < kernels:
-        notes.append(
-            f"{kernels - known:,} more kernels have neither row nor map: the process that lowered "
-            "them was ended, or failed, before their plans were told"
-        )
+        why = "whose process was ended, or failed, before their plans were told"
+        notes.append(f"left out: {counted(kernels - known, 'kernel')} {why}")
     bare = len(suite.kernels) - kernels
     if bare:
-        notes.append(f"{bare:,} more kernels have no shared memory")
+        notes.append(f"left out: {counted(bare, 'kernel')} without shared memory")
     more = [f"... and {len(failed) - MAX_SHOWN} more"] if len(failed) > MAX_SHOWN else []
     return [*notes, *failed[:MAX_SHOWN], *more]
 
