@@ -185,7 +185,7 @@ TERMINATED = """\
 import multiprocessing, os, signal, time
 if __name__ == "__main__":
     child = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
-    child.start(); child.terminate(); child.join()
+    child.start(); time.sleep(1); child.terminate(); child.join()
     print(child.exitcode, flush=True)
     {}
     os.kill(os.getpid(), signal.SIGTERM)
