@@ -56,6 +56,8 @@ class Session(Told, LoweringSession):
       lowered, and have no plan here.
     """
 
+    compiles = True
+
 
 @contextmanager
 def merge(

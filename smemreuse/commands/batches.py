@@ -19,6 +19,7 @@ from smemreuse.extras import needing
 from smemreuse.progress import track
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
 T = TypeVar("T")
 
 LOCAL = "loky"
@@ -124,11 +125,11 @@ class _Call(Generic[T]):
         except Exception as error:
             if not self.many:
                 raise
-            return Found(error=_fault(error, source.file))
+            return Found(error=fault(error, source.file))
 
 
-def _fault(error: Exception, file: str) -> SmemReuseError:
-    """An error that nobody foresaw: what, and where in this package."""
+def fault(error: Exception, file: str) -> SmemReuseError:
+    """What is told of an error that nobody foresaw: what, and where in this package."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -143,14 +144,14 @@ def _fault(error: Exception, file: str) -> SmemReuseError:
 # Spreading --------------------------------------------------------------------------------------
 
 
-def spread_over(work: Callable[[Source], T], items: Iterable[Source], how: Spread) -> Iterator[T]:
+def spread_over(work: Callable[[S], T], items: Iterable[S], how: Spread) -> Iterator[T]:
     """The result of each item, in their order, as they come; few items are in hand at once."""
     if how.here:
         return map(work, items)
     return _by_joblib(work, items, how)
 
 
-def _by_joblib(work: Callable[[Source], T], items: Iterable[Source], how: Spread) -> Iterator[T]:
+def _by_joblib(work: Callable[[S], T], items: Iterable[S], how: Spread) -> Iterator[T]:
     import joblib  # which work in this process does not need
     from joblib.parallel import get_active_backend
 

@@ -11,6 +11,7 @@ import click
 from smemreuse.commands.output import json_text, write_output
 from smemreuse.commands.script import End, execute, execute_module
 from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.suite_page import Page, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.compilers.records import Settings
 from smemreuse.extras import require
@@ -30,13 +31,26 @@ class Program:
     script: str | None
     args: Sequence[str]
 
+    @property
+    def name(self) -> str:
+        return str(self.script if self.module is None else self.module)
+
     def run(self) -> End:
         if self.module is not None:
             return execute_module(self.module, self.args)
         return execute(str(self.script), self.args)
 
 
-def run_suite(program: Program, settings: Settings, json_file: str | None, force: bool) -> int:
+@dataclass(frozen=True)
+class Outputs:
+    """The files that are asked for, and whether they may be overwritten."""
+
+    json: str | None
+    page: Page | None
+    force: bool
+
+
+def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     """Runs a program, tells what became of its kernels, and gives the exit code.
 
     Raises `BackendError` where there is no TileLang, and `InputError` where the program cannot be
@@ -48,12 +62,16 @@ def run_suite(program: Program, settings: Settings, json_file: str | None, force
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite
-    exit_code = end.exit_code or int(settings.audits_only and bool(suite.refuted))
-    if json_file is None:
-        with written_to_stdout():
-            print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
-    else:
-        write_output(json_file, _document(program, settings, suite, exit_code).encode(), force)
+        exit_code = end.exit_code or int(settings.audits_only and bool(suite.refuted))
+        if outputs.json is None:
+            with written_to_stdout():
+                print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
+        else:
+            document = _document(program, settings, suite, exit_code)
+            write_output(outputs.json, document.encode(), outputs.force)
+        if outputs.page is not None:
+            drawing = drawing_of(part, suite, program.name, outputs.page)
+            write_page(outputs.page, drawing, program.name)
     if end.stopped:
         click.echo(f"smemreuse: {end.stopped}; that is as far as it went", err=True)
     elif suite.is_empty and not end.uncaught:

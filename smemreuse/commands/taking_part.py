@@ -6,12 +6,19 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
 from smemreuse.compilers.records import Settings, read_suite
-from smemreuse.compilers.watch import SETTINGS, SITE, watching, watching_children
+from smemreuse.compilers.watch import (
+    NESTED,
+    SETTINGS,
+    SITE,
+    note_blind,
+    watching,
+    watching_children,
+)
 from smemreuse.results.suite import Suite
 
 CACHE = "TILELANG_CACHE_DIR"
@@ -22,15 +29,16 @@ SKIPPING = "smemreuse.compilers.lowered_tests"
 """The pytest plugin that skips tests where they would run a kernel that is only lowered."""
 
 
+@dataclass(frozen=True)
 class Run:
-    """A folder that the processes of a run share; `suite` is what they have noted there."""
+    """What the processes of a run are set to do, and the folder that they share."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    settings: Settings
 
     @property
     def suite(self) -> Suite:
-        return read_suite(self.folder)
+        """What they have noted there."""
+        return read_suite(Path(self.settings.folder))
 
 
 @contextmanager
@@ -42,7 +50,8 @@ def taking_part(settings: Settings) -> Iterator[Run]:
     """
     with _shared_folder(settings) as run, ExitStack() as stack:
         if CACHE not in os.environ:
-            stack.enter_context(patch.dict(os.environ, {CACHE: str(run.folder / "cache")}))
+            cache = str(Path(run.settings.folder, "cache"))
+            stack.enter_context(patch.dict(os.environ, {CACHE: cache}))
         stack.enter_context(watching())
         yield run
 
@@ -56,11 +65,13 @@ def children_taking_part(settings: Settings) -> Iterator[Run]:
 
 @contextmanager
 def _shared_folder(settings: Settings) -> Iterator[Run]:
+    if SETTINGS in os.environ:
+        note_blind(os.environ[SETTINGS], *NESTED)
     temporary = tempfile.TemporaryDirectory(prefix="smemreuse-run-", ignore_cleanup_errors=True)
     with temporary as folder:
         settings = replace(settings, folder=folder)
         with patch.dict(os.environ, _environment(settings)):
-            yield Run(Path(folder))
+            yield Run(settings)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from smemreuse.compilers.watch import SETTINGS
+from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport, lint_report_from
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import VerdictKind
 
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+_TROUBLES = ("left", "failed", "untold")
 
 NO_POLICY = "none"
 """Nothing is changed; the merges of the compiler are judged."""
@@ -32,7 +36,8 @@ class Settings:
     """One run: the folder of its records, and what is done to each kernel.
 
     `dump` is the folder for what merges receive; `arch` what is lowered for where there is no GPU,
-    if `lower_only`.
+    if `lower_only`. With `drawn` what a page needs is put there too, with `linted` the hazards of
+    the kernels themselves are noted.
     """
 
     folder: str
@@ -44,19 +49,24 @@ class Settings:
     dump: str | None = None
     lower_only: bool = False
     arch: str | None = None
+    drawn: bool = False
+    linted: bool = False
 
     @property
     def audits_only(self) -> bool:
         return self.policy == NO_POLICY
 
+    def received(self, function: str) -> Path:
+        """The file with what a merge received, by what tells it from others."""
+        return Path(self.folder, f"{function}.tir")
+
     def as_text(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_environment(cls) -> Settings | None:
-        """Those that the process was started with; None where it is part of no run."""
-        text = os.environ.get(SETTINGS)
-        return cls(**json.loads(text)) if text else None
+    def from_text(cls, text: str) -> Settings:
+        """What `as_text` gave."""
+        return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -67,8 +77,9 @@ class Recorder:
 
     def note(self, event: str, **data: Any) -> None:
         """One line. What cannot be written, as behind the end of the run, is dropped."""
-        pid = os.getpid()
-        line = json.dumps({"event": event, "pid": pid, **data}).encode() + b"\n"
+        pid, thread = os.getpid(), threading.get_ident()
+        found = {"event": event, "pid": pid, "thread": thread, **data}
+        line = json.dumps(found).encode() + b"\n"
         with suppress(OSError):
             place = os.open(self.folder / f"{pid}.jsonl", _APPENDED, 0o666)
             try:
@@ -92,6 +103,17 @@ class Recorder:
     def judged(self, key: str, compiler: Judgement | None) -> None:
         self.note("judged", key=key, compiler=_judgement_data(compiler))
 
+    def drawn(self, key: str, scopes: Sequence[ScopePlans]) -> None:
+        """What a page needs beside the dump."""
+        self.note("drawn", key=key, scopes=[each.as_data() for each in scopes])
+
+    def mended(self, key: str, mends: Sequence[str], unmended: Sequence[str]) -> None:
+        """What was put in against a kernel's own hazards, and which are left, a sentence each."""
+        self.note("mended", key=key, mends=mends, unmended=unmended)
+
+    def linted(self, key: str, report: LintReport) -> None:
+        self.note("linted", key=key, report=asdict(report.without_statements()))
+
     def compiled(self, key: str, footprint: KernelFootprint) -> None:
         """Its registers are known now, and with them its resident blocks."""
         self.note("compiled", key=key, footprint=asdict(footprint))
@@ -102,16 +124,21 @@ def read_suite(folder: Path) -> Suite:
     suite, kernels = Suite(), dict[str, SuiteKernel]()
     lowered, reloaded = set[str](), dict[str, str]()
     for file in sorted(folder.glob("*.jsonl")):
+        begun = dict[int, str]()
         for line in file.read_bytes().splitlines(keepends=True):
             try:
                 found = json.loads(line)
                 _take(suite, kernels, found)
+                begun.pop(found.get("thread"), None)
+                if found["event"] == "received":
+                    begun[found["thread"]] = found["name"]
                 if found["event"] == "compiling":
                     lowered.add(found["source"])
                 elif found["event"] == "reloaded":
                     reloaded[found["source"]] = found["name"]
             except (ValueError, KeyError, TypeError):  # it was cut short, or what it builds on was
                 suite.lost += 1
+        suite.unfinished += begun.values()
     suite.reloaded = sorted(name for source, name in reloaded.items() if source not in lowered)
     suite.kernels = sorted(kernels.values(), key=lambda each: (each.name, -_bytes(each)))
     return suite
@@ -121,20 +148,27 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
     """Takes one note in, whatever came before it."""
     event = found["event"]
     if event == "lowered":
-        kernel = kernels.setdefault(found["key"], SuiteKernel(_footprint(found)))
+        key = found["key"]
+        kernel = kernels.setdefault(key, SuiteKernel(_footprint(found), key=key))
         kernel.lowered += 1
         kernel.processes.add(found["pid"])
         kernel.ours, kernel.kept = _judgement(found["ours"]), found["kept"]
         kernel.dump = found["dump"]
     elif event == "judged":
         kernels[found["key"]].compiler = _judgement(found["compiler"])
+    elif event == "drawn":
+        kernels[found["key"]].scopes = tuple(map(ScopePlans.from_data, found["scopes"]))
+    elif event == "mended":
+        kernel = kernels[found["key"]]
+        kernel.mends, kernel.unmended = tuple(found["mends"]), tuple(found["unmended"])
+    elif event == "linted":
+        kernels[found["key"]].lint = lint_report_from(found["report"])
     elif event == "compiled":
         kernels[found["key"]].footprint = _footprint(found)
     elif event == "stopped":
         suite.stopped += 1
-    elif event in ("left", "failed"):
-        trouble = Trouble(found["name"], found["why"])
-        (suite.left if event == "left" else suite.failed)[trouble] += 1
+    elif event in _TROUBLES:
+        getattr(suite, event)[Trouble(found["name"], found["why"])] += 1
     elif event == "blind":
         suite.blind.append(Trouble(found["name"], found["why"]))
 

@@ -104,9 +104,14 @@ def arena_data(plan: Plan) -> Data:
 
 def gap_text(plan: Plan) -> str:
     """The arena over the lower bound, rounded up: 1.000 is exactly that; `-` without a bound."""
-    if not plan.lower_bound_bytes:
+    return gap_of(plan.arena_bytes, plan.lower_bound_bytes)
+
+
+def gap_of(arena: int, bound: int) -> str:
+    """As `gap_text`, of bytes."""
+    if not bound:
         return "-"
-    thousandths = -(-1000 * plan.arena_bytes // plan.lower_bound_bytes)
+    thousandths = -(-1000 * arena // bound)
     return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
 
 

@@ -15,6 +15,9 @@ from smemreuse.results.findings import Finding, Level, Place
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
 from smemreuse.results.mending import Mending
 
+MAX_TOLD = 5
+"""Hazards of a kernel that are listed where it is one of many; JSON has all."""
+
 _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
 
@@ -68,6 +71,17 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         yield Text(f"  assuming that {assumption}", style="dim")
     if linted.silenced:
         yield Text(f"  {linted.silenced} known to the baseline", style="dim")
+
+
+def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
+    """The first hazards of one of many kernels, a line for each; none where it was not linted."""
+    for hazard in found.hazards[:MAX_TOLD] if found is not None else ():
+        sure = "certain" if hazard.certain else "possible"
+        yield Text(f"{name}: {hazard.kind} ({sure}): {hazard.witness}")
+    if found is not None and len(found.hazards) > MAX_TOLD:
+        yield Text(f"{name}: ... and {len(found.hazards) - MAX_TOLD} more hazards")
+    for reason in found.unknown[:1] if found is not None else ():
+        yield Text(f"{name}: lint does not follow: {reason}")
 
 
 def linted_line(found: Sequence[Linted]) -> Text:

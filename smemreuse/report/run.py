@@ -11,7 +11,7 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
-from smemreuse.report.hazards import report_data, status_text
+from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.verdicts import verdict_text
@@ -169,16 +169,9 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
 
 def _hazards(kernel: RunKernel) -> Iterator[Text]:
     """What was put into a kernel, and what lint finds in it."""
-    name, found = kernel.title, kernel.lint
     for one in kernel.mending.mends if kernel.mending is not None else ():
-        yield Text(f"{name}: {one.sentence}")
-    for hazard in found.hazards[:MAX_REFUSED] if found is not None else ():
-        sure = "certain" if hazard.certain else "possible"
-        yield Text(f"{name}: {hazard.kind} ({sure}): {hazard.witness}")
-    if found is not None and len(found.hazards) > MAX_REFUSED:
-        yield Text(f"{name}: ... and {len(found.hazards) - MAX_REFUSED} more hazards")
-    for reason in found.unknown[:1] if found is not None else ():
-        yield Text(f"{name}: lint does not follow: {reason}")
+        yield Text(f"{kernel.title}: {one.sentence}")
+    yield from hazard_lines(kernel.title, kernel.lint)
 
 
 def _unneeded(found: Sequence[Unneeded]) -> Iterator[str]:

@@ -12,8 +12,10 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data
+from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.titles import numbered
 from smemreuse.report.verdicts import kind_text
+from smemreuse.results.hazards import LintStatus
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNSOUND
 
@@ -37,16 +39,18 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
         ("blocks per SM", NUMBER),
         ("TileLang's merge", WORD),
         *([] if audits_only else [("smemreuse's", TEXT)]),
+        *([("lint", WORD)] if suite.linted else []),
     )
-    shown = suite.merged
-    for title, kernel in zip(numbered([each.name for each in shown]), shown, strict=True):
-        table.add_row(*_row(title, kernel, audits_only))
+    for title, kernel in titled(suite.merged):
+        lint = [_lint_text(kernel)] if suite.linted else []
+        table.add_row(*_row(title, kernel, audits_only), *lint)
     blank = ["-"] * (2 if audits_only else 3)
     for troubles, word in ((suite.left, "left"), (suite.failed, "failed")):
         for trouble, count in sorted(troubles.items(), key=lambda each: each[0].name):
             cells = [trouble.name, str(count), *blank, "-"]
             last = ["-", word] if not audits_only else ["not judged" if word == "left" else word]
-            table.add_row(*map(Text, cells), *(Text(one, style="bold red") for one in last))
+            told = [Text(one, style="bold red") for one in last]
+            table.add_row(*map(Text, cells), *told, *([Text("-")] if suite.linted else []))
     return table
 
 
@@ -75,6 +79,10 @@ def _ours(kernel: SuiteKernel) -> Text:
     return word
 
 
+def _lint_text(kernel: SuiteKernel) -> Text:
+    return status_text(kernel.lint.status) if kernel.lint is not None else Text("-")
+
+
 def _judgement_text(found: Judgement | None) -> Text:
     return kind_text(found.verdict) if found is not None else Text("-")
 
@@ -86,9 +94,7 @@ def _number(value: int | None) -> str:
 def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterator[Text]:
     """The totals, then what was refuted, left and failed, a line for each."""
     yield Text(_totals(suite, audits_only))
-    shown = suite.merged
-    titles = numbered([each.name for each in shown])
-    for title, kernel in zip(titles, shown, strict=True):
+    for title, kernel in titled(suite.merged):
         if kernel.compiler is not None and kernel.compiler.verdict is UNSOUND:
             yield Text(
                 f"{title}: TileLang's own merge is unsound: {_short(kernel.compiler.finding)}"
@@ -96,16 +102,46 @@ def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterato
         if kernel.kept and kernel.ours is not None and kernel.ours.finding:
             why = _short(kernel.ours.finding)
             yield Text(f"{title}: stays as TileLang makes it, which is not proved: {why}")
+        for sentence in kernel.mends:
+            yield Text(f"{title}: {_short(sentence)}")
+        for sentence in kernel.unmended:
+            yield Text(f"{title}: not mended: {_short(sentence)}")
+    yield from _hazards(suite)
+    if lower_only:
+        yield Text(f"lowered only: {_many(suite.stopped, 'call')} of kernels did not run")
+    yield from trouble_lines(suite, audits_only=audits_only)
+
+
+def _hazards(suite: Suite) -> Iterator[Text]:
+    """The first hazards of the kernels themselves, of those that have any."""
+    found = [(title, each.lint) for title, each in titled(suite.kernels) if each.lint is not None]
+    worst = [each for each in found if each[1].hazards]
+    worst.sort(key=lambda each: not any(one.certain for one in each[1].hazards))
+    for title, lint in worst[:MAX_SHOWN]:
+        yield from hazard_lines(title, lint)
+    if len(worst) > MAX_SHOWN:
+        yield Text(f"... and {len(worst) - MAX_SHOWN} more kernels with hazards")
+
+
+def titled(kernels: Sequence[SuiteKernel]) -> list[tuple[str, SuiteKernel]]:
+    """The kernels, each under a name that tells it from the others."""
+    return [*zip(numbered([each.name for each in kernels]), kernels, strict=True)]
+
+
+def trouble_lines(suite: Suite, *, audits_only: bool) -> Iterator[Text]:
+    """What was left, has failed or was not seen, a line for each."""
     done = "is not judged" if audits_only else "is merged by TileLang instead"
     yield from _troubles(suite.left, f"{{}} {done}: {{}}")
     yield from _troubles(suite.failed, "{} was not compiled: {}")
-    if lower_only:
-        yield Text(f"lowered only: {_many(suite.stopped, 'call')} of kernels did not run")
+    yield from _troubles(suite.untold, "{} is not told of in full: {}")
     if suite.reloaded:
         names = ", ".join(dict.fromkeys(suite.reloaded))
         yield Text(f"from TileLang's cache alone, and so neither merged anew nor judged: {names}")
     for trouble in dict.fromkeys(suite.blind):
         yield Text(f"kernels of {trouble.name} are not seen: {_short(trouble.why)}")
+    if suite.unfinished:
+        names = ", ".join(dict.fromkeys(suite.unfinished))
+        yield Text(f"not lowered to the end, as if the process had been ended meanwhile: {names}")
     if suite.lost:
         yield Text(f"{_many(suite.lost, 'note')} of processes that were ended could not be read")
 
@@ -129,6 +165,10 @@ def _totals(suite: Suite, audits_only: bool) -> str:
     parts.append(f"TileLang's merge: {_counted(suite.verdicts('compiler'))}")
     if not audits_only:
         parts.append(f"smemreuse's: {_counted(suite.verdicts('ours'))}")
+    if suite.linted:
+        statuses = Counter(one.lint.status for one in suite.kernels if one.lint is not None)
+        told = ", ".join(f"{statuses[one]} {one}" for one in LintStatus if statuses[one])
+        parts.append(f"lint: {told}")
     parts.append(f"{sum(suite.left.values())} left, {sum(suite.failed.values())} failed")
     return "; ".join(parts)
 
@@ -171,12 +211,15 @@ def suite_data(suite: Suite) -> Data:
             "ours": dict(suite.verdicts("ours")),
             "left": sum(suite.left.values()),
             "failed": sum(suite.failed.values()),
+            "untold": sum(suite.untold.values()),
             "stopped": suite.stopped,
             "lost": suite.lost,
         },
         "left": _trouble_data(suite.left),
         "failed": _trouble_data(suite.failed),
+        "untold": _trouble_data(suite.untold),
         "reloaded": suite.reloaded,
+        "unfinished": suite.unfinished,
         "blind": [asdict(each) for each in dict.fromkeys(suite.blind)],
     }
 
@@ -200,6 +243,9 @@ def _kernel_data(kernel: SuiteKernel) -> Data:
         "ours": _judgement_data(kernel.ours),
         "kept": kernel.kept,
         "dump": kernel.dump,
+        "mends": list(kernel.mends),
+        "unmended": list(kernel.unmended),
+        "lint": report_data(kernel.lint) if kernel.lint is not None else None,
     }
 
 

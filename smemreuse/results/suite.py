@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
 
 _WORST_FIRST = (UNSOUND, UNPROVED, SOUND)
@@ -35,7 +37,12 @@ class SuiteKernel:
     `compiler` is the judgement on the merge that the compiler makes by itself, `ours` the one on
     what was applied; None where there is nothing to merge, or it is not known. `kept` says that the
     compiler's own layout, unproved, was left as it is. `processes` are the numbers of those that
-    lowered it; `dump` is the file with what its merge received, if that was asked.
+    lowered it; `dump` is the file with what its merge received, if that was asked. `key` tells it
+    from all others: a name for what the merge received, and which of its kernels this is.
+
+    What was not asked for is empty: `scopes` are its plans, to be drawn, `lint` what was found of
+    its own hazards, `mends` what was put in against these, and `unmended` those that could not be
+    mended, a sentence each.
     """
 
     footprint: KernelFootprint
@@ -45,10 +52,22 @@ class SuiteKernel:
     lowered: int = 0
     processes: set[int] = field(default_factory=set)
     dump: str | None = None
+    key: str = ""
+    scopes: tuple[ScopePlans, ...] = ()
+    lint: LintReport | None = None
+    mends: tuple[str, ...] = ()
+    unmended: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return self.footprint.name
+
+    @property
+    def received(self) -> tuple[str, int]:
+        """What tells the function that the merge received from others, and which of its kernels
+        this is."""
+        function, _, number = self.key.rpartition("/")
+        return function, int(number)
 
     @property
     def gained(self) -> int:
@@ -67,31 +86,42 @@ class Trouble:
 @dataclass
 class Suite:
     """One run: `left` are the functions that the compiler's own merge had to merge instead, with
-    how often, `failed` those that were not compiled.
+    how often, `failed` those that were not compiled. `untold` are those of which something could
+    not be found out; what was done to them stands.
 
     `reloaded` are functions that came out of TileLang's cache, and that no process of the run
     lowered; `stopped` counts the calls of kernels that were only lowered. `blind` are programs
     whose kernels could not be seen, with the reason; `lost` counts the notes that a process could
-    not end, since it was ended itself.
+    not end, since it was ended itself; `unfinished` are functions of which nothing came any more
+    behind their merge.
     """
 
     kernels: list[SuiteKernel] = field(default_factory=list)
     left: Counter[Trouble] = field(default_factory=Counter)
     failed: Counter[Trouble] = field(default_factory=Counter)
+    untold: Counter[Trouble] = field(default_factory=Counter)
     reloaded: list[str] = field(default_factory=list)
     blind: list[Trouble] = field(default_factory=list)
     stopped: int = 0
     lost: int = 0
+    unfinished: list[str] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         """Whether no process has come across a kernel, or could have."""
-        return not (self.kernels or self.left or self.failed or self.reloaded or self.blind)
+        troubles = self.left or self.failed or self.untold or self.reloaded or self.blind
+        troubles = troubles or self.unfinished
+        return not (self.kernels or troubles)
 
     @property
     def merged(self) -> list[SuiteKernel]:
         """The kernels that have shared memory at all."""
         return [each for each in self.kernels if each.footprint.bytes_before != 0]
+
+    @property
+    def linted(self) -> bool:
+        """Whether hazards of the kernels themselves were looked for."""
+        return any(each.lint is not None for each in self.kernels)
 
     @property
     def refuted(self) -> list[SuiteKernel]:

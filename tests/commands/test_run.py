@@ -18,7 +18,7 @@ from smemreuse.results.run import RunKernel
 from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 
-module = importlib.import_module("smemreuse.commands.run")
+module = importlib.import_module("smemreuse.commands.run_script")
 EXECUTE = (
     "import sys; from smemreuse.commands.script import execute; "
     "sys.exit(execute({!r}, {!r}).exit_code)"
@@ -136,7 +136,7 @@ def test_a_relative_script_too(tmp_path: Path) -> None:
 
 
 def test_what_a_script_lets_pass_is_told_from_what_it_exits_with(tmp_path: Path) -> None:
-    asks = "from smemreuse.commands.run import execute; print(execute({!r}, ()).uncaught)"
+    asks = "from smemreuse.commands.script import execute; print(execute({!r}, ()).uncaught)"
     script = tmp_path / "script.py"
     for body, uncaught in (("raise ValueError", True), ("raise SystemExit(1)", False), ("", False)):
         script.write_text(body)

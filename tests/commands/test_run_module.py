@@ -152,10 +152,60 @@ def test_what_changes_nothing_mends_nothing() -> None:
     assert (done.exit_code, "changes nothing" in done.stderr) == (2, True)
 
 
-def test_the_page_is_of_a_script(tmp_path: Path) -> None:
-    done = run("run", "--report", str(tmp_path / "r.html"), "-m", "this")
+@pytest.mark.parametrize("what", [("-m", "this"), (__file__,)])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--policy", "none", "--strict"), "changes nothing, and --strict would"),
+        (("--policy", "none", "--packer", "best"), "changes nothing, and --packer would"),
+        (("--policy", "none", "--objective", "speed"), "changes nothing, and --objective would"),
+        (("--arch", "sm_80"), "--arch is for --lower-only"),
+        (("--maps", "3"), "--maps is for the page"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    options: tuple[str, ...], told: str, what: tuple[str, ...]
+) -> None:
+    done = run("run", *options, *what)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize("files", [("--json", "out", "--report", "./out"), ("--report", "-")])
+def test_the_page_needs_a_file_of_its_own(
+    files: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("run", *files, "-m", "this")
     assert_one_line_error(done.exit_code, done.stdout, done.stderr)
-    assert "--dump DIR" in done.stderr
+    assert "needs a file of its own" in done.stderr
+
+
+TERMINATED = """\
+import multiprocessing, os, signal, time
+if __name__ == "__main__":
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
+    child.start(); time.sleep(1); child.terminate(); child.join()
+    print(child.exitcode, flush=True)
+    {}
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+"""
+
+
+def test_a_time_limit_is_an_interrupt_and_the_shells_143(package: Path) -> None:
+    (package / "module.py").write_text(TERMINATED.format(""))
+    told = EXECUTE.format("pack.module", ()).replace("sys.exit(", "print(")
+    done = python("-c", told, cwd=package.parent)
+    assert done.stdout.splitlines() == ["-15", "143"]
+    assert done.stderr.splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_a_program_that_minds_the_signal_itself_is_left_to(package: Path) -> None:
+    own = "signal.signal(signal.SIGTERM, lambda *_: exit(7))"
+    (package / "module.py").write_text(TERMINATED.format(own))
+    done = python("-c", EXECUTE.format("pack.module", ()), cwd=package.parent)
+    assert done.returncode == 7
 
 
 def test_a_folder_for_dumps_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from smemreuse.compilers.records import Recorder, Settings, dumped, read_suite
 from smemreuse.compilers.telling import telling_line
-from smemreuse.compilers.watch import SETTINGS
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Judgement, Trouble
 from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.conftest import ROOT
@@ -73,10 +73,11 @@ def test_troubles_are_counted(tmp_path: Path) -> None:
     for _ in range(2):
         recorder.note("failed", name="k", why="no")
     recorder.note("left", name="k", why="fault")
+    recorder.note("untold", name="k", why="odd")
     recorder.note("stopped", name="k")
     suite = read_suite(tmp_path)
     assert (suite.failed, suite.left) == ({Trouble("k", "no"): 2}, {Trouble("k", "fault"): 1})
-    assert suite.stopped == 1
+    assert (suite.stopped, suite.untold) == (1, {Trouble("k", "odd"): 1})
 
 
 def test_notes_behind_the_end_of_the_run_go_nowhere(tmp_path: Path) -> None:
@@ -84,12 +85,31 @@ def test_notes_behind_the_end_of_the_run_go_nowhere(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_settings_reach_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings("folder", "none", lower_only=True, arch="sm_80")
-    monkeypatch.setenv(SETTINGS, settings.as_text())
-    assert Settings.from_environment() == settings
-    monkeypatch.delenv(SETTINGS)
-    assert Settings.from_environment() is None
+def test_what_takes_longer_comes_later(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.lowered("a/0", FOOTPRINT, PROVED, False, None)
+    recorder.mended("a/0", ["a barrier"], ["a race: no place"])
+    recorder.linted("a/0", LintReport("k", False, unknown=("why",)))
+    recorder.drawn("a/0", [])
+    (kernel,) = read_suite(tmp_path).kernels
+    assert (kernel.mends, kernel.unmended) == (("a barrier",), ("a race: no place",))
+    assert kernel.lint == LintReport("k", False, unknown=("why",))
+    assert kernel.received == ("a", 0)
+
+
+def test_a_function_of_which_nothing_comes_any_more_is_told(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.note("received", name="done")
+    recorder.lowered("a/0", FOOTPRINT, PROVED, False, None)
+    recorder.note("received", name="killed")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(recorder.note, "stopped", name="other").result()
+    assert read_suite(tmp_path).unfinished == ["killed"]
+
+
+def test_settings_reach_children() -> None:
+    settings = Settings("folder", "none", lower_only=True, arch="sm_80", drawn=True)
+    assert Settings.from_text(settings.as_text()) == settings
     assert json.loads(settings.as_text())["policy"] == "none"
 
 

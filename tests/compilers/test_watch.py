@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.watch import SETTINGS, SITE
+from smemreuse.compilers.watch import APART, SETTINGS, SITE
 from tests.conftest import ROOT
 
 WATCHES = """\
 import sys
 from smemreuse.compilers import watch
-watch._enter = lambda: print("entered", "tilelang.late" in sys.modules)
+watch._enter = lambda *_: print("entered", "tilelang.late" in sys.modules)
 """
 
 
@@ -27,7 +28,7 @@ def python(program: str, folder: Path, **env: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, **env},
+        env={**os.environ, "PYTHONPATH": path, SETTINGS: '{"folder": "."}', **env},
     )
 
 
@@ -75,15 +76,61 @@ def test_the_site_takes_part_and_steps_aside(own: bool, folder: Path) -> None:
         "print([one for one in sys.path if one.endswith('site')])"
     )
     path = os.pathsep.join([str(SITE), str(ROOT), str(folder)])
-    done = python(program, folder, PYTHONPATH=path, **{SETTINGS: '{"folder": "."}'})
+    done = python(program, folder, PYTHONPATH=path)
     assert done.stdout == f"{'own' if own else None} True\n[]\n", done.stderr
+
+
+STARTS = """\
+import os, subprocess, sys
+from smemreuse.compilers import watch
+with watch.watching():
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(watch.SITE), os.environ["PYTHONPATH"]])
+    STARTS
+"""
+BARE = "{k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}"
+NAMED = "{os.fsencode(k): os.fsencode(v) for k, v in os.environ.items()}"
+
+
+@pytest.mark.parametrize(
+    ("starts", "seen"),
+    [
+        ("subprocess.run([sys.executable, '-c', ''])", True),
+        ("subprocess.run([sys.executable, '-W', 'ignore', '-uc', ''])", True),
+        (f"subprocess.run([sys.executable, '-c', 'pass', '-I'], env={NAMED})", True),
+        ("subprocess.run([sys.executable, '-c', ''], env={})", False),
+        (f"subprocess.run([sys.executable, '-c', ''], env={BARE})", False),
+        ("subprocess.run([sys.executable, '-Ec', ''])", False),
+        ("subprocess.run([os.fsencode(sys.executable), '-W', 'ignore', '-I', '-c', ''])", False),
+        ("os.waitpid(os.posix_spawn(sys.executable, ['python', '-c', ''], {}), 0)", False),
+        ("subprocess.run(['true'], env={})", True),  # which has no kernels
+        ("subprocess.run('exit 0', shell=True, env={})", True),
+    ],
+)
+def test_a_python_that_cannot_take_part_is_told(starts: str, seen: bool, folder: Path) -> None:
+    done = python(STARTS.replace("STARTS", starts), folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    notes = [json.loads(line) for one in folder.glob("*.jsonl") for line in one.open()]
+    assert [one["why"] for one in notes] == ([] if seen else [APART])
+
+
+def test_behind_a_run_inside_the_one_around_it_goes_on(folder: Path) -> None:
+    program = (
+        "import os\nfrom smemreuse.compilers import watch\n"
+        "watch._enter = lambda _, text: print('entered', text)\n"
+        "watch.watch('outer')\n"
+        "with watch.watching():\n  {}\nprint('behind')\nimport tilelang"
+    )
+    inner = 'entered {"folder": "."}\n'
+    assert python(program.format("pass"), folder).stdout == "behind\nentered outer\n"
+    both = f"{inner}entered outer\nbehind\n"
+    assert python(program.format("import tilelang"), folder).stdout == both
 
 
 def test_a_process_that_cannot_take_part_goes_on_and_says_so(folder: Path) -> None:
     """The package of that name is no TileLang."""
     program = "import tilelang; print(tilelang.value)"
     path = os.pathsep.join([str(SITE), str(ROOT), str(folder)])
-    done = python(program, folder, PYTHONPATH=path, **{SETTINGS: '{"folder": "."}'})
+    done = python(program, folder, PYTHONPATH=path)
     assert (done.stdout, done.returncode) == ("1\n", 0)
     (note,) = folder.glob("*.jsonl")
     assert '"event": "blind"' in note.read_text()

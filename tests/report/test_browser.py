@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 
 from scripts.make_pictures import browser as chromium
 from smemreuse.commands.report import entry_of
 from smemreuse.commands.subjects import read_subjects
-from smemreuse.report.page import report_page
+from smemreuse.report.page import report_page, suite_page
+from smemreuse.report.page.rows import overview_row
 from tests.conftest import DUMPS, ONE_OF_EACH, needs_chromium
 from tests.report.looking import (
     faint,
@@ -177,6 +179,33 @@ def test_five_hundred_kernels(opened: Open, entries: list[Any]) -> None:
 
 
 # Links ---------------------------------------------------------------------------------------
+
+
+def test_a_kernel_without_a_map_has_a_row_and_no_link(
+    opened: Open, entries: list[Any], tmp_path: Path
+) -> None:
+    rows = [overview_row(one, f"{one['name']} (shared.dyn)") for one in entries]
+    last = rows[-1]["title"]
+    path = tmp_path / "some.html"
+    shown = {f"{one['name']} (shared.dyn)": one for one in entries[1:-1]}
+    path.write_text(suite_page(rows, shown, "Some", ["two have <no> map"]), encoding="utf-8")
+    browser = opened(entries)
+    browser.get(path.as_uri())
+    until(browser, "document.querySelector('main').dataset.shown !== undefined")
+    assert texts(browser, ".notes li") == ["two have <no> map"]
+    assert len(parts(browser, ".kernels tbody tr")) == len(entries)
+    assert texts(browser, ".kernels tbody th a") == [*shown]
+    assert f"{last}\n{entries[-1]['file']} · no map" in texts(browser, ".kernels tbody th")
+    assert overlaps(browser) == []
+    assert faint(browser) == []
+    part(browser, ".kernels tbody th a").click()
+    until(browser, "document.querySelector('h2') !== null")
+    assert part(browser, "h2").text == next(iter(shown))
+    assert f"1 of {len(shown)}" in part(browser, ".trail").text
+    browser.get("about:blank")
+    browser.get(f"{path.as_uri()}#{urlencode({'kernel': last})}")
+    until(browser, "document.querySelector('main').dataset.shown !== undefined")
+    assert len(parts(browser, ".kernels tbody tr")) == len(entries)
 
 
 def test_a_view_has_a_link_and_a_way_back(opened: Open, entries: list[Any]) -> None:

@@ -15,11 +15,17 @@ UNPACKED = r'<script type="application/json" id="data">(.*?)</script>'
 PACKED = r'<script type="text/plain" class="kernel">(.*?)</script>'
 
 
-def rows_of(page: str) -> list[dict[str, Any]]:
-    """The overview's rows, as the script has them."""
+def data_of(page: str) -> dict[str, Any]:
+    """What the script has beside the kernels."""
     found = re.search(UNPACKED, page, re.DOTALL)
     assert found is not None
-    rows: list[dict[str, Any]] = json.loads(found[1])["rows"]
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def rows_of(page: str) -> list[dict[str, Any]]:
+    """The overview's rows, as the script has them."""
+    rows: list[dict[str, Any]] = data_of(page)["rows"]
     return rows
 
 

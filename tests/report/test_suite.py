@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 from rich.console import Console
 
-from smemreuse.report.suite import suite_data, suite_kernels, suite_lines, suite_table
+from smemreuse.report.suite import MAX_SHOWN, suite_data, suite_kernels, suite_lines, suite_table
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Remedy, Site
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 
@@ -38,7 +40,9 @@ SUITE = Suite(
     reloaded=["cached"],
     blind=[Trouble("python3", "ImportError: no"), Trouble("python3", "ImportError: no")],
     lost=1,
+    unfinished=["half", "half"],
 )
+SUITE.untold[Trouble("gemm", "an odd one")] = 1
 SUITE.left[Trouble("odd", "a fault of ours")] = 2
 SUITE.failed[Trouble("broken", "RuntimeError: k.cu(3): error: no y")] = 1
 
@@ -87,13 +91,68 @@ def test_the_totals_come_first_and_then_what_went_wrong() -> None:
     assert rest == [
         "wrong: TileLang's own merge is unsound: rule 4, A and B: overwritten",
         "kept: stays as TileLang makes it, which is not proved: too long",
+        "lowered only: 2 calls of kernels did not run",
         "odd is merged by TileLang instead: a fault of ours",
         "broken was not compiled: RuntimeError: k.cu(3): error: no y",
-        "lowered only: 2 calls of kernels did not run",
+        "gemm is not told of in full: an odd one",
         "from TileLang's cache alone, and so neither merged anew nor judged: cached",
         "kernels of python3 are not seen: ImportError: no",
+        "not lowered to the end, as if the process had been ended meanwhile: half",
         "1 note of processes that were ended could not be read",
     ]
+
+
+HAZARD = Hazard(
+    HazardKind.RACE, True, Site("B[0] = 1"), ("B",), "two threads", Mend(Remedy.BARRIER, "put one")
+)
+LINTED = Suite(
+    kernels=[
+        SuiteKernel(
+            FOOTPRINT,
+            Judgement(SOUND),
+            Judgement(SOUND),
+            lint=LintReport("gemm", False, (HAZARD,)),
+            mends=("`sync` put in",),
+            unmended=("a wait: no place",),
+        ),
+        SuiteKernel(replace(FOOTPRINT, name="fine"), lint=LintReport("fine", False)),
+    ]
+)
+
+
+def test_hazards_have_a_column_and_lines_where_they_were_looked_for() -> None:
+    out = Console(file=io.StringIO(), width=160)
+    out.print(suite_table(out, LINTED, audits_only=False))
+    assert isinstance(out.file, io.StringIO)
+    heading, gemm, fine = (one for one in out.file.getvalue().splitlines() if one.count("|") > 3)
+    assert [one.split()[-2] for one in (heading, gemm, fine)] == ["lint", "hazards", "clean"]
+    total, *rest = (one.plain for one in suite_lines(LINTED, audits_only=False, lower_only=False))
+    assert "; lint: 1 clean, 1 hazards; " in total
+    assert rest == [
+        "gemm: `sync` put in",
+        "gemm: not mended: a wait: no place",
+        "gemm: race (certain): two threads",
+    ]
+    (gemm_data, fine_data) = suite_kernels(LINTED)
+    lint: Any = gemm_data["lint"]
+    assert (lint["status"], lint["hazards"][0]["witness"]) == ("hazards", "two threads")
+    assert (gemm_data["mends"], fine_data["mends"]) == (["`sync` put in"], [])
+
+
+def test_of_many_kernels_with_hazards_the_certain_ones_come_first() -> None:
+    possible = replace(HAZARD, certain=False)
+    kernels = [
+        SuiteKernel(
+            replace(FOOTPRINT, name=f"k{number}"),
+            lint=LintReport("k", False, (HAZARD if number == MAX_SHOWN else possible,)),
+        )
+        for number in range(MAX_SHOWN + 1)
+    ]
+    _, first, *rest = (
+        one.plain for one in suite_lines(Suite(kernels), audits_only=False, lower_only=False)
+    )
+    assert first == f"k{MAX_SHOWN}: race (certain): two threads"
+    assert rest[-1] == "... and 1 more kernels with hazards"
 
 
 def test_json_has_everything() -> None:
@@ -104,4 +163,6 @@ def test_json_has_everything() -> None:
     assert data["kernels"][0]["processes"] == 2
     assert data["kernels"][1]["compiler"]["finding"] == "rule 4, A and B: overwritten"
     assert data["kernels"][3]["ours"] is None
+    assert (data["kernels"][0]["lint"], data["unfinished"]) == (None, ["half", "half"])
+    assert data["untold"] == [{"name": "gemm", "why": "an odd one", "times": 1}]
     assert data["left"] == [{"name": "odd", "why": "a fault of ours", "times": 2}]

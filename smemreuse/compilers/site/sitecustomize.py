@@ -11,12 +11,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - befo
 
 
 def _take_part() -> None:
-    if "SMEMREUSE_RUN" in os.environ:
+    settings = os.environ.get("SMEMREUSE_RUN")
+    if settings:
         try:
             from smemreuse.compilers.watch import watch
         except ImportError:  # another Python, which has no smemreuse; it may have no kernels either
             return
-        watch()
+        watch(settings)
 
 
 def _step_aside() -> None:

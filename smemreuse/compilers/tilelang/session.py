@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
@@ -73,6 +73,9 @@ class Session(MergeSession):
     themselves are mended where that takes no more than barriers, waits and fences; `mendings` tell
     what came of each kernel, merged or not.
     """
+
+    compiles: ClassVar[bool] = False
+    """Whether what it lowers is on its way to being compiled, and not only looked at."""
 
     mend: bool = False
     mendings: list[Mending] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any
@@ -13,12 +13,16 @@ from tilelang.jit import JITKernel
 from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.compilers.records import Recorder, Settings
+from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.telling import telling_line
 from smemreuse.compilers.tilelang.active import activated, current_session
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.lower_only import lowering_only
+from smemreuse.compilers.tilelang.session import Session, Wanted
 from smemreuse.compilers.tilelang.suite import SuiteSession, source_of
 from smemreuse.errors import LoweredOnlyError
+from smemreuse.pipeline.fallback import LeftToStock
+from smemreuse.pipeline.lowered import LoweredKernel
 
 
 @contextmanager
@@ -35,14 +39,58 @@ def recorded(settings: Settings) -> Iterator[SuiteSession]:
         (JITKernel, "_create_adapter_from_artifact", _noting_failure_of_a_kernel),
         (engine, "_lower_with_context_impl", _noting_failure_to_lower),
     )
+    others: tuple[tuple[str, Callable[..., Any]], ...] = (
+        ("_merged", _also_received),
+        ("note_kernels", _also_noted),
+        ("leave", _also_left),
+    )
     with ExitStack() as stack:
         if settings.lower_only:
             stack.enter_context(lowering_only(session.recorder, settings.arch))
         for owner, name, wrapper in watched:
             wrapped = wrapper(getattr(owner, name), session.recorder)
             stack.enter_context(patch.object(owner, name, wrapped))
+        for name, also in others:
+            wrapped = also(getattr(Session, name), session)
+            stack.enter_context(patch.object(Session, name, wrapped))
         stack.enter_context(activated(session))
         yield session
+
+
+# Sessions of the program's own, which merge in the place of ours ---------------------------------
+
+
+def _also_received(stock: Callable[..., Any], ours: SuiteSession) -> Callable[..., Any]:
+    @wraps(stock)
+    def merged(self: Session, function: DeviceFunction, wanted: Wanted) -> Any:
+        if self.compiles and function.kernels:
+            ours.receive(function, wanted)
+        return stock(self, function, wanted)
+
+    return merged
+
+
+def _also_noted(stock: Callable[..., Any], ours: SuiteSession) -> Callable[..., Any]:
+    @wraps(stock)
+    def noted(self: Session, function: str, lowered: Sequence[LoweredKernel]) -> None:
+        stock(self, function, lowered)
+        if self.compiles:
+            ours.note_kernels(function, lowered)
+
+    return noted
+
+
+def _also_left(stock: Callable[..., Any], ours: SuiteSession) -> Callable[..., Any]:
+    @wraps(stock)
+    def leave(self: Session, left: LeftToStock) -> None:
+        stock(self, left)
+        if self.compiles:
+            ours.leave(left)
+
+    return leave
+
+
+# What is compiled, and what fails ----------------------------------------------------------------
 
 
 def _noting_source(stock: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:

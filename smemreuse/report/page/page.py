@@ -36,6 +36,22 @@ def report_page(entries: Sequence[Entry], title: str = "Shared memory, kernel by
     return page_of(title, {"kind": "report", "rows": rows}, kernels)
 
 
+def suite_page(
+    rows: Sequence[Mapping[str, object]],
+    entries: Mapping[str, Entry],
+    title: str,
+    notes: Sequence[str] = (),
+) -> str:
+    """As `report_page`, of which not all kernels have a map: `entries` are by the titles of `rows`.
+
+    `notes` are told above the overview.
+    """
+    places = {name: place for place, name in enumerate(entries)}
+    shown = [{**row, "map": places.get(str(row["title"]))} for row in rows]
+    kernels = [kernel_data(entry, name) for name, entry in entries.items()]
+    return page_of(title, {"kind": "report", "rows": shown, "notes": [*notes]}, kernels)
+
+
 def kernel_data(entry: Entry, title: str, top: int | None = None) -> dict[str, Any]:
     """What the script is given of a kernel; `top` as in `memory_map`."""
     return {

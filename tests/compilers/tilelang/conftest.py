@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.compilers.tilelang.programs import KERNELS
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,10 @@ def case(request: pytest.FixtureRequest) -> Case:
     param = request.param
     assert isinstance(param, Case)
     return param
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A folder with a module `kernels` whose function `lower` lowers a fixture."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    return tmp_path

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -20,55 +16,16 @@ from smemreuse.compilers.records import Settings, read_suite
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.tilelang.worker import recorded
 from smemreuse.errors import LoweredOnlyError
+from smemreuse.results.hazards import HazardKind
 from smemreuse.results.suite import Suite
 from smemreuse.results.verdict import SOUND, UNSOUND
 from tests.compilers.tilelang.conftest import Case
+from tests.compilers.tilelang.programs import smemreuse, table
 from tests.conftest import ROOT
-from tests.schemas import require_valid
 
 pytestmark = pytest.mark.tilelang
 
 SUITE = ROOT / "fixtures" / "suite"
-KERNELS = f"""\
-import os, sys
-sys.path.insert(0, {str(ROOT)!r})
-
-def lower(name, arch="sm_80"):
-    import tilelang
-    from fixtures.kernels import FIXTURES
-    func = FIXTURES[name].make(**FIXTURES[name].configs["small"])
-    target = tilelang.tvm.target.Target({{"kind": "cuda", "arch": arch}})
-    with target:
-        return tilelang.lower(func, target=target)
-"""
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Path:
-    """A folder with a module `kernels` whose function `lower` lowers a fixture."""
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    return tmp_path
-
-
-def smemreuse(*args: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "smemreuse", *map(str, args)],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env},
-    )
-
-
-def table(*args: str | Path, cwd: Path, **env: str) -> dict[str, Any]:
-    """The run's own account, and its exit code."""
-    done = smemreuse("run", "--json", "out.json", *args, cwd=cwd, **env)
-    assert (cwd / "out.json").exists(), done.stderr
-    found = json.loads((cwd / "out.json").read_text())
-    assert isinstance(found, dict)
-    require_valid(found)
-    return found
 
 
 def lowered_under(folder: Path, case: Case, **settings: Any) -> tuple[str, Suite]:
@@ -345,3 +302,28 @@ def test_lowering_needs_no_nvcc(program: Path) -> None:
     assert "\nlowered\n" in done.stdout
     assert "lowered only: 1 call of kernels did not run" in done.stdout
     assert "compiles.py:8: gemm is only lowered" in done.stderr
+
+
+# Hazards of the kernels themselves --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["dataflow", "none"])
+def test_hazards_are_told_and_what_mends_them(policy: str, tmp_path: Path) -> None:
+    """Without TMA the copies need a fence before wgmma reads them, which TileLang leaves out."""
+    case = Case("batched_gemm", "small", "sm_90a-plain")
+    _, suite = lowered_under(tmp_path, case, policy=policy, linted=True)
+    (kernel,) = suite.kernels
+    assert kernel.lint is not None
+    assert {one.kind for one in kernel.lint.hazards} == {HazardKind.MISSING_FENCE}
+    assert (kernel.mends, kernel.unmended) == ((), ())
+
+
+def test_what_was_put_in_is_told(tmp_path: Path) -> None:
+    case = Case("batched_gemm", "small", "sm_90a-plain")
+    source, suite = lowered_under(tmp_path, case, mend=True, linted=True)
+    (kernel,) = suite.kernels
+    assert kernel.lint is not None
+    assert kernel.lint.clean
+    assert "fence_proxy_async" in kernel.mends[0]
+    assert kernel.unmended == ()
+    assert "fence_proxy_async" in source

@@ -13,7 +13,7 @@ const BUFFERS = [{ label: "buffer" }, { label: "bytes", numeric: true }, { label
 /** The way back to the overview, and on to the neighbours in its order. */
 function showTrail(trail, title) {
   if (report.rows.length < 2) return;
-  const shown = overview.shown(state);
+  const shown = overview.shown(state).filter(hasMap);
   const here = shown.findIndex((one) => one.title === title);
   const to = (one, words, name) => element("a", words, { href: hrefWith({ kernel: one.title, ...NOWHERE }), class: name, title: one.title });
   const parts = [element("a", "← All kernels", { href: hrefWith({ kernel: null, ...NOWHERE }), class: "back" })];

@@ -9,7 +9,7 @@ const views = new Map();
 /** A kernel's view: made when it is first looked at, and kept while there are not too many. */
 async function viewOf(index) {
   if (!views.has(index)) {
-    const mine = isDifference ? packed.slice(2 * index, 2 * index + 2) : [packed[index]];
+    const mine = isDifference ? packed.slice(2 * index, 2 * index + 2) : [packed[placeOf(report.rows[index], index)]];
     const data = await Promise.all(mine.map(unpacked));
     if (views.size >= 20) views.delete(views.keys().next().value);
     views.set(index, isDifference ? new DifferenceView(report.rows[index], data) : new KernelView(...data));
@@ -20,8 +20,8 @@ async function viewOf(index) {
 /** Shows what a state says: the overview, or a kernel, which a page of only one begins with. */
 async function show(given) {
   const main = document.getElementById("view");
-  const only = report.rows.length === 1 ? 0 : -1;
-  const index = given.kernel === null ? only : report.rows.findIndex((one) => one.title === given.kernel);
+  const only = report.rows.length === 1 && hasMap(report.rows[0]) ? 0 : -1;
+  const index = given.kernel === null ? only : report.rows.findIndex((one) => one.title === given.kernel && hasMap(one));
   const view = index < 0 ? overview : await viewOf(index);
   if (given !== state) return undefined; // somebody went on meanwhile
   if (main.firstElementChild !== view.section) {

@@ -18,12 +18,16 @@ const PLANNED = [
 /** Columns whose largest come first when they are asked for. */
 const MOST_FIRST = new Set(["saved", "change"]);
 
+/** Of many kernels some may have no map; where all have, nothing is said of places. */
+const hasMap = (one) => one.map !== null;
+const placeOf = (one, index) => one.map ?? index;
+
 function kernelLink(one) {
   const made = document.createDocumentFragment();
-  made.append(
-    element("a", one.title, { href: hrefWith({ kernel: one.title, ...NOWHERE }) }),
-    element("span", one.file, { class: "file" }),
-  );
+  const link = hasMap(one)
+    ? element("a", one.title, { href: hrefWith({ kernel: one.title, ...NOWHERE }) })
+    : element("span", one.title);
+  made.append(link, element("span", hasMap(one) ? one.file : `${one.file} · no map`, { class: "file" }));
   return made;
 }
 
@@ -54,6 +58,7 @@ class Overview {
     this.field = this.part("input");
     this.field.addEventListener("input", () => go({ find: this.field.value || null }, { replace: true }));
     this.lines = new Map();
+    this.part(".notes").replaceChildren(...(report.notes ?? []).map((text) => element("li", text)));
     this.head();
   }
 

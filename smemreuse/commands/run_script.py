@@ -1,0 +1,147 @@
+"""Runs a script under the pass, and tells what its compilations shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from smemreuse.commands.output import json_text, write_output
+from smemreuse.commands.script import End, execute
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.suite import Outputs, print_suite
+from smemreuse.commands.suite_page import Drawing, Page, drawing_of, map_note, write_page
+from smemreuse.commands.taking_part import Run, children_taking_part
+from smemreuse.compilers.records import Settings
+from smemreuse.errors import SmemReuseError
+from smemreuse.explainer.overview import run_overviews
+from smemreuse.explainer.run import run_kernel
+from smemreuse.pipeline.lowered import LoweredKernel
+from smemreuse.progress import track
+from smemreuse.report.page.rows import overview_row
+from smemreuse.report.run import run_entry, run_lines, run_overview_entry, run_table
+from smemreuse.report.suite import whole_suite_data
+from smemreuse.report.suite_rows import page_title
+from smemreuse.report.tables import console
+from smemreuse.report.titles import numbered
+from smemreuse.results.run import RunKernel
+from smemreuse.results.suite import Suite
+
+NOTHING_COMPILED = (
+    "no kernel was compiled for CUDA in the script's own process, or in those that it started"
+)
+RELOADED = "from TileLang's cache, and lowered once more to tell of them: {}"
+IN_CHILDREN = "child process: "
+
+
+def run_script(
+    script: str, args: Sequence[str], settings: Settings, outputs: Outputs, *, linted: bool
+) -> int:
+    """Runs a script, explains what it compiled, and gives its exit code."""
+    from smemreuse.compilers.tilelang.estimate import lower_again
+    from smemreuse.tilelang import merge  # the one verb that needs TileLang
+
+    with children_taking_part(settings) as part:
+        with merge(
+            settings.policy,
+            packer=settings.packer,
+            objective=settings.objective,
+            strict=settings.strict,
+            mend=settings.mend,
+        ) as session:
+            end = execute(script, args)
+            children = part.suite
+        kernels = _explained([*session.kernels, *lower_again(session)], linted=linted)
+        if outputs.json is None:
+            with written_to_stdout():
+                _print(kernels, children, settings.objective)
+        else:
+            document = _document(script, args, end, kernels, session.reloaded, children)
+            write_output(outputs.json, document.encode(), outputs.force)
+        if outputs.page is not None:
+            drawing = _drawing(script, kernels, settings, outputs.page)
+            _add_children(drawing, part, children, script, outputs.page)
+            write_page(outputs.page, drawing, script)
+    if session.reloaded:
+        _say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
+    elif not kernels and not session.left and not end.uncaught and children.is_empty:
+        _say(NOTHING_COMPILED)
+    return end.exit_code
+
+
+def _document(
+    script: str,
+    args: Sequence[str],
+    end: End,
+    kernels: Sequence[RunKernel],
+    reloaded: Sequence[str],
+    children: Suite,
+) -> str:
+    entries = [run_entry(script, kernel) for kernel in kernels]
+    more = {"script": script, "args": [*args], "exit_code": end.exit_code}
+    seen = None if children.is_empty else whole_suite_data(children)
+    return json_text("run", entries, **more, reloaded=[*reloaded], children=seen)
+
+
+def _drawing(script: str, kernels: Sequence[RunKernel], settings: Settings, page: Page) -> Drawing:
+    """The script's own kernels, with as many maps as are asked for."""
+    drawing = Drawing()
+    for number, kernel in enumerate(track(kernels, "drawing")):
+        with _saying(f"{kernel.title} is not in the report"):
+            for scope, found in run_overviews(kernel, settings.packer, settings.objective):
+                title = page_title(kernel.title, scope)
+                entry = run_overview_entry(script, kernel, scope, found)
+                drawing.rows.append(overview_row(entry, title))
+                if number < page.maps:
+                    drawing.maps[title] = entry
+    if page.maps < len(kernels):
+        drawing.notes.append(map_note(page.maps, len(kernels), "in the order of the script"))
+    return drawing
+
+
+def _add_children(drawing: Drawing, part: Run, children: Suite, script: str, page: Page) -> None:
+    if not children.is_empty:
+        drawing.add(drawing_of(part, children, script, page, IN_CHILDREN))
+
+
+def _print(kernels: Sequence[RunKernel], children: Suite, objective: str) -> None:
+    _print_summary(kernels, objective)
+    if not children.is_empty:
+        click.echo("In child processes:")
+        print_suite(children)
+
+
+def _say(line: str) -> None:
+    click.echo(f"smemreuse: {line}", err=True)
+
+
+@contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Says that something failed, where that must not cost what there is besides."""
+    try:
+        yield
+    except (SmemReuseError, RecursionError) as error:
+        _say(f"{what}: {error}")
+
+
+def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:
+    """Each kernel, explained; one for which that fails, with its bytes alone."""
+    titles = numbered([kernel.kernel.name for kernel in lowered])
+    told: list[RunKernel] = []
+    for kernel, title in track([*zip(lowered, titles, strict=True)], "explaining"):
+        with _saying(f"{title} is not explained"):
+            told.append(run_kernel(kernel, title, linted=linted))
+            continue
+        with _saying(f"{title} is left out"):
+            told.append(RunKernel(title, kernel.kernel, kernel.footprint()))
+    return told
+
+
+def _print_summary(kernels: Sequence[RunKernel], objective: str) -> None:
+    if not kernels:
+        return
+    out = console()
+    out.print(run_table(out, kernels, objective))
+    for line in (line for kernel in kernels for line in run_lines(kernel)):
+        out.print(line, soft_wrap=True)
