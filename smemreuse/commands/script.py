@@ -7,19 +7,19 @@ import importlib.util
 import io
 import os
 import runpy
-import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from smemreuse.commands.signals import interrupted_by_sigterm
 from smemreuse.errors import InputError, LoweredOnlyError, printable
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -112,7 +112,7 @@ def _ended(run: Callable[[], object], path: str) -> End:
     """Runs what has its code in the file `path`, and waits for what it leaves behind."""
     known, depth = set(threading.enumerate()), sys.getrecursionlimit()
     # The script may replace `sys.stdout`; the summary is to go where it was.
-    with redirect_stdout(sys.stdout), _interrupted_by_sigterm() as terminated:
+    with redirect_stdout(sys.stdout), interrupted_by_sigterm() as sigterm:
         try:
             end = _outcome(run, path)
             _join_threads(known)
@@ -120,36 +120,7 @@ def _ended(run: Callable[[], object], path: str) -> End:
             end = End(INTERRUPTED, uncaught=True)
         finally:
             sys.setrecursionlimit(depth)
-    return End(TERMINATED, uncaught=True) if terminated else end
-
-
-@contextmanager
-def _interrupted_by_sigterm() -> Iterator[list[int]]:
-    """Inside, SIGTERM is an interrupt, so that a summary follows where a time limit ends a program;
-    gives a list that has the signal then.
-
-    That is so once, and where nothing else is made of the signal; a forked process it ends at once.
-    """
-    came, process = list[int](), os.getpid()
-
-    def interrupt(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        if os.getpid() != process:
-            os.kill(os.getpid(), number)
-            return
-        came.append(number)
-        raise KeyboardInterrupt
-
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield came
-        return
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield came
-    finally:
-        if signal.getsignal(signal.SIGTERM) is interrupt:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return End(TERMINATED, uncaught=True) if sigterm.came else end
 
 
 def _outcome(run: Callable[[], object], path: str) -> End:

@@ -175,7 +175,7 @@ def test_a_directory(verb: str, tmp_path: Path) -> None:
     result = run(*VERBS[verb](str(tmp_path)))
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
     takes_folders = verb.startswith("compare")
-    assert ("no *.tir" if takes_folders else "Is a directory") in result.stderr
+    assert ("no *.tir" if takes_folders else "is a folder; give one of the files") in result.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -184,9 +184,13 @@ def test_the_page_needs_a_file_of_its_own(
 TERMINATED = """\
 import multiprocessing, os, signal, time
 if __name__ == "__main__":
-    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
-    child.start(); time.sleep(1); child.terminate(); child.join()
-    print(child.exitcode, flush=True)
+    children = [
+        multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
+        for _ in range(30)
+    ]
+    for child in children:
+        child.start(); child.terminate(); child.join()
+    print(*{{child.exitcode for child in children}}, flush=True)
     {}
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(60)
