@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.compilers.tilelang.programs import smemreuse
 from tests.conftest import ROOT
 from tests.pages import first_missing
 from tests.report.test_page import kernels_of, rows_of
@@ -33,17 +34,6 @@ def lower(name, **options):
         tilelang.lower(fixture.make(**fixture.configs["small"]), target=target, **options)
 
 """
-
-
-def smemreuse(*args: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "smemreuse", *map(str, args)],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **env},
-    )
 
 
 def script(folder: Path, *lines: str) -> Path:
