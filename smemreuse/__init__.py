@@ -13,7 +13,8 @@ file or a name that cannot be used, `PlanError` a plan that cannot be made, `Bac
 program or compiler. Sizes, offsets and alignments are bytes.
 
 `smemreuse.tilelang` and `smemreuse.tvm` put the plans into those compilers' own lowerings. Names
-are imported when they are first used, so that this package costs nothing to import.
+are imported when they are first used, so that this package costs nothing to import. Pytest leaves
+its source as it is, for under `smemreuse run -m pytest` it comes first (PYTEST_DONT_REWRITE).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from importlib.metadata import entry_points
 
 import pytest
@@ -29,6 +31,23 @@ def test_it_is_an_entry_point() -> None:
     lines = (ROOT / "setup.cfg").read_text().splitlines()
     at = lines.index("pytest11 =")
     assert lines[at + 1].strip() == "smemreuse = smemreuse.pytest_plugin"
+
+
+def test_pytest_has_nothing_to_say_of_a_package_that_came_first(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under `smemreuse run -m pytest`, where a wheel lists what pytest would rewrite."""
+    wheel = pytester.mkdir("listed-1.0.dist-info")
+    (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: listed\nVersion: 1.0\n")
+    (wheel / "entry_points.txt").write_text("[pytest11]\nlisted = listed\n")
+    (wheel / "RECORD").write_text("smemreuse/__init__.py,,\nlisted.py,,\n")
+    pytester.makepyfile(listed="", test_it="def test_it():\n    pass\n")
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path), prepend=os.pathsep)
+    first = "import smemreuse, pytest; pytest.main(['-p', 'no:cacheprovider'])"
+    found = pytester.run(sys.executable, "-c", first)
+    found.assert_outcomes(passed=1)
+    assert "listed" in found.stdout.str()
+    assert "rewritten" not in found.stdout.str()
 
 
 def test_a_kernel_that_stays_below(pytester: pytest.Pytester) -> None:
