@@ -207,7 +207,7 @@ MUTATIONS = (
     Mutation(
         "races: another lane of a warp surely has its part of a tile",
         HISTORY,
-        " and not (mine.by_warp or traced.by_warp)\n",
+        " and not by_warp\n",
         "\n",
     ),
     Mutation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutants.mutation import Mutation
 
 TABLE = "semantics/table.py"
+EFFECTS = "semantics/effects.py"
 SEMANTIC_ACCESSES = "semantics/accesses.py"
 FOREIGN = "semantics/foreign.py"
 EVALUATE = "semantics/evaluate.py"
@@ -34,13 +35,13 @@ def _without(column: str) -> Mutation:
 MUTATIONS = (
     Mutation(
         "table: what has no row is over when the thread goes on",
-        TABLE,
+        EFFECTS,
         "        engine=Engine.UNKNOWN_ASYNC,\n",
         "",
     ),
     Mutation(
         "table: what has no row is covered",
-        TABLE,
+        EFFECTS,
         "        unknown=reason,\n    )\n",
         "    )\n",
     ),

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
+from smemreuse import plugins
 from smemreuse.commands.inputs import Inputs, Source
 from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
@@ -23,6 +24,10 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 LOCAL = "loky"
+OTHER_PLUGINS = (
+    f"a worker has other plugins, or another {plugins.CONFIG}, than the command; install the same "
+    f"there, and have {plugins.VARIABLE} name the same file"
+)
 _CHUNK = 16
 """Inputs for each worker that are in hand at once where a backend gives no stream of results."""
 
@@ -71,7 +76,7 @@ def spread_options(command: F) -> F:
         show_default=True,
         metavar="NAME",
         help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
-        "DASK_SCHEDULER_ADDRESS, or one here.",
+        "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
     )
     return jobs(backend(command))
 
@@ -89,7 +94,7 @@ def of_each(
     for error in inputs.errors:
         click.echo(f"smemreuse: {error}", err=True)
     spread = spread if len(inputs) > 1 else Spread()
-    calls = (_Call(work, len(inputs) > 1), inputs.sources(), spread)
+    calls = (_Call(work, len(inputs) > 1, plugins.stamp()), inputs.sources(), spread)
     for found in track(spread_over(*calls), doing, total=len(inputs)):
         if found.error is not None:
             if inputs.single:
@@ -107,12 +112,17 @@ class _Call(Generic[T]):
     """Work whose errors are results, so that they cost the other inputs nothing.
 
     Of many inputs that holds for errors of our own, too: they are told, and fail the command.
+    `added` is what users have added where the command runs. Raises `BackendError` where that is
+    not so here, for a worker elsewhere would plan by other rows.
     """
 
     work: Work[T]
     many: bool
+    added: str
 
     def __call__(self, source: Source) -> Found[T]:
+        if plugins.stamp() != self.added:
+            raise BackendError(OTHER_PLUGINS)
         if source.error is not None:
             return Found(error=source.error)
         try:

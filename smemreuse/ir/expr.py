@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from smemreuse.ir.kernel import Buffer
 
+CHOICES = ("select", "if_then_else")
+"""Operators that choose one of two values. A `select` may evaluate both, and discards one: what it
+reads there decides nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Const:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Expr, Load, children
+from smemreuse.ir.expr import CHOICES, Call, Expr, Load, children
 from smemreuse.ir.kernel import Stmt, Store, expressions_of
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, evaluate
@@ -16,10 +16,6 @@ Condition = tuple[Expr, bool]
 """A condition, and which way it has to come out."""
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
-
-LAZY = ("if_then_else", "select")
-"""What chooses one of two values. A `select` may evaluate both, and discards one: what it reads
-there decides nothing."""
 
 
 class Guards:
@@ -41,7 +37,7 @@ class Guards:
         if around:
             self._conditions[id(expr)] = around
             self._kept.append(expr)
-        if isinstance(expr, Call) and expr.op in LAZY and len(expr.args) == 3:
+        if isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
             condition, one, two = expr.args
             self._visit(condition, around)
             self._visit(one, (*around, (condition, True)))

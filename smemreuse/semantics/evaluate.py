@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, unsigned_bits, walk
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Var, unsigned_bits, walk
 
 Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
@@ -105,7 +105,7 @@ _SHIFTS = ("shift_left", "shift_right")
 _GROWING = ("add", "sub", "mul", "ceildiv", "shift_left")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _PASS_THROUGH = ("likely", "tvm_thread_invariant", "assume_value")
-_ARITHMETIC = ("and", "or", "not", "select", "if_then_else", "cast", *_PASS_THROUGH)
+_ARITHMETIC = ("and", "or", "not", *CHOICES, "cast", *_PASS_THROUGH)
 _LARGEST = 2**63 - 1
 
 Typed = tuple[Value, int, int | None]
@@ -142,7 +142,7 @@ def _typed(expr: Expr, threads: Threads) -> Typed:
     if expr.op == "not":
         operand = evaluate(expr.args[0], threads)
         return (None if operand is None else _plain(np.equal(operand, 0))), 0, 1
-    if expr.op in ("select", "if_then_else") and len(expr.args) == 3:
+    if expr.op in CHOICES and len(expr.args) == 3:
         return _select(*(_typed(arg, threads) for arg in expr.args))
     if expr.op == "cast" and len(expr.args) == 2:
         return _cast(expr, threads)

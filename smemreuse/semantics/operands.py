@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.ir.expr import Call, Expr, constant
+from smemreuse.ir.expr import CHOICES, Call, Expr, constant
 from smemreuse.ir.kernel import SHARED_SCOPES
 from smemreuse.semantics.effects import (
     BytesIn,
@@ -21,7 +21,7 @@ from smemreuse.semantics.elements import bytes_of, claimed_bytes, has_elements, 
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.semantics.table import is_mbarrier
 
-_LAZY = ("if_then_else", "select", "and", "or")
+_LAZY = (*CHOICES, "and", "or")
 """Operators whose first operand decides which of the others are evaluated."""
 
 

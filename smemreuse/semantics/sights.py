@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer, Var, constant
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store, element_bits, expressions_of
 from smemreuse.semantics.elements import addressed_element, flat_index, is_typed, pointee_bits
 from smemreuse.semantics.pointers import Pointers, mask_of
@@ -20,7 +20,6 @@ from smemreuse.semantics.rows.thread_sync import COPIES
 from smemreuse.semantics.table import effect_of
 
 _VECTOR = re.compile(r"x\d+$")
-CHOICES = ("select", "if_then_else")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from smemreuse import plugins
 from smemreuse.audit import BarrierStage
 from smemreuse.cli import main
 from smemreuse.commands import check, compare, lint
@@ -241,6 +242,24 @@ def test_a_backend_that_is_not_there_is_one_line(backend: str, why: str) -> None
     result = run("lint", *GOOD, "--backend", backend)
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
     assert why in result.stderr
+
+
+def nothing(_source: Source) -> Any:
+    return [], []
+
+
+def test_a_worker_with_other_plugins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on another machine: what it plans there would be planned by other rows."""
+    from joblib.externals.loky import get_reusable_executor
+
+    plugins.ensure()
+    monkeypatch.setenv(plugins.VARIABLE, str(ROOT / "fixtures" / "declared" / plugins.CONFIG))
+    get_reusable_executor().shutdown(wait=True)  # workers that have no plugins either
+    try:
+        with pytest.raises(BackendError, match="a worker has other plugins, or another smemreuse"):
+            of_each(find_inputs(GOOD), nothing, Spread(2))
+    finally:
+        get_reusable_executor().shutdown(wait=True)
 
 
 def dying(_source: Source) -> Any:

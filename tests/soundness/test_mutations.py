@@ -6,6 +6,7 @@ import pytest
 
 from scripts.mutants import MUTATIONS
 from scripts.mutation_check import SOUNDNESS, noticed_by
+from tests.conftest import ROOT
 
 REGRESSIONS = SOUNDNESS[0]
 DATAFLOW = "test_the_dataflow_plan_keeps_apart"
@@ -23,6 +24,11 @@ def test_a_mutant_is_noticed(name: str, test: str) -> None:
     (mutation,) = (one for one in MUTATIONS if one.name == name)
     by, _ = noticed_by(mutation, [f"{REGRESSIONS}::{test}"])
     assert by == f"{REGRESSIONS}::{test}"
+
+
+def test_every_mutation_applies_to_the_source() -> None:
+    for one in MUTATIONS:
+        assert (ROOT / "smemreuse" / one.module).read_text().count(one.old) == 1, one.name
 
 
 def test_every_mutation_has_its_own_name() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer
 from smemreuse.ir.kernel import (
     Assert,
     Attr,
@@ -201,7 +201,7 @@ def _asynchronous_stmt(stmt: Stmt) -> Stmt:
 def _copy(store: Store) -> Evaluate | None:
     value: Expr = store.value
     guard: tuple[Expr, ...] = ()
-    if isinstance(value, Call) and value.op in ("if_then_else", "select"):
+    if isinstance(value, Call) and value.op in CHOICES:
         guard, value = value.args[:1], value.args[1]
     if not isinstance(value, Load) or value.buffer.scope != "global":
         return None
