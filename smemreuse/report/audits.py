@@ -22,7 +22,7 @@ from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
-    "behind the merge; with nothing shared it is "
+    "behind the merge"
 )
 
 
@@ -68,7 +68,7 @@ def check_lines(told: Checked) -> Iterator[Text]:
     where = f"{printable(told.file)}: {told.kernel} ({told.scope})"
     verdict = verdict_text(audit.verdict)
     if audit.source is Source.NOTHING_MERGED:
-        yield Text(f"{where}, {NOTHING_TO_AUDIT}").append(verdict)
+        yield Text(f"{where}, {NOTHING_TO_AUDIT}; with nothing shared it is ").append(verdict)
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")

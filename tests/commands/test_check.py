@@ -147,9 +147,13 @@ def test_a_dump_that_is_not_merged_shares_nothing() -> None:
     assert verdict_of(BATCHED, "--allow-unproved", exit_code=0) == found
 
 
-def test_the_table_names_the_rule() -> None:
-    result = run("check", BATCHED)
-    assert result.stdout.startswith("sound: ")
+def test_the_table_begins_with_the_verdict_where_there_is_one(tmp_path: Path) -> None:
+    merged = tmp_path / "merged.tir"
+    run("apply", BATCHED, "-o", str(merged))
+    assert run("check", str(merged)).stdout.startswith("sound: ")
+    told = printed("check", BATCHED)
+    assert told.startswith(f"{BATCHED}: batched_gemm_kernel (shared.dyn), nothing merged")
+    assert told.endswith("; with nothing shared it is sound")
 
 
 def test_a_plan_places_what_is_used(tmp_path: Path) -> None:

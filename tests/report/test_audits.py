@@ -30,6 +30,6 @@ def test_the_verdict_comes_first() -> None:
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:
     audit = Audit(Source.NOTHING_MERGED, {}, 0, Verdict(SOUND))
     (line,) = check_lines(checked(SUBJECT, audit))
-    assert line.plain.endswith(NOTHING_TO_AUDIT)
+    assert line.plain.endswith(f"{NOTHING_TO_AUDIT}; with nothing shared it is sound")
     (line,) = check_lines(checked(Subject("k.tir", Kernel("k", ()), SCOPE), audit))
     assert line.plain == "k.tir: k has no shared buffers"

@@ -564,7 +564,7 @@ PTR = 'T.tvm_access_ptr(T.type_annotation("float16"), {}.data, {}, 16, {})'
         ("As[0] = T.Shuffle([Bs[0], Bs[1]], [0])", "Bs:read Bs:read As:write"),
         (
             f"T.ptx_cp_async({PTR.format('As', 0, 2)}, {PTR.format('Bs', 0, 1)}, 8)",
-            "As:write Bs:read",
+            "Bs:read As:write",
         ),
         (f"T.ptx_cp_async({PTR.format('As', 0, 3)}, A, 8)", "As:write"),
         (f"T.ptx_cp_async({PTR.format('As', 0, 'n')}, A, 8)", "As:write"),
