@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from smemreuse.advisor.worksheet import Gemm, advise  # noqa: E402
 from smemreuse.commands.graph import picture_of  # noqa: E402
 from smemreuse.commands.report import entry_of  # noqa: E402
 from smemreuse.commands.subjects import read_subjects  # noqa: E402
@@ -27,6 +26,7 @@ from smemreuse.report.graphs import draw, render  # noqa: E402
 from smemreuse.report.page import report_page  # noqa: E402
 from smemreuse.report.roofline import roofline_page  # noqa: E402
 from smemreuse.targets.cards import card  # noqa: E402
+from smemreuse.worksheet import Gemm, advise  # noqa: E402
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from scripts.mutants.mutation import Mutation
 
-TRACE = "checker/trace.py"
-CASES = "checker/cases.py"
-UNKNOWNS = "checker/unknowns.py"
-ACCESSES = "checker/accesses.py"
-ENGINES = "checker/engines.py"
-MEMORY = "checker/memory.py"
-PERIODS = "checker/periods.py"
-HISTORY = "checker/history.py"
-DESCRIPTORS = "checker/descriptors.py"
-PAUSES = "checker/pauses.py"
-LOOP_RUNS = "checker/loop_runs.py"
-REPETITION = "checker/repetition.py"
+TRACE = "checker/execution/trace.py"
+CASES = "checker/execution/cases.py"
+UNKNOWNS = "checker/values/unknowns.py"
+ACCESSES = "checker/machine/accesses.py"
+ENGINES = "checker/machine/engines.py"
+MEMORY = "checker/machine/memory.py"
+PERIODS = "checker/loops/periods.py"
+HISTORY = "checker/machine/history.py"
+DESCRIPTORS = "checker/values/descriptors.py"
+PAUSES = "checker/loops/fast_forward.py"
+LOOP_RUNS = "checker/loops/loop_runs.py"
+REPETITION = "checker/loops/repetition.py"
 
 TESTS = ("tests/checker",)
 
@@ -82,13 +82,13 @@ MUTATIONS = (
     ),
     Mutation(
         "trace: a read that leaves its buffer reads nothing",
-        "checker/footprints.py",
+        "checker/values/footprints.py",
         "        return np.arange(size), by_anyone(size), True\n",
         "        return units[:0], by_thread[:0], True\n",
     ),
     Mutation(
         "trace: conditions read nothing",
-        "checker/statements.py",
+        "checker/execution/statements.py",
         "        if self._relevance.accesses.get(stmt) and agent.threads.count:\n",
         "        if False:\n",
     ),
@@ -106,25 +106,25 @@ MUTATIONS = (
     ),
     Mutation(
         "threads: calls answer all alike in the trace",
-        "checker/values.py",
+        "checker/values/evaluation.py",
         "            reading.varies\n            or any(self._variable",
         "            any(self._variable",
     ),
     Mutation(
         "values: what has been decided stays so when a local is set",
-        "checker/counters.py",
+        "checker/values/counters.py",
         "        self.version += 1\n",
         "",
     ),
     Mutation(
         "values: what is remembered of an expression that loads is so whatever it loads",
-        "checker/vectors.py",
+        "checker/values/vectors.py",
         "            *map(identity, loaded.values()),\n",
         "",
     ),
     Mutation(
         "values: a vector store is the same for all",
-        "checker/values.py",
+        "checker/values/evaluation.py",
         "memo.forget(storage, ids)\n            self._varying.add(storage)\n",
         "memo.forget(storage, ids)\n",
     ),
@@ -202,13 +202,13 @@ MUTATIONS = (
     ),
     Mutation(
         "trace: operations inside expressions are nothing",
-        "checker/unfollowed.py",
+        "checker/execution/unfollowed.py",
         "        for call in relevance.operations.inside(stmt):\n",
         "        for call in ():\n",
     ),
     Mutation(
         "trace: virtual threads are one",
-        "checker/unfollowed.py",
+        "checker/execution/unfollowed.py",
         "constant(stmt.value) != 1:",
         "False:",
     ),
@@ -226,13 +226,13 @@ MUTATIONS = (
     ),
     Mutation(
         "pauses: locals of threads are those of iterations",
-        "checker/repetition.py",
+        "checker/loops/repetition.py",
         "            return value if isinstance(value, int) else None  # threads are",
         "            return value  # threads are",
     ),
     Mutation(
         "loop_runs: loops that leave out rounds together need not have as many more",
-        "checker/blocks.py",
+        "checker/execution/blocks.py",
         "                same &= longer[run.key] == (0 if other is None else longer[other.key])\n",
         "                pass\n",
     ),
@@ -292,13 +292,13 @@ MUTATIONS = (
     ),
     Mutation(
         "courses: a rest comes round again after one period",
-        "semantics/courses.py",
+        "semantics/recurrences.py",
         "        times = number // math.gcd(number, course.step)\n",
         "        times = 1\n",
     ),
     Mutation(
         "courses: values that go apart compare alike at once",
-        "semantics/courses.py",
+        "semantics/recurrences.py",
         "        return Course(apart.first + periods * apart.period, apart.period)\n",
         "        return Course(apart.first, apart.period)\n",
     ),

@@ -92,7 +92,7 @@ MUTATIONS = (
     ),
     Mutation(
         "declared: on whose word a proof rests is not told",
-        "checker/check.py",
+        "checker/verdict/check.py",
         "(*following, *declared_in(kernel.body))",
         "following",
     ),

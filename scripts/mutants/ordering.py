@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from scripts.mutants.mutation import Mutation
 
-CONVERGENCE = "checker/convergence.py"
-FINDINGS = "checker/findings.py"
-HISTORY = "checker/history.py"
-MBARRIERS = "checker/mbarriers.py"
-MEETINGS = "checker/meetings.py"
-ORDER = "checker/order.py"
-COLLISIONS = "checker/collisions.py"
-SITES = "checker/sites.py"
-SIGNALS = "checker/signals.py"
-SYNCHRONIZATION = "checker/synchronization.py"
+CONVERGENCE = "checker/machine/convergence.py"
+FINDINGS = "checker/verdict/findings.py"
+HISTORY = "checker/machine/history.py"
+MBARRIERS = "checker/machine/mbarriers.py"
+MEETINGS = "checker/machine/meetings.py"
+ORDER = "checker/machine/order.py"
+COLLISIONS = "checker/predicted/collisions.py"
+SITES = "checker/predicted/candidates.py"
+SIGNALS = "checker/machine/signals.py"
+SYNCHRONIZATION = "checker/machine/synchronization.py"
 
 TESTS = ("tests/checker",)
 
@@ -170,7 +170,7 @@ MUTATIONS = (
     ),
     Mutation(
         "barriers to come: what is compared collides",
-        "checker/foreseen.py",
+        "checker/predicted/prediction.py",
         "                if self.hoping\n",
         "                if True\n",
     ),
@@ -224,7 +224,7 @@ MUTATIONS = (
     ),
     Mutation(
         "barriers to come: those that are left out have been met",
-        "checker/later_pass.py",
+        "checker/predicted/barriers.py",
         "        if kept is not None:\n            agent.marks.keep(kept)\n",
         "",
     ),
@@ -236,7 +236,7 @@ MUTATIONS = (
     ),
     Mutation(
         "barriers to come: every statement has a barrier before it",
-        "checker/marks.py",
+        "checker/predicted/timestamps.py",
         "        self.latest.clear()\n\n    def begin_round",
         "\n    def begin_round",
     ),
@@ -266,31 +266,31 @@ MUTATIONS = (
     ),
     Mutation(
         "proxies: reads need no fence",
-        "checker/proxies.py",
+        "checker/machine/proxies.py",
         "        if traced.proxy is Proxy.GENERIC:\n",
         "        if traced.proxy is Proxy.GENERIC and traced.is_write:\n",
     ),
     Mutation(
         "proxies: a fence of one thread is all threads'",
-        "checker/proxies.py",
+        "checker/machine/proxies.py",
         "        self.reach[warps, lanes] = np.maximum(self.reach[warps, lanes], reached[warps])\n",
         "        self.reach[warps] = np.maximum(self.reach[warps], reached[warps][:, None])\n",
     ),
     Mutation(
         "proxies: a join keeps one side's fences",
-        "checker/proxies.py",
+        "checker/machine/proxies.py",
         "        twin.reach = np.minimum(self.reach, other.reach)\n",
         "        twin.reach = np.maximum(self.reach, other.reach)\n",
     ),
     Mutation(
         "proxies: a join forgets one side's accesses",
-        "checker/proxies.py",
+        "checker/machine/proxies.py",
         "                twin._note(buffer, place)\n",
         "                pass\n",
     ),
     Mutation(
         "proxies: a fence counts on barriers that are assumed",
-        "checker/proxies.py",
+        "checker/machine/proxies.py",
         "        clock = order.clock if assumed else order.sure\n",
         "        clock = order.clock\n",
     ),

@@ -3,9 +3,9 @@
 Two independent parts: `static` looks at the plan alone, `trace` executes the kernel under it.
 """
 
-from smemreuse.checker.check import check_plan
-from smemreuse.checker.setting import remember_from
-from smemreuse.checker.traces import ONLY_GLANCED
-from smemreuse.checker.work import share_work, work_of
+from smemreuse.checker.budget import share_work, work_of
+from smemreuse.checker.execution.setting import remember_from
+from smemreuse.checker.execution.traces import ONLY_GLANCED
+from smemreuse.checker.verdict.check import check_plan
 
 __all__ = ["ONLY_GLANCED", "check_plan", "remember_from", "share_work", "work_of"]

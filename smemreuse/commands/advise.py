@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from smemreuse.advisor.worksheet import (
+from smemreuse.commands.options import arch_option
+from smemreuse.commands.output import check_output, force_option, format_option, write_output
+from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.errors import InputError
+from smemreuse.results.advice import Advice
+from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
+from smemreuse.targets.cards import Card, card_for
+from smemreuse.worksheet import (
     Attention,
     Convolution,
     Decode,
@@ -18,15 +25,8 @@ from smemreuse.advisor.worksheet import (
     Problem,
     Reduction,
 )
-from smemreuse.advisor.worksheet import advise as advise_problem
-from smemreuse.advisor.worksheet.elements import SIZES
-from smemreuse.commands.options import arch_option
-from smemreuse.commands.output import check_output, force_option, format_option, write_output
-from smemreuse.commands.stdout import written_to_stdout
-from smemreuse.errors import InputError
-from smemreuse.results.advice import Advice
-from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
-from smemreuse.targets.cards import Card, card_for
+from smemreuse.worksheet import advise as advise_problem
+from smemreuse.worksheet.elements import SIZES
 
 TOP = 10
 SIZE = click.IntRange(1, 2**40)

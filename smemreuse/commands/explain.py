@@ -24,7 +24,7 @@ from smemreuse.report.explanations import explain_entry, explain_lines, explain_
 from smemreuse.report.headroom import headroom_data
 from smemreuse.report.tables import console
 from smemreuse.results.explanation import Explanation
-from smemreuse.results.grounds import Grounds
+from smemreuse.results.preconditions import Grounds
 from smemreuse.targets.architectures import Architecture
 
 

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from smemreuse.baselines import Baseline
 from smemreuse.checker import remember_from
-from smemreuse.checker.work import renew_work
+from smemreuse.checker.budget import renew_work
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
 from smemreuse.facts import facts_of

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
-from smemreuse.checker.check import DEFAULT_BUDGET, MAX_BUFFER
+from smemreuse.checker.budget import Work
 from smemreuse.checker.errors import Stuck, Uncovered
-from smemreuse.checker.foreseen import Foreseen, seen_of
-from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Relevance, operations_of
-from smemreuse.checker.setting import Setting, remembered_of
-from smemreuse.checker.unfollowed import unfollowed
-from smemreuse.checker.work import Work
+from smemreuse.checker.execution.setting import Setting, remembered_of
+from smemreuse.checker.execution.slice import Relevance, operations_of
+from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.predicted.prediction import Foreseen, seen_of
+from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
+from smemreuse.checker.verdict.layout import Layout
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.machine.traced import TracedAccess
 from smemreuse.ir.kernel import SHARED_SCOPES, Stmt, Store
 from smemreuse.linter.value_forms import Form, Forms
 from smemreuse.semantics.effects import Engine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from smemreuse.checker.errors import Stuck, Uncovered
-from smemreuse.checker.setting import Setting
-from smemreuse.checker.trace import Trace
-from smemreuse.checker.traces import BlockTraces
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.execution.trace import Trace
+from smemreuse.checker.execution.traces import BlockTraces
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
 from smemreuse.linter.collected import Known

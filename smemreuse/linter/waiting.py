@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from smemreuse.checker.agent import Agent
-from smemreuse.checker.findings import Waiting
-from smemreuse.checker.layout import Layout
-from smemreuse.checker.mbarriers import Slot
-from smemreuse.checker.order import Order
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.mbarriers import Slot
+from smemreuse.checker.machine.order import Order
+from smemreuse.checker.verdict.findings import Waiting
+from smemreuse.checker.verdict.layout import Layout
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt
 from smemreuse.linter import mends, words

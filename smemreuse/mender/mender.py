@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, barriers_follow
-from smemreuse.checker.work import Work
+from smemreuse.checker.budget import Work
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Allocate,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from smemreuse.baselines import Baseline
-from smemreuse.checker.relevance import operations_of
-from smemreuse.checker.work import limit_work
+from smemreuse.checker.budget import limit_work
+from smemreuse.checker.execution.slice import operations_of
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal

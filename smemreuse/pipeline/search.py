@@ -16,7 +16,6 @@ from smemreuse.baselines import Baseline, baseline_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.pipeline.candidate import Candidate
-from smemreuse.pipeline.hopes import order_is_settled
 from smemreuse.pipeline.objectives import (
     reckoned,
     rooms,
@@ -24,6 +23,7 @@ from smemreuse.pipeline.objectives import (
     stands_as,
     with_least_sharing,
 )
+from smemreuse.pipeline.optimistic_check import order_is_settled
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.starts import Start, kept_apart, least_bytes, plan_from, side_by_side
 from smemreuse.pipeline.wanted import wanted_plan

@@ -11,13 +11,13 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Data, Subject, verdict_data
-from smemreuse.report.grounds import grounds_data, grounds_lines
+from smemreuse.report.preconditions import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, kind_text, verdict_text
 from smemreuse.results.audit import Audit, Checked, Source
 from smemreuse.results.findings import Finding, FindingKind, Level, Place, plan_finding
-from smemreuse.results.grounds import Grounds
+from smemreuse.results.preconditions import Grounds
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (

@@ -11,15 +11,15 @@ from rich.text import Text
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.columns import TEXT, WORD, FittingTable
 from smemreuse.report.data import Data, Subject, verdict_data
-from smemreuse.report.grounds import grounds_data, grounds_lines
 from smemreuse.report.groups import grouped_lines
 from smemreuse.report.headroom import headroom_lines
+from smemreuse.report.preconditions import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.verdicts import findings, hoped_words
 from smemreuse.results.explanation import Explanation, Sharing
-from smemreuse.results.grounds import Grounds
 from smemreuse.results.headroom import Headroom
 from smemreuse.results.plan import Plan
+from smemreuse.results.preconditions import Grounds
 from smemreuse.results.verdict import Judged
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.results.grounds import Grounds
+from smemreuse.results.preconditions import Grounds
 from smemreuse.results.verdict import Verdict
 
 

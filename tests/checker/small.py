@@ -8,11 +8,11 @@ from textwrap import indent
 import numpy as np
 
 from smemreuse.checker import check_plan
-from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Relevance
-from smemreuse.checker.setting import Setting
-from smemreuse.checker.trace import Trace
-from smemreuse.checker.traced import TracedAccess, by_anyone
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.trace import Trace
+from smemreuse.checker.machine.traced import TracedAccess, by_anyone
+from smemreuse.checker.verdict.layout import Layout
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, walk_statements

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 
-from smemreuse.checker.foreseen import Foreseen
+from smemreuse.checker.predicted.prediction import Foreseen
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.checker.separation.tree import Scope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from smemreuse.checker.foreseen import Foreseen
+from smemreuse.checker.predicted.prediction import Foreseen
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.kernel import Block, If, Stmt

@@ -13,17 +13,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.foreseen import Foreseen
-from smemreuse.checker.layout import Layout
-from smemreuse.checker.relevance import Operations
+from smemreuse.checker.execution.slice import Operations
+from smemreuse.checker.predicted.prediction import Foreseen
 from smemreuse.checker.separation.compared import Compared
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
 from smemreuse.checker.separation.privacy import Exposed, Privacy
 from smemreuse.checker.separation.tree import Scope
-from smemreuse.checker.work import STATEMENT, Work
+from smemreuse.checker.verdict.layout import Layout
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
 from smemreuse.ir.launch import UnknownThreads, thread_axes

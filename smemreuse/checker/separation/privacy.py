@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.separation.facts import Facts
-from smemreuse.checker.work import STATEMENT, Work
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.accesses import MemoryAccess

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.relevance import Operations
+from smemreuse.checker.execution.slice import Operations
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,

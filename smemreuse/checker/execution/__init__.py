@@ -1,0 +1,1 @@
+"""The traces of a check: which there are, and what runs in each."""

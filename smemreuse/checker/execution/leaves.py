@@ -1,0 +1,61 @@
+"""What a trace has to know of a statement that has no others in it, found out once for all rounds.
+
+Most operations order nothing, so that there is nothing more to be done than their accesses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
+from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.table import evaluated_call
+
+_SCOPES = (Attr, For, If, While, Assert)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """`touches`: it accesses shared memory. `sets`: it stores to a local. `effect` is that of its
+    operation; of one that `orders` nothing there is nothing more to do."""
+
+    touches: bool
+    sets: bool
+    call: Call | None
+    effect: Effect | None
+    orders: bool
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a phase of an mbarrier."""
+        return self.effect is not None and self.effect.signals is Signal.WAIT
+
+    @property
+    def waits_for_copies(self) -> bool:
+        waits = self.effect.waits if self.effect is not None else None
+        return waits is not None and waits.engine is Engine.CP_ASYNC
+
+
+class Leaves:
+    """The leaves of one kernel, as far as they matter to a plan."""
+
+    def __init__(self, relevance: Relevance):
+        self._relevance = relevance
+        self._known: dict[Stmt, Leaf | None] = {}
+
+    def __call__(self, stmt: Stmt) -> Leaf | None:
+        """What is known of a statement; None where there are others in it."""
+        if stmt not in self._known:
+            self._known[stmt] = None if isinstance(stmt, _SCOPES) else self._leaf(stmt)
+        return self._known[stmt]
+
+    def _leaf(self, stmt: Stmt) -> Leaf:
+        call, operations = evaluated_call(stmt), self._relevance.operations
+        effect = operations.effect(call) if call is not None else None
+        orders = False
+        if call is not None and effect is not None:
+            orders = effect.synchronizes or operations.may_signal(call)
+        sets = isinstance(stmt, Store) and stmt.buffer.scope.startswith("local")
+        return Leaf(self._relevance.touches_shared(stmt), sets, call, effect, orders)

@@ -1,0 +1,135 @@
+"""What the traces of one check have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from smemreuse.checker.budget import Work
+from smemreuse.checker.execution.leaves import Leaves
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.loops.periods import Periods
+from smemreuse.checker.predicted.prediction import Foreseen
+from smemreuse.checker.values.descriptors import Holders
+from smemreuse.checker.values.footprints import Footprints
+from smemreuse.checker.values.vectors import Vectors
+from smemreuse.checker.verdict.findings import Findings
+from smemreuse.checker.verdict.layout import Layout
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Const
+from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
+from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.fence_pass import fences_to_come
+
+MAX_VECTOR = 1 << 17
+"""Threads times iterations that are evaluated at once."""
+
+
+@dataclass
+class Remembered:
+    """What depends on no plan: values of threads, and the bytes that accesses touch."""
+
+    vectors: Vectors
+    footprints: Footprints
+
+    @staticmethod
+    def of(axes: Mapping[str, int]) -> Remembered:
+        """Nothing yet, of blocks with so many threads along their axes."""
+        vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
+        return Remembered(vectors, Footprints(Work()))
+
+
+def remembered_of(kernel: Kernel) -> Remembered:
+    """What is remembered from one check of a kernel to the next. Raises `UnknownThreads`."""
+    found = kernel.derived.get(Remembered)
+    if not isinstance(found, Remembered):
+        found = kernel.derived[Remembered] = Remembered.of(thread_axes(kernel.body))
+    return found
+
+
+def remember_from(before: Kernel, now: Kernel) -> None:
+    """A kernel that passes have made of another one has most of its expressions, and is asked the
+    same of them: what is remembered of one is so for both."""
+    try:
+        if thread_axes(before.body) == thread_axes(now.body):
+            now.derived[Remembered] = remembered_of(before)
+    except UnknownThreads:
+        return  # nothing is remembered of either
+
+
+class Setting:
+    """The plan, the kernel's relevant parts, and what one trace may remember for the next.
+
+    `every_case`: whatever data decide is a case, not only what mbarriers depend on.
+    `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
+    data decide: what is given in a case may be given for one round alone.
+    """
+
+    def __init__(
+        self,
+        relevance: Relevance,
+        layout: Layout,
+        axes: Mapping[str, int],
+        *,
+        budget: int,
+        work: Work | None = None,
+        remembered: Remembered | None = None,
+        findings: Callable[[Layout, Block], Findings] = Findings,
+        every_case: bool = False,
+        foreseen: Foreseen | None = None,
+    ):
+        """`foreseen` are the barriers that a later pass puts in, None where all are there."""
+        self.relevance = relevance
+        self.findings = findings
+        self.every_case = every_case
+        self.work = work or Work()
+        self.periods = Periods(relevance, self.work)
+        self.leaves = Leaves(relevance)
+        self.holders = Holders(relevance.body, relevance.accesses)
+        self.layout = layout
+        self.axes = axes
+        self.foreseen = foreseen
+        self.budget = budget
+        remembered = remembered or Remembered.of(axes)
+        self.vectors = remembered.vectors
+        self.footprints = remembered.footprints.counted_by(self.work)
+        self.fenced = frozenset() if foreseen is None else fences_to_come(relevance.body)
+        self.compares_loops = True
+        self._at_once: dict[For, bool] = {}
+
+    def is_told(self, stmt: If | For) -> bool:
+        """Whether what data decide of a branch or a loop is a case."""
+        return self.every_case or self.relevance.signals(stmt)
+
+    def axis(self, stmt: Attr, threads: Threads) -> Value:
+        """The index of each thread, or of the block, that a launch gives a name to."""
+        tag = tag_of(stmt)
+        if tag not in self.axes:
+            return 0 if stmt.value == Const(1) else None
+        return self.vectors.digit(threads.ids, stride_of(tag, self.axes), self.axes[tag])
+
+    def at_once(self, loop: For, count: int) -> bool:
+        """Whether a loop's iterations, `count` times threads and iterations, run as one.
+
+        They may where nothing in them is ordered or related. In a vectorized loop each statement is
+        done for all lanes before the next one; a branch may be taken for one lane after the other.
+        """
+        if count > MAX_VECTOR:
+            return False
+        known = self._at_once.get(loop)
+        if known is None:
+            parts = [(stmt,) for stmt in loop.body] if loop.kind == "vectorized" else [loop.body]
+            known = self._at_once[loop] = all(map(self._is_independent, parts))
+        return known
+
+    def _is_independent(self, block: Block) -> bool:
+        if self.relevance.synchronizes(block):
+            return False
+        kinds = self.relevance.kinds(block)
+        if self.layout.of_itself:
+            return all(how == Access.READ.value for _, how in kinds)
+        buffers = [buffer for buffer, _ in kinds]
+        related = any(two in self.layout.partners[one] for one in buffers for two in buffers)
+        return len(set(buffers)) == len(buffers) and not related

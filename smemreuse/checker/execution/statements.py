@@ -1,0 +1,98 @@
+"""What a statement does by itself: all that one does which has no others in it, and the headers of
+branches and loops."""
+
+from __future__ import annotations
+
+from smemreuse.checker.budget import STEP
+from smemreuse.checker.execution.leaves import Leaf
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.loops.iteration import Loops
+from smemreuse.checker.machine.accesses import Accesses
+from smemreuse.checker.machine.agent import Agent, Steps
+from smemreuse.checker.machine.synchronization import Synchronization
+from smemreuse.checker.predicted.barriers import LaterPass
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.verdict.findings import Findings
+from smemreuse.ir.kernel import Assert, For, If, Stmt, Store, While
+
+
+class Statements:
+    """Carries out the statements of one trace."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        values: Values,
+        findings: Findings,
+        accesses: Accesses,
+        synchronization: Synchronization,
+        later_pass: LaterPass,
+        loops: Loops,
+    ):
+        self._relevance, self._fenced = setting.relevance, setting.fenced
+        self._work = setting.work
+        self._values = values
+        self._findings = findings
+        self._accesses = accesses
+        self._synchronization = synchronization
+        self._later_pass = later_pass
+        self._loops = loops
+
+    def perform(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
+        """Does what a statement does that has no others in it; whether it waits for a phase."""
+        self.come_behind_fence(stmt, agent)
+        threads = agent.threads
+        self._work.do(STEP + 10 * threads.count)
+        if threads.count == 0:
+            return False
+        if leaf.touches:
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
+        else:
+            self._later_pass.enters(stmt, agent)
+        if leaf.sets:
+            assert isinstance(stmt, Store)
+            self._values.store(stmt, threads)
+        self.access(stmt, agent)
+        if not leaf.orders or leaf.call is None or leaf.effect is None:
+            return False
+        if agent.tallies:
+            self._loops.note(leaf.call, leaf.effect, stmt, agent)
+        if leaf.waits:
+            return True
+        self._synchronization.perform(leaf.call, stmt, agent)
+        if leaf.effect.fence:
+            self._synchronization.fence(agent)
+        if leaf.waits_for_copies:
+            self._later_pass.behind_wait(agent)
+        return False
+
+    def wait(self, leaf: Leaf, agent: Agent) -> Steps:
+        """Waits for the phase of an mbarrier."""
+        assert leaf.call is not None
+        assert leaf.effect is not None
+        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
+
+    def come_behind_fence(self, stmt: Stmt, agent: Agent) -> None:
+        """A proxy fence that a later pass puts before a statement, if it does."""
+        if stmt in self._fenced:
+            self._later_pass.before(agent)
+            self._synchronization.fence(agent, assumed=True)
+
+    def access(self, stmt: Stmt, agent: Agent) -> None:
+        """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
+        accesses = self._relevance.accesses.get(stmt)
+        if not accesses:
+            return
+        for access in accesses:
+            self._work.do(self._accesses.cost(access, agent.threads))
+        event = self._findings.event(stmt, agent.loops)
+        for access in accesses:
+            self._accesses.perform(access, agent, event)
+
+    def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
+        """A condition or a bound is evaluated, and may read shared memory."""
+        if self._relevance.accesses.get(stmt) and agent.threads.count:
+            self._later_pass.before(agent, stmt)
+            self._later_pass.comes_to(stmt, agent)
+            self.access(stmt, agent)

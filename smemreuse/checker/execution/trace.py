@@ -1,0 +1,377 @@
+"""The byte trace: executes one thread block's shared-memory accesses under a plan.
+
+All threads of a statement run at once (NumPy). Divergent arms run as agents, in turns, blocked by
+mbarriers as on the hardware. Conditions on the block index are settled one block at a time, for one
+block of each kind; conditions on data go both ways and are joined. Here is the control flow; what
+a statement does is in `statements`, and what that does to the shadow machine (`state`) in
+`accesses` and `synchronization`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.budget import STEP
+from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.execution.cases import Case
+from smemreuse.checker.execution.leaves import Leaf
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.execution.statements import Statements
+from smemreuse.checker.loops.fast_forward import Pause
+from smemreuse.checker.loops.iteration import Loops
+from smemreuse.checker.loops.loop_runs import LoopsOfBlock
+from smemreuse.checker.machine.accesses import Accesses
+from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.machine.synchronization import Synchronization
+from smemreuse.checker.predicted.barriers import LaterPass
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.ir.expr import Expr, Load, Var, walk
+from smemreuse.ir.kernel import (
+    THREAD_EXTENT,
+    Assert,
+    Attr,
+    Bind,
+    Block,
+    For,
+    If,
+    Stmt,
+    While,
+    rounds_of,
+)
+from smemreuse.ir.labels import label
+from smemreuse.semantics.evaluate import Threads
+
+MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Blocks that an agent of its own runs, one after the other."""
+
+    agent: Agent
+    blocks: tuple[Block, ...]
+
+
+class Trace:
+    """One execution, for the block whose index is `block` where a condition asks for it."""
+
+    def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
+        self.state = State.initial(setting.layout, setting.vectors.everyone)
+        self.findings = setting.findings(setting.layout, setting.relevance.body)
+        self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
+        self.findings.forked = case is not None and bool(case.given)
+        self.steps = 0
+        self._setting = setting
+        self._relevance, self._vectors = setting.relevance, setting.vectors
+        shared = (self.state, self.values)
+        accesses = Accesses(setting, *shared, self.findings)
+        self._work, self._leaves = setting.work, setting.leaves
+        self.loops_of_block = LoopsOfBlock(setting, self.values, block)
+        self._decide = self.loops_of_block.decide
+        self._loops = Loops(setting, *shared, self.loops_of_block)
+        synchronization = Synchronization(
+            setting.relevance, setting.vectors, *shared, accesses, self.findings
+        )
+        self._later_pass = LaterPass(setting, self.state, synchronization)
+        self._statements = Statements(
+            setting,
+            self.values,
+            self.findings,
+            accesses,
+            synchronization,
+            self._later_pass,
+            self._loops,
+        )
+
+    def run(self, body: Block) -> None:
+        """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
+        self._drive(self._run(body, Agent(self.values.everyone())))
+
+    def _drive(self, steps: Steps) -> None:
+        """Runs steps that have nobody left to wait for."""
+        before = -1
+        for step in steps:
+            if isinstance(step, list):
+                self._loops.leave_out(step)
+                before = -1
+                continue
+            if self.steps == before:
+                raise Stuck("an mbarrier is waited for that nobody completes")
+            before = self.steps
+
+    def _tick(self) -> None:
+        self.steps += 1
+        if self.steps > self._setting.budget:
+            raise Uncovered(f"budget: more than {self._setting.budget:,} steps")
+
+    # Blocks -------------------------------------------------------------------------------------
+
+    def _run(self, block: Block, agent: Agent) -> Steps:
+        if agent.threads.count == 0:
+            return
+        skip = 0
+        for index, stmt in enumerate(block):
+            if index < skip:
+                continue
+            if isinstance(stmt, Bind):
+                agent.threads = self.values.bind(stmt, agent.threads)
+            if isinstance(stmt, If) and self._relevance.waits(stmt):
+                group = self._specialized(block[index:], agent)
+                if len(group) > 1:
+                    skip = index + 1 + block[index:].index(group[-1][0])
+                    yield from self._branch_apart(group, agent)
+                    continue
+            if self._relevance(stmt):
+                leaf = self._leaves(stmt)
+                if leaf is None:
+                    yield from self._statement(stmt, agent)
+                elif self._leaf(stmt, leaf, agent):
+                    yield from self._statements.wait(leaf, agent)
+            elif isinstance(stmt, Attr):
+                yield from self._attr(stmt, agent)
+            else:
+                self._later_pass.passes(stmt, agent)
+
+    def _run_all(self, arm: Arm) -> Steps:
+        threads = arm.agent.threads
+        for block in arm.blocks:
+            arm.agent.threads = threads
+            yield from self._run(block, arm.agent)
+
+    def _specialized(self, block: Block, agent: Agent) -> list[tuple[If, np.ndarray]]:
+        """The branches at the head of a block that different threads take, each with who does.
+
+        `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
+        threads that skip the first do not wait for it.
+        """
+        group: list[tuple[If, np.ndarray]] = []
+        for stmt in block:
+            if isinstance(stmt, If) and self._relevance(stmt):
+                if self._relevance.accesses.get(stmt) or (group and _loads(stmt.condition)):
+                    break  # its condition is read in its turn, after what comes before
+                condition = self._decide(stmt.condition, agent)
+                if not isinstance(condition, np.ndarray):
+                    break
+                group.append((stmt, self._vectors.masks(condition)[0]))
+            elif self._relevance(stmt) or isinstance(stmt, (Bind, Attr)):
+                break
+        return group
+
+    def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
+        """Runs several branches, each thread those that it takes, threads that agree together."""
+        branches = [stmt for stmt, _ in group]
+        self._later_pass.enters(branches[0], agent)
+        self._later_pass.before_branch(branches[0], agent)
+        arms = []
+        for choice, mine in self._vectors.choices([mask for _, mask in group]):
+            blocks = tuple(
+                stmt.then if then else stmt.orelse
+                for (stmt, _), then in zip(group, choice, strict=True)
+            )
+            arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
+        yield from self._meet(arms, agent, branches)
+
+    # Statements ---------------------------------------------------------------------------------
+
+    def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
+        self._statements.come_behind_fence(stmt, agent)
+        if isinstance(stmt, Attr):
+            yield from self._attr(stmt, agent)
+        elif isinstance(stmt, For):
+            yield from self._for(stmt, agent)
+        elif isinstance(stmt, If):
+            yield from self._if(stmt, agent)
+        elif isinstance(stmt, While):
+            yield from self._while(stmt, agent)
+        elif isinstance(stmt, Assert):
+            self._statements.header(stmt, agent)
+            yield from self._run(stmt.body, agent)
+
+    def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
+        """Carries out one that has no others in it; whether it waits for a phase."""
+        self._tick()
+        return self._statements.perform(stmt, leaf, agent)
+
+    def _attr(self, stmt: Attr, agent: Agent) -> Steps:
+        if stmt.key == THREAD_EXTENT and stmt.var is not None:
+            agent.threads = agent.threads.bind(stmt.var, self._setting.axis(stmt, agent.threads))
+        yield from self._run(stmt.body, agent)
+
+    # Branches -----------------------------------------------------------------------------------
+
+    def _if(self, stmt: If, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
+        self._statements.header(stmt, agent)
+        threads = agent.threads
+        condition = self._decide(stmt.condition, agent)
+        if condition is None and self._setting.is_told(stmt) and not agent.partly:
+            condition = self.values.unknowns.truth(stmt.condition, threads)
+            self.findings.forked |= condition is not None
+        self._later_pass.before_branch(stmt, agent)
+        if condition is None:
+            self._either(stmt, agent)
+        elif isinstance(condition, int):
+            if not condition:
+                self._later_pass.skips(agent, stmt.then)
+            yield from self._run(stmt.then if condition else stmt.orelse, agent)
+            if condition:
+                self._later_pass.skips(agent, stmt.orelse)
+            self._later_pass.behind_branch(stmt, agent)
+            agent.threads = threads
+        else:
+            arms = [
+                Arm(agent.of(self._vectors.where(threads, mask)), (block,))
+                for mask, block in zip(
+                    self._vectors.masks(condition), (stmt.then, stmt.orelse), strict=True
+                )
+                if self._relevance.block(block)
+            ]
+            yield from self._meet(arms, agent, (stmt,))
+
+    def _meet(self, arms: list[Arm], agent: Agent, branches: Sequence[If]) -> Steps:
+        """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
+
+        All threads may meet at a barrier before they part, and where they have met again.
+        """
+        apart = [(arm.agent, arm.blocks) for arm in arms]
+        self._later_pass.part(agent, apart, branches)
+        self._later_pass.before(agent)
+        running = [self._run_all(arm) for arm in arms]
+        paused: dict[Steps, list[Pause]] = {}
+        while running:
+            before = self.steps
+            for arm in [one for one in running if one not in paused]:
+                step = next(arm, running)
+                if step is running:
+                    running.remove(arm)
+                    self.steps += 1
+                elif isinstance(step, list):
+                    paused[arm] = step
+            if self.steps != before:
+                continue
+            if len(paused) == len(running) > 0:
+                yield [pause for pauses in paused.values() for pause in pauses]
+            elif not paused and running:
+                yield BLOCKED
+            paused.clear()  # they go on, for the sake of those who wait for them
+        self._later_pass.before(agent)
+        self._later_pass.join(agent, apart, branches)
+
+    def _either(self, stmt: If, agent: Agent) -> None:
+        """A condition on data: both outcomes, from the same state, then what is sure in both."""
+        self._work.do(STEP + self._setting.layout.weight)
+        threads, before = agent.threads, self.state.copy()
+        self._loops.leave_open(stmt, agent)
+        apart = self.values.varies(stmt.condition, threads)
+        self.findings.forked = True
+        with self._later_pass.unsure(agent, apart):
+            marks = agent.marks.copy()
+            self._drive(self._run(stmt.then, agent))
+            agent.threads = threads
+            after_then, agent.marks, marks = self.state.become(before), marks, agent.marks
+            self._drive(self._run(stmt.orelse, agent))
+            agent.threads, agent.marks = threads, marks.joined(agent.marks)
+        self._later_pass.skips(agent, stmt.then, stmt.orelse)
+        if apart:
+            self._report_arms(stmt)
+            self.values.set_apart(after_then, self.state)
+        self.state.become(after_then.joined(self.state))
+
+    def _report_arms(self, stmt: If) -> None:
+        """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
+        arms = [
+            {buffer for buffer, _ in self._relevance.kinds(block)}
+            | self._setting.holders.read_in(block)
+            for block in (stmt.then, stmt.orelse)
+        ]
+        for one, partners in self._setting.layout.partners.items():
+            for two in partners:
+                if one in arms[0] and two in arms[1]:
+                    self.findings.arms(stmt, one, two)
+
+    # Loops --------------------------------------------------------------------------------------
+
+    def _for(self, stmt: For, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
+        self._statements.header(stmt, agent)
+        threads, loops, covered = agent.threads, agent.loops, agent.covered
+        noted = self.loops_of_block.begin(stmt, agent)
+        begin, extent, step = (
+            self._decide(expr, agent) for expr in (stmt.begin, stmt.extent, stmt.step)
+        )
+        if not (isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int)):
+            if any(self.values.varies(expr, threads) for expr in (stmt.begin, stmt.step)):
+                self.values.note_varying(stmt.var)
+            if stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
+            length = self._loops.length(stmt, begin, step, agent)
+            if length is not None and isinstance(begin, int):
+                self.findings.forked = True
+                yield from self._loops.go_through(stmt, begin, length, agent, self._run)
+                if not length.rounds:
+                    self._later_pass.skips_loop(agent, stmt)
+            else:
+                self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
+        elif step == 0:
+            raise Uncovered(f"`{label(stmt)}` does not go on")
+        elif rounds := range(begin, begin + extent, step):
+            if self._setting.at_once(stmt, threads.count * len(rounds)):
+                agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
+                yield from self._run(stmt.body, agent)
+            elif stmt.kind == "vectorized":
+                raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
+            else:
+                yield from self._loops.iterate(stmt, rounds, agent, self._run, noted)
+        else:
+            self._later_pass.skips_loop(agent, stmt)
+        agent.threads, agent.loops, agent.covered = threads, loops, covered
+
+    def _while(self, stmt: While, agent: Agent) -> Steps:
+        self._later_pass.enters(stmt, agent)
+        threads, went_round = agent.threads, False
+        while True:
+            self._statements.header(stmt, agent)
+            condition = self._decide(stmt.condition, agent)
+            if not isinstance(condition, int):
+                break
+            if not condition:
+                if not went_round:
+                    self._later_pass.skips_loop(agent, stmt)
+                return
+            self._tick()
+            yield from self._run(stmt.body, agent)
+            agent.threads, went_round = threads, True
+        self._repeat(stmt, stmt.condition, agent, threads)
+
+    def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
+        """A loop of unknown length: any number of rounds, until another changes nothing."""
+        self.findings.forked = True
+        self._loops.leave_open(stmt, agent)
+        apart = self.values.varies(condition, threads)
+        for round_number in range(MAX_ROUNDS):
+            self._work.do(STEP + self._setting.layout.weight)
+            before, marks = self.state.copy(), agent.marks.copy()
+            agent.threads = threads
+            with self._later_pass.unsure(agent, apart):
+                if isinstance(stmt, For):
+                    agent.marks.begin_round(stmt)
+                self._drive(self._run(stmt.body, agent))
+                agent.threads, agent.marks = threads, marks.joined(agent.marks)
+                self._statements.access(stmt, agent)  # asks again, where no barrier can come before
+            if apart:
+                self.values.set_apart(before, self.state)
+            merged = before.joined(self.state)
+            settled = round_number > 1 and merged.knows_what(before)
+            self.state.become(merged)
+            if settled:
+                self._later_pass.skips_loop(agent, stmt)
+                return
+        raise Uncovered(f"`{label(stmt)}` did not settle")
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(node, Load) for node in walk(expr))

@@ -1,0 +1,21 @@
+"""What no trace follows, whatever the plan: seen before anything is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.ir.expr import constant
+from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, walk_statements
+
+
+def unfollowed(relevance: Relevance) -> Iterator[str]:
+    """What makes a plan unproved whatever is executed, each in a few words."""
+    for stmt in walk_statements(relevance.body):
+        if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD and constant(stmt.value) != 1:
+            if relevance(stmt):
+                yield "virtual threads are not followed"
+        elif isinstance(stmt, For) and stmt.kind == "thread_binding" and relevance(stmt):
+            yield f"a loop over threads is not followed: {stmt.var.name}"
+        for call in relevance.operations.inside(stmt):
+            yield f"an operation inside an expression is not followed: `{call.op}`"

@@ -1,0 +1,1 @@
+"""The loops of a trace: run, seen to repeat themselves, and shortened."""

@@ -1,0 +1,136 @@
+"""Iterations of loops that are left out, by all who have loops at the same time alike.
+
+What the iterations left out would do to mbarriers must come to nothing: each mbarrier whole phases,
+an even number of them, and everybody who waits has waited through as many. So arms of a branch stop
+between two iterations once their loops repeat themselves, and leave out as many each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from smemreuse.checker.loops.periods import SEEN, Window
+from smemreuse.checker.machine.mbarriers import Slot
+
+if TYPE_CHECKING:
+    from smemreuse.checker.loops.loop_runs import LoopRun
+
+
+@dataclass
+class Tally:
+    """What was done to mbarriers: arrivals, bytes announced less those that came, and how often
+    the parity waited for changed. `clear` is False where that is not known."""
+
+    arrivals: Counter[Slot] = field(default_factory=Counter)
+    due: Counter[Slot] = field(default_factory=Counter)
+    turns: Counter[Slot] = field(default_factory=Counter)
+    waits: set[Slot] = field(default_factory=set)
+    clear: bool = True
+
+    @property
+    def slots(self) -> set[Slot]:
+        return {*self.arrivals, *self.due, *self.waits}
+
+    @property
+    def empty(self) -> bool:
+        return self.clear and not self.slots
+
+    def add(self, other: Tally, times: int = 1) -> None:
+        for mine, theirs in (
+            (self.arrivals, other.arrivals),
+            (self.due, other.due),
+            (self.turns, other.turns),
+        ):
+            for slot, number in theirs.items():
+                mine[slot] += number * times
+        self.waits |= other.waits
+        self.clear = self.clear and other.clear
+
+
+class LoopTally:
+    """The tallies of a loop's iterations so far."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Tally] = []
+        self._parity: dict[Slot, int] = {}
+
+    def begin(self) -> None:
+        self.rounds.append(Tally())
+
+    def latest(self, period: int) -> Tally:
+        """What the last `period` iterations have done."""
+        total = Tally()
+        for one in self.rounds[-period:]:
+            total.add(one)
+        return total
+
+    def wait(self, slot: Slot, parity: int) -> None:
+        now = self.rounds[-1]
+        now.waits.add(slot)
+        now.turns[slot] += self._parity.get(slot, parity) != parity
+        self._parity[slot] = parity
+
+
+@dataclass(eq=False)
+class Pause:
+    """A loop between two iterations, at number `at`, that repeats itself since `window.first`.
+
+    `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing; `runs` are
+    the loops that leave out as many with it. `run` is what is noted of the loop for other blocks.
+    """
+
+    window: Window
+    at: int
+    tally: Tally
+    run: LoopRun | None = None
+    skip: int = 0
+    unit: int = 0
+    runs: tuple[LoopRun | None, ...] = ()
+
+
+Expected = Callable[[Slot], int | None]
+"""How many arrivals complete an mbarrier's phase, where that is known."""
+
+
+def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
+    """Decides how many iterations loops that stand still leave out: each the same number.
+
+    False if what they do to mbarriers comes to nothing only together with what others do.
+    """
+    if not all(one.tally.clear for one in pauses):
+        return True
+    unit = _unit(pauses, expected)
+    if unit is None:
+        return False
+    if all(one.at - one.window.first >= SEEN * unit for one in pauses):  # all has been seen
+        number = min((one.window.end - one.at) // unit for one in pauses) * unit
+        for one in pauses:
+            one.skip, one.unit = number, unit
+            one.runs = tuple(other.run for other in pauses)
+    return True
+
+
+def _unit(pauses: Sequence[Pause], expected: Expected) -> int | None:
+    """How many iterations of each of the loops come to nothing together; None if none do."""
+    unit = math.lcm(*(one.window.period for one in pauses))
+    total = Tally()
+    for one in pauses:
+        total.add(one.tally, unit // one.window.period)
+    if any(total.due.values()):
+        return None
+    times, phases = 1, dict.fromkeys(total.slots, 0.0)
+    for slot, arrivals in total.arrivals.items():
+        count = expected(slot)
+        if not count:
+            return None
+        times = math.lcm(times, 2 * count // math.gcd(2 * count, arrivals))
+        phases[slot] = arrivals / count
+    for one in pauses:
+        share = unit // one.window.period
+        if any(one.tally.turns[slot] * share != phases[slot] for slot in one.tally.waits):
+            return None
+    return unit * times

@@ -1,0 +1,181 @@
+"""Running the iterations of loops, and noting for them what is done to mbarriers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.execution.cases import LARGE
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.loops.fast_forward import LoopTally, Pause, leave_out
+from smemreuse.checker.loops.loop_runs import LoopRun, LoopsOfBlock
+from smemreuse.checker.loops.periods import SEEN, Window
+from smemreuse.checker.machine.agent import Agent, Steps
+from smemreuse.checker.machine.signals import ARRIVALS
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.values.symbols import Key
+from smemreuse.checker.values.unknowns import Length
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.ir.labels import label
+from smemreuse.semantics.effects import Effect, Group, Signal
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.table import counted, mbarrier_operand
+
+MAX_SEEN = 128
+"""Iterations after which a loop of unknown length should have been seen to repeat itself."""
+
+AT_ONCE = 16
+"""Iterations that a loop with mbarriers in it is not stopped for: whoever stops lets the others
+catch up, while a producer that is ahead of them has filled more of its stages."""
+
+
+class Loops:
+    """The loops of a trace."""
+
+    def __init__(self, setting: Setting, state: State, values: Values, block: LoopsOfBlock):
+        self._block = block
+        self._setting = setting
+        self._relevance = setting.relevance
+        self._periods = setting.periods
+        self._state = state
+        self._values = values
+
+    def iterate(
+        self,
+        stmt: For,
+        rounds: range,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+        noted: LoopRun | None = None,
+    ) -> Steps:
+        """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
+        window, threads = None, agent.threads
+        if len(rounds) > AT_ONCE or not self._relevance.signals(stmt):
+            if agent.covered and self._block.deciding(stmt):
+                threads = self._block.here(threads)
+            window = self._periods.window(stmt, rounds, threads, self._state.counters)
+        yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
+
+    def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
+        """How often a loop goes round in this case, if that is one and can be followed."""
+        if not self._setting.is_told(stmt) or agent.partly:
+            return None
+        if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
+            return None
+        if self._periods.endless(stmt, begin, agent.threads, self._state.counters) is None:
+            return None
+        return self._values.unknowns.length(stmt.extent, agent.threads)
+
+    def go_through(
+        self,
+        stmt: For,
+        begin: int,
+        length: Length,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+    ) -> Steps:
+        """Runs the iterations of a loop of which it is given for this case how many it has."""
+        rounds, window = range(begin, begin + length.rounds), None
+        if len(rounds) > LARGE // 2:
+            endless = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
+            assert endless is not None
+            window = replace(endless, end=len(rounds))
+        yield from self._iterate(stmt, rounds, window, length.key, agent, run)
+
+    def _iterate(
+        self,
+        stmt: For,
+        rounds: range,
+        window: Window | None,
+        length: Key | None,
+        agent: Agent,
+        run: Callable[[Block, Agent], Steps],
+        noted: LoopRun | None = None,
+    ) -> Steps:
+        threads, loops, outer = agent.threads, agent.loops, agent.tallies
+        tally, at, unknowns = LoopTally(), 0, self._values.unknowns
+        since, is_long = unknowns.now, len(rounds) > LARGE // 2 and length is not None
+        while at < len(rounds):
+            if is_long and window is not None and at > window.first + MAX_SEEN:
+                raise Uncovered(f"`{label(stmt)}` does not repeat itself")
+            if window is not None and at - window.first >= SEEN * window.period:
+                pause = Pause(window, at, tally.latest(window.period), noted)
+                if unknowns.is_uneven(since, threads):
+                    pause.tally.clear = False
+                if at + window.period <= window.end and not self.leave_out([pause]):
+                    yield [pause]
+                if pause.skip:
+                    if noted is not None:
+                        noted.leave(pause)
+                    if length is not None:
+                        unknowns.case.need(length, window.first, pause.unit)
+                        is_long = False
+                    at += pause.skip
+                    self._go_on(pause, at, threads, outer)
+                    continue
+            if window is not None:
+                tally.begin()
+                agent.tallies = (*outer, tally)
+            agent.threads = threads.bind(stmt.var, rounds[at])
+            agent.loops = (*loops, (stmt.var.name, rounds[at]))
+            agent.marks.begin_round(stmt)
+            yield from run(stmt.body, agent)
+            at += 1
+        agent.tallies = outer
+
+    def leave_out(self, pauses: Sequence[Pause]) -> bool:
+        """Decides how many iterations loops that stand still together leave out."""
+        return leave_out(pauses, lambda slot: self._state.barriers[slot].expected)
+
+    def _go_on(self, pause: Pause, at: int, threads: Threads, outer: Sequence[LoopTally]) -> None:
+        """Behind iterations that were left out, all is as if they had been run."""
+        for loop in outer:
+            loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
+        for local, values in pause.window.counters.items():
+            self._state.counters.set(*local, threads.ids, int(values[at]))
+
+    def leave_open(self, stmt: If | For | While, agent: Agent) -> None:
+        """How often the mbarriers in a statement are used is not known to the loops around it."""
+        for loop in agent.tallies if self._relevance.signals(stmt) else ():
+            loop.rounds[-1].clear = False
+
+    def note(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
+        """Notes for the loops around an operation what it does to mbarriers."""
+        threads = agent.threads
+        for loop in agent.tallies:
+            if effect.mbarrier is not None:
+                self._signal(call, effect, stmt, threads, loop)
+            elif effect.meeting is not None and effect.meeting.group is Group.NAMED:
+                count = counted(call, effect.meeting)
+                if count is not None and self._values(count, threads) != threads.count:
+                    loop.rounds[-1].clear = False  # others come to this barrier
+
+    def _signal(
+        self, call: Call, effect: Effect, stmt: Stmt, threads: Threads, loop: LoopTally
+    ) -> None:
+        assert effect.mbarrier is not None
+        now, signal, at = loop.rounds[-1], effect.signals, effect.mbarrier.count
+        slot = self._values.slot(mbarrier_operand(call, effect), threads)
+        known = at is not None and at < len(call.args)
+        count = self._values(call.args[at], threads) if at is not None and known else None
+        if signal is Signal.COMPLETE_WITH_BYTES:
+            count = self._relevance.load_bytes.get(stmt)
+        arrives = signal in ARRIVALS
+        if slot is None or (at is not None and not isinstance(count, int)):
+            now.clear = False
+            return
+        number = count if isinstance(count, int) else 1
+        if signal is Signal.WAIT:
+            loop.wait(slot, number % 2)
+        elif signal is Signal.COMPLETE_WITH_BYTES:
+            now.due[slot] -= number * threads.count
+        elif signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
+            now.due[slot] += number * threads.count
+        elif not arrives and signal is not Signal.HOLD_FOR_COPIES:
+            now.clear = False
+        if arrives:
+            times = number if signal is Signal.ARRIVE else 1
+            now.arrivals[slot] += times * threads.count

@@ -1,0 +1,220 @@
+"""From where on, until where, and after how many iterations a loop does the same again.
+
+That is seen, not concluded from how expressions are written: what decides an iteration is evaluated
+for all of them (`repetition`). What the iterations do to mbarriers must repeat itself too; that is
+counted where they are executed (`pauses`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from smemreuse.checker.budget import Work
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.loops.endless import Endless
+from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
+from smemreuse.checker.values.counters import Counters
+from smemreuse.checker.values.interned import is_whole
+from smemreuse.checker.values.vectors import identity
+from smemreuse.ir.expr import Expr, Load, Var, constant, walk
+from smemreuse.ir.kernel import For, Store, nodes_of, walk_statements
+from smemreuse.semantics.evaluate import Threads
+
+SEEN = 3
+"""Periods that are executed before others are left out. A byte may be nobody's first, then its
+buffer's, then overwritten: one period may be needed to get from each of these to the next."""
+
+MAX_PERIOD = 64
+"""The longest period that is looked for, in iterations."""
+
+MAX_COUNT = 1 << 16
+"""The most iterations of a loop that are looked at."""
+
+FIRST_ROUNDS = 8
+"""Iterations after which it is guessed what counters hold in the others."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Iterations `first` to `end`: each does what the one `period` iterations before it did.
+
+    `counters` is what each local that the loop sets holds in front of each iteration, and behind
+    the last.
+    """
+
+    first: int
+    period: int
+    end: int
+    counters: Mapping[Local, np.ndarray] = field(default_factory=dict)
+
+
+class Periods:
+    """Answers for the loops of one kernel."""
+
+    def __init__(self, relevance: Relevance, work: Work):
+        self._work = work
+        self._relevance = relevance
+        self._names: dict[For, tuple[Var, ...]] = {}
+        self._locals: dict[For, list[Local]] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[Window | None, object]] = {}
+
+    def window(
+        self, loop: For, rounds: range, threads: Threads, counters: Counters
+    ) -> Window | None:
+        """Where a loop repeats itself most, with the shortest period; None where it does not."""
+        if not SEEN < len(rounds) <= MAX_COUNT:
+            return None
+        set_here = self._relevance.counters_set(loop.body)
+        elements = _elements(set_here)
+        if elements is None:
+            return None
+        starts: dict[Local, int] = {}
+        for local in elements:
+            value = counters.get(*local, threads.ids)
+            if not isinstance(value, int):
+                return None
+            starts[local] = value
+        asked, kept = self._asked(loop, threads, counters)
+        key = (loop, rounds, *starts.values(), *asked)
+        if key not in self._known:
+            try:
+                found = self._found(loop, rounds, threads, starts)
+            except Unclear:
+                found = None
+            self._known[key] = (found, kept)
+        return self._known[key][0]
+
+    def endless(self, loop: For, begin: int, threads: Threads, counters: Counters) -> Window | None:
+        """Where a loop repeats itself if it has any number of rounds; `end` is none of them."""
+        asked, kept = self._asked(loop, threads, counters)
+        key = (loop, begin, *asked)
+        if key not in self._known:
+            found = None
+            if not self._relevance.counters_set(loop.body):
+                found = Endless(self._relevance, loop, begin, threads, self._work).found()
+            is_short = found is not None and found[1] <= MAX_PERIOD
+            window = Window(*found, 0) if found is not None and is_short else None
+            self._known[key] = (window, kept)
+        return self._known[key][0]
+
+    def _asked(
+        self, loop: For, threads: Threads, counters: Counters
+    ) -> tuple[tuple[Hashable, ...], object]:
+        """What a loop's body asks for as it is now, told apart by identity as long as what is given
+        beside it is kept."""
+        held = [counters.get(*local, threads.ids) for local in self._read(loop)]
+        held += [threads.values.get(name) for name in self._variables(loop)]
+        return (id(threads.ids), *map(identity, held)), (threads.ids, held)
+
+    def _variables(self, loop: For) -> tuple[Var, ...]:
+        if loop not in self._names:
+            self._names[loop] = tuple(
+                dict.fromkeys(node for node in self._nodes_in(loop) if isinstance(node, Var))
+            )
+        return self._names[loop]
+
+    def _read(self, loop: For) -> list[Local]:
+        """The locals that a loop reads at fixed places."""
+        if loop not in self._locals:
+            found: dict[Local, None] = {}
+            for node in self._nodes_in(loop):
+                if isinstance(node, Load) and len(node.indices) == 1:
+                    index = constant(node.indices[0])
+                    if index is not None and node.buffer.scope.startswith("local"):
+                        found[node.buffer.storage, index] = None
+            self._locals[loop] = list(found)
+        return self._locals[loop]
+
+    def _nodes_in(self, loop: For) -> Iterator[Expr]:
+        """All that is asked for in a loop: what is written in its statements, and what places
+        follow from beside that, as the shape of a view."""
+        for stmt in walk_statements(loop.body):
+            yield from nodes_of(stmt)
+            for expr in self._relevance.acting(stmt):
+                yield from walk(expr)
+
+    def _found(
+        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+    ) -> Window | None:
+        counters = self._guessed(loop, rounds, threads, starts)
+        here = self._pass(loop, np.array(rounds, dtype=np.int64), threads, counters)
+        behind: dict[Local, np.ndarray] = {}
+        for local, values in counters.items():
+            if not np.array_equal(here.behind[local][:-1], values[1:]):
+                raise Unclear
+            behind[local] = np.append(values, here.behind[local][-1])
+        where = _longest(numbered(here.columns, len(rounds)))
+        return None if where is None else Window(*where, behind)
+
+    def _pass(
+        self, loop: For, index: np.ndarray, threads: Threads, counters: Mapping[Local, np.ndarray]
+    ) -> Repetition:
+        own = {loop.var: index}
+        here = Repetition(self._relevance, own, threads, counters, len(index), self._work)
+        here.visit(loop.body)
+        return here
+
+    def _guessed(
+        self, loop: For, rounds: range, threads: Threads, starts: Mapping[Local, int]
+    ) -> dict[Local, np.ndarray]:
+        """What the counters that a loop sets may hold at the beginning of each iteration."""
+        if not starts:
+            return {}
+        seen = [dict(starts)]
+        for value in rounds[:FIRST_ROUNDS]:
+            one = {local: np.array([value]) for local, value in seen[-1].items()}
+            here = self._pass(loop, np.array([value]), threads, one)
+            seen.append({local: int(values[0]) for local, values in here.behind.items()})
+        return {
+            local: _continued(np.array([each[local] for each in seen]), len(rounds))
+            for local in starts
+        }
+
+
+def _elements(stores: list[Store]) -> list[Local] | None:
+    """The elements that stores set; None where one is not fixed, or set by a view of others."""
+    found: dict[Local, None] = {}
+    for store in stores:
+        index = constant(store.indices[0]) if len(store.indices) == 1 else None
+        if index is None or not is_whole(store.buffer):
+            return None
+        found[store.buffer.storage, index] = None
+    return list(found)
+
+
+def _continued(seen: np.ndarray, length: int) -> np.ndarray:
+    """The first `length` of a sequence that goes on as it began: by steps, or round and round.
+
+    The first may be another: what the loop found.
+    """
+    for first in (0, 1):
+        rest, step = seen[first:], int(seen[first + 1] - seen[first])
+        if (np.diff(rest) == step).all():
+            going_on = int(rest[0]) + step * np.arange(length - first)
+            return np.append(seen[:first], going_on)
+        for period in range(2, len(rest) // 2 + 1):
+            if (rest[period:] == rest[:-period]).all():
+                return np.append(seen[:first], np.resize(rest[:period], length - first))
+    raise Unclear
+
+
+def _longest(numbers: np.ndarray) -> tuple[int, int, int] | None:
+    """The stretch that repeats itself most often: where it begins, its period, and its end."""
+    count, best, found = len(numbers), 0, None
+    for period in range(1, min(MAX_PERIOD, count // (SEEN + 1)) + 1):
+        if count - SEEN * period <= best:
+            break
+        equal = np.concatenate(([False], numbers[period:] == numbers[:-period], [False]))
+        edges = np.flatnonzero(np.diff(equal.astype(np.int8)))
+        begins, ends = edges[::2], edges[1::2]
+        if not len(begins):
+            continue
+        longest = int(np.argmax(ends - begins))
+        first, end = int(begins[longest]), int(ends[longest]) + period
+        spared = (end - first - SEEN * period) // period * period
+        if spared > best:
+            best, found = spared, (first, period, end)
+    return found

@@ -1,0 +1,1 @@
+"""The machine that a trace runs on: memory, clocks, queues, mbarriers, fences."""

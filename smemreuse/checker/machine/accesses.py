@@ -1,0 +1,248 @@
+"""Performing an access: what it requires, loses and overwrites; it is remembered (rules 2 to 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+from smemreuse.checker.budget import PAIR
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.checker.values.descriptors import Holder
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.values.footprints import Located
+from smemreuse.checker.verdict.findings import Findings
+from smemreuse.checker.verdict.layout import ByteIndices, meeting
+from smemreuse.ir.access import Access
+from smemreuse.ir.expr import Call, Load
+from smemreuse.ir.kernel import Buffer
+from smemreuse.results.rules import Rule
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Engine, Proxy
+from smemreuse.semantics.evaluate import Threads, Value
+
+
+class Accesses:
+    """The accesses of a trace to the buffers of a layout."""
+
+    def __init__(self, setting: Setting, state: State, values: Values, findings: Findings):
+        self._layout = setting.layout
+        self._relevance = setting.relevance
+        self._vectors = setting.vectors
+        self._footprints = setting.footprints
+        self._holders = setting.holders
+        self._state = state
+        self._values = values
+        self._findings = findings
+        self._warps = self._vectors.warps(self._vectors.everyone)
+        self._bits = 0  # so many asynchronous accesses have one each
+
+    def cost(self, access: MemoryAccess, threads: Threads) -> int:
+        """About how much is to be done for an access: for its bytes, and for each partner."""
+        if access.descriptor is not None:
+            return PAIR  # only noted
+        partners = self._layout.partners[access.buffer]
+        pending = self._state.engines.pending
+        if self._layout.of_itself:
+            reads = access.access is Access.READ
+            flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
+            if access.engine is Engine.WGMMA:
+                reach = access.footprint.size + 8 * PAIR  # the same for all threads
+            else:
+                reach = self._layout.reach(access.buffer, access.footprint, threads)
+            return reach + 2 * PAIR + PAIR // 2 * flying
+        flying = sum(len(pending.get(partner, ())) for partner in partners)
+        reach = self._layout.reach(access.buffer, access.footprint, threads)
+        return reach * (1 + flying) + PAIR * (1 + len(partners))
+
+    def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
+        """All that an access of a statement does when threads, or only part of them, make it."""
+        threads = agent.threads
+        if access.uncovered:
+            raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
+        start = self._start(access, threads)
+        located = self._located(access, start, threads)
+        certain = access.certain and located is not None and not agent.partly
+        anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
+        where, by_thread, leaves = anywhere if located is None else located
+        if leaves or start is None:
+            self._findings.outside(access, start, agent, event)
+        if leaves and certain and access.access is not Access.READ:
+            self._findings.leaves(access.buffer, event)
+        certain = certain and not leaves
+        if access.descriptor is not None and access.engine is not Engine.UNKNOWN_ASYNC:
+            self._describe(access.descriptor, access.buffer, where)
+            return
+        ids, warps = threads.ids, self._vectors.warps(threads.ids)
+        for is_write in _directions(access.access):
+            traced = TracedAccess(
+                access.buffer,
+                where,
+                by_thread,
+                is_write,
+                certain,
+                ids,
+                warps,
+                event,
+                access.proxy,
+                footprint=access.footprint,
+                starts=start,
+                by_warp=access.by_warp,
+                atomic=access.atomic,
+            )
+            self._check(traced)
+            if is_write and self._layout.of_itself:
+                self._findings.written(traced, threads, self._values)
+            bit = self._remember(traced, access.engine)
+            if access.engine is Engine.TMA_LOAD:
+                self._report(bit, access.barrier, threads)
+
+    def _describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
+        """The bytes are read by whoever gets what stands for them from now on."""
+        unknown = self._holders.lost(made)
+        if unknown:
+            raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
+        self._state.descriptors.describe(made, buffer, where)
+
+    def read_described(self, call: Call, engine: Engine, agent: Agent, event: int) -> None:
+        """What descriptors among an operation's operands stand for is read now, and until that is
+        waited for (rule 5). In flight it is once for each group."""
+        ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
+        made = self._holders.in_expr(call)
+        for buffer, where in list(self._state.descriptors.behind(made)):
+            _, by_thread, _ = self._footprints.whole(len(where))
+            traced = TracedAccess(
+                buffer,
+                where,
+                by_thread,
+                False,
+                False,
+                ids,
+                warps,
+                event,
+                Proxy.ASYNC,
+            )
+            self._check(traced)
+            if not self._state.engines.issuing(engine, buffer, where, ids):
+                self._remember(traced, engine)
+
+    def _located(self, access: MemoryAccess, start: Value, threads: Threads) -> Located | None:
+        """The bytes accessed, and by which thread each; None if not known."""
+        if start is None:
+            return None
+        return self._footprints(access, start, threads.ids, self._layout.sizes[access.buffer])
+
+    def _start(self, access: MemoryAccess, threads: Threads) -> Value:
+        start = access.footprint.start
+        return None if start is None else self._values(start, threads)
+
+    def _check(self, traced: TracedAccess) -> None:
+        """What must have come before has, and what is read is there; a write changes that."""
+        memory = self._state.memory
+        known = self._state.order.known_to_all(traced.warps).copies
+        for partner in self._layout.partners[traced.buffer]:
+            self._require_order(traced, partner, known)
+            self._require_fence(traced, partner)
+        if traced.is_write:
+            memory.write(traced)
+        elif self._layout.of_itself:
+            unwritten = memory.unwritten(traced)
+            if len(unwritten):
+                self._findings.unwritten(traced, unwritten, memory.shadows[traced.buffer])
+        else:
+            lost = memory.lost(traced)
+            if len(lost):
+                self._findings.lost(traced, lost, memory.shadows[traced.buffer])
+
+    def _remember(self, traced: TracedAccess, engine: Engine) -> int:
+        """For those that come after it: as done, or as in flight under a bit of its own."""
+        order = self._state.order
+        if engine is Engine.THREAD:
+            self._state.history.note(traced, order)
+            self._state.proxies.note(traced, order)
+            return 0
+        bit = 1 << self._bits
+        self._bits += 1
+        known = order.known_to_all(self._warps).copies
+        self._state.engines.issue(engine, traced, bit, order.epochs, known)
+        return bit
+
+    def _report(self, bit: int, barrier: Load | None, threads: Threads) -> None:
+        """A TMA load counts as complete for those who have waited for its mbarrier's phase."""
+        slot = self._values.slot(barrier, threads)
+        if slot is not None:
+            self._state.barriers[slot].copies |= bit
+
+    # Order --------------------------------------------------------------------------------------
+
+    def _require_order(self, traced: TracedAccess, partner: Buffer, known: int) -> None:
+        """Rules 4 to 6: earlier accesses of `partner` to these bytes must have happened before.
+
+        `known` are the bits of those in flight of which it is known that they are over.
+        """
+        history, order = self._state.history, self._state.order
+        in_flight = [
+            other
+            for other in self._state.engines.in_flight(partner, known)
+            if traced.is_write or other.is_write
+        ]
+        if not in_flight and history.is_before(traced, partner, order):
+            return
+        part = self._layout.part_in(traced.buffer, partner, traced.where)
+        if part.start >= part.stop:
+            return
+        mine = traced.part(part)
+        theirs = mine.where + self._layout.shift(traced.buffer, partner)
+        if self._is_new(Rule.BARRIER, mine, partner):
+            self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
+        if in_flight and self._is_new(Rule.IN_FLIGHT, mine, partner):
+            flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
+            self._blame(Rule.IN_FLIGHT, mine, flying)
+
+    def _is_new(self, rule: Rule, traced: TracedAccess, partner: Buffer) -> bool:
+        """Whether anything that is found now would be more than is known of these two buffers."""
+        return self._findings.is_new(rule, traced.buffer, partner, traced.certain)
+
+    def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
+        """Rule 11: a proxy fence stands between generic accesses and what is written now."""
+        if traced.proxy is Proxy.GENERIC or not (traced.is_write or self._layout.of_itself):
+            return
+        other = self._state.proxies.unfenced(traced, partner)
+        if other is None:
+            # Copies of threads that an mbarrier tells to be over are generic accesses all the same.
+            theirs = self._layout.in_other(traced.buffer, partner, traced.where)
+            copies = self._state.engines.of(Engine.CP_ASYNC, partner)
+            other = next((one for one in copies if meeting(one.where, theirs)), None)
+        if other is not None:
+            self._findings.unfenced(traced, partner, other)
+
+    def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
+        """One of the accesses that another should come behind, a certain one if there is any; where
+        nothing is wrong with that after all, any of the rest."""
+        found, passed, rest = None, [], iter(others)
+        for other in rest:
+            if found is None or (other.certain and (found.in_warp or not found.certain)):
+                found, other = other, found
+            if other is not None:
+                passed.append(other)
+            assert found is not None
+            if (found.certain and not found.in_warp) or not traced.certain:
+                break
+        if found is not None and not self._is_wrong(rule, traced, found):
+            any(self._is_wrong(rule, traced, other) for other in chain(passed, rest))
+
+    def _is_wrong(self, rule: Rule, traced: TracedAccess, found: TracedAccess) -> bool:
+        certain, in_warp = traced.certain and found.certain, found.in_warp
+        return self._findings.race(
+            rule, traced, found.buffer, found.event, certain, in_warp=in_warp, found=found
+        )
+
+
+def _directions(access: Access) -> tuple[bool, ...]:
+    """Whether it writes, for each of an access's parts in order."""
+    if access is Access.READ_WRITE:
+        return (False, True)
+    return (access is Access.WRITE,)

@@ -1,0 +1,53 @@
+"""Who runs the statements: threads that stay together, and that may have to wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from smemreuse.checker.loops.fast_forward import LoopTally
+from smemreuse.checker.predicted.timestamps import Arm, Marks
+from smemreuse.semantics.evaluate import Threads
+
+BLOCKED = object()
+"""What a step yields while it waits for an mbarrier. Where it is between two iterations of a loop,
+some of which it may leave out, it yields a `Pause` for each such loop."""
+
+Steps = Iterator[object]
+
+
+@dataclass
+class Agent:
+    """Threads that run the same statements at the moment, and the loops that they are in.
+
+    `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
+    the iterations of those loops have done to mbarriers. `covered`: in a loop that is compared with
+    those of other blocks as a whole (`loop_runs`). `arms` are those that these threads are in,
+    `outside` the epochs in which the others were when they parted, and `marks` tell when these have
+    been where, for the barriers that a later pass puts in.
+    """
+
+    threads: Threads
+    loops: tuple[tuple[str, int], ...] = ()
+    partly: bool = False
+    tallies: tuple[LoopTally, ...] = ()
+    covered: bool = False
+    arms: tuple[Arm, ...] = ()
+    outside: np.ndarray | None = None
+    marks: Marks = field(default_factory=Marks)
+
+    def of(self, threads: Threads) -> Agent:
+        """Some of the threads, on their own."""
+        return replace(self, threads=threads)
+
+    @contextmanager
+    def in_part(self, apart: bool) -> Iterator[None]:
+        """Inside, only an unknown few act, if `apart`."""
+        before, self.partly = self.partly, self.partly or apart
+        try:
+            yield
+        finally:
+            self.partly = before

@@ -1,0 +1,54 @@
+"""Groups of asynchronous accesses: issued, committed, waited for (rule 5)."""
+
+from __future__ import annotations
+
+from smemreuse.checker.machine.accesses import Accesses
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.verdict.findings import Findings
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Stmt
+from smemreuse.semantics.effects import Engine, Wait
+from smemreuse.semantics.evaluate import Value
+
+
+class Groups:
+    """What commits and waits do to the state, and what descriptors stand for."""
+
+    def __init__(
+        self,
+        state: State,
+        values: Values,
+        accesses: Accesses,
+        findings: Findings,
+    ):
+        self._state = state
+        self._values = values
+        self._accesses = accesses
+        self._findings = findings
+
+    def commit(self, engine: Engine, agent: Agent) -> None:
+        """Closes a group, for each thread its own.
+
+        Where only an unknown few act, the state is theirs: of the others another one tells.
+        """
+        self._state.engines.commit(engine, agent.threads.ids)
+
+    def wait(self, call: Call, wait: Wait, agent: Agent) -> None:
+        """The oldest groups are done, if it is known how many, and for whom."""
+        operands = call.args
+        keep: Value = 0
+        if wait.keep is not None and wait.keep < len(operands):
+            keep = self._values(operands[wait.keep], agent.threads)
+        if not isinstance(keep, int) or keep < 0 or agent.partly:
+            return
+        order = self._state.order
+        for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):
+            self._state.history.note(traced, order, whole.bit)
+            self._state.proxies.note(traced, order)
+
+    def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
+        """Reads what its descriptors stand for."""
+        event = self._findings.event(stmt, agent.loops)
+        self._accesses.read_described(call, engine, agent, event)

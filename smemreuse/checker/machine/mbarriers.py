@@ -1,0 +1,174 @@
+"""The barriers that have a state: mbarriers, with their phases, and named barriers.
+
+An arrival counts for the phase that is open when it comes, and what it hands over is known to those
+who have waited for that phase. One schedule shows which phase that was; that it is the same one in
+every schedule follows where whoever arrives knows the phases before it to be complete, and no more
+arrive than the phase expects. What is not so is not covered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from smemreuse.checker.errors import Misused, Uncovered
+from smemreuse.checker.machine.order import Handed, Known
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Buffer
+
+Slot = tuple[Buffer | Var, int]
+"""One mbarrier: an element of a barrier buffer."""
+
+Incarnation = tuple[Slot, int]
+"""One mbarrier since it was initialized for the so-manieth time."""
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """Bytes that threads have announced without arriving, in these epochs of their warps.
+
+    They hold the phase open only if an arrival that it waits for comes behind them.
+    """
+
+    ids: np.ndarray
+    epochs: dict[int, int]
+
+    def comes_before(self, ids: np.ndarray, clocks: np.ndarray) -> bool:
+        """Whether threads that arrive have announced it, or one of them knows of it; `clocks` are
+        those of their warps."""
+        behind = clocks.max(axis=0)
+        known = all(behind[warp] > epoch for warp, epoch in self.epochs.items())
+        return known or bool(np.isin(self.ids, ids).all())
+
+
+@dataclass
+class Barrier:
+    """An mbarrier: phases complete when all arrivals and all announced bytes have come in.
+
+    `copies` are those whose bytes, or whose ends, the open phase waits for; `handed` is what its
+    arrivals hand over, `completed` what each phase that is complete did, with those before it.
+    """
+
+    expected: int | None = None
+    initialized: int = 0
+    arrived: int = 0
+    bytes_due: int = 0
+    copies: int = 0
+    announced: tuple[Announcement, ...] = ()
+    handed: Handed | None = None
+    completed: tuple[Handed, ...] = ()
+
+    @property
+    def phase(self) -> int:
+        """The number of the open phase: how many are complete."""
+        return len(self.completed)
+
+    def copy(self) -> Barrier:
+        return replace(self)
+
+    def initialize(self, expected: int) -> Barrier:
+        """It is in phase 0, whatever it was before."""
+        return Barrier(expected, self.initialized + 1)
+
+    def arrive(self, threads: int, handed: Handed) -> None:
+        """Threads arrive, and hand over what they know. Raises `Uncovered` if not all of them can
+        count for one phase."""
+        self.arrived += threads
+        if self.expected is not None and self.arrived > self.expected:
+            raise Misused("more threads arrive at an mbarrier than its phase expects")
+        self.handed = handed if self.handed is None else self.handed | handed
+
+    def come_behind(self, ids: np.ndarray, clocks: np.ndarray) -> None:
+        """These threads arrive: what they have announced, or know to be, holds the phase open."""
+        self.announced = tuple(one for one in self.announced if not one.comes_before(ids, clocks))
+
+    def settle(self, warps: int) -> None:
+        """Completes the phase if nothing is missing."""
+        if self.expected is None or self.arrived < self.expected or self.bytes_due > 0:
+            return
+        if self.bytes_due < 0:
+            # Before they have landed the phase is complete without them.
+            raise Misused("bytes come in at an mbarrier that its phase was not told of")
+        if self.announced:
+            raise Misused("bytes are announced to an mbarrier whose phase may be over by then")
+        handed = Handed.only(warps, Known(self.copies))
+        if self.handed is not None:
+            handed |= self.handed
+        if self.completed:
+            handed |= self.completed[-1]
+        self.completed = (*self.completed, handed)
+        self.arrived, self.copies, self.handed = 0, 0, None
+
+    def earliest(self, parity: int, known: int) -> int:
+        """How many phases are complete at least when a wait for one of this parity is over, for
+        who knows that `known` of them are: the next that is complete may be the one."""
+        return known if known % 2 != parity % 2 else known + 1
+
+    def joined(self, other: Barrier) -> Barrier:
+        """Either may be the case: what is handed over is what both would."""
+        used = (self.expected, self.initialized, self.arrived, self.bytes_due, self.phase)
+        if used != (other.expected, other.initialized, other.arrived, other.bytes_due, other.phase):
+            raise Uncovered("a branch on data decides how often an mbarrier is used")
+        handed = None
+        if self.handed is not None and other.handed is not None:
+            handed = self.handed & other.handed
+        both = zip(self.completed, other.completed, strict=True)
+        return replace(
+            self,
+            copies=self.copies & other.copies,
+            announced=(*self.announced, *other.announced),
+            handed=handed,
+            completed=tuple(mine & theirs for mine, theirs in both),
+        )
+
+
+@dataclass(frozen=True)
+class LastMeeting:
+    """How often a named barrier has been used, and by which threads at last; None if unknown."""
+
+    number: int = 0
+    group: bytes | None = None
+
+    def joined(self, other: LastMeeting) -> LastMeeting:
+        """Either may be the case."""
+        group = self.group if self.group == other.group else None
+        return LastMeeting(max(self.number, other.number), group)
+
+
+@dataclass
+class Barriers:
+    """All mbarriers and named barriers of a kernel that have been used so far."""
+
+    slots: dict[Slot, Barrier] = field(default_factory=dict)
+    meetings: dict[int, LastMeeting] = field(default_factory=dict)
+
+    def __getitem__(self, slot: Slot) -> Barrier:
+        return self.slots.setdefault(slot, Barrier())
+
+    def initialize(self, slot: Slot, expected: int) -> None:
+        self.slots[slot] = self[slot].initialize(expected)
+
+    def incarnation(self, slot: Slot) -> Incarnation:
+        """What is known of an mbarrier's phases is known of them since it was initialized."""
+        return (slot, self[slot].initialized)
+
+    def last_meeting(self, name: int) -> LastMeeting:
+        return self.meetings.get(name, LastMeeting())
+
+    def copy(self) -> Barriers:
+        slots = {slot: barrier.copy() for slot, barrier in self.slots.items()}
+        return Barriers(slots, dict(self.meetings))
+
+    def joined(self, other: Barriers) -> Barriers:
+        """Either may be the case."""
+        nothing = Barrier()
+        slots = {
+            slot: self.slots.get(slot, nothing).joined(other.slots.get(slot, nothing))
+            for slot in {**self.slots, **other.slots}
+        }
+        names = {**self.meetings, **other.meetings}
+        return Barriers(
+            slots,
+            {name: self.last_meeting(name).joined(other.last_meeting(name)) for name in names},
+        )

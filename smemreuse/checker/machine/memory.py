@@ -1,0 +1,119 @@
+"""What the arena holds, for each buffer that shares bytes, byte by byte (rule 2).
+
+A byte's state is the set of what may be there: nothing that the buffer wrote yet, its latest value,
+or what a partner wrote over that. Who writes for sure decides; who may write adds to the set; where
+two ways meet, the sets are united. So the more there is in a set, the less is claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.checker.verdict.layout import ByteIndices, Layout, as_index
+from smemreuse.ir.kernel import Buffer
+
+UNWRITTEN, HELD, LOST = np.uint8(1), np.uint8(2), np.uint8(4)
+"""Elements of a byte's set. No well-defined kernel depends on a byte that it may not have written:
+whether somebody else wrote there then does not matter."""
+
+
+@dataclass
+class Shadow:
+    """The bytes of one buffer: what may be in each, and which events to blame.
+
+    `writer` and `culprit` are of the value that is lost, if one may be: who wrote it, who wrote
+    over it.
+    """
+
+    held: np.ndarray
+    writer: np.ndarray
+    culprit: np.ndarray
+
+    @staticmethod
+    def empty(size: int) -> Shadow:
+        """Nothing has been written yet."""
+        nobody = np.full(size, -1, dtype=np.int32)
+        return Shadow(np.full(size, UNWRITTEN), nobody, nobody.copy())
+
+    def copy(self) -> Shadow:
+        return Shadow(self.held.copy(), self.writer.copy(), self.culprit.copy())
+
+    def joined(self, other: Shadow) -> Shadow:
+        """Either may be the case."""
+        mine_is_lost = self.held & LOST != 0
+        return Shadow(
+            self.held | other.held,
+            np.where(mine_is_lost, self.writer, other.writer),
+            np.where(mine_is_lost, self.culprit, other.culprit),
+        )
+
+    def same(self, other: Shadow) -> bool:
+        return bool(np.array_equal(self.held, other.held))
+
+    def surely_lost(self, where: ByteIndices) -> ByteIndices:
+        """Those of some bytes whose value is lost on every way here."""
+        lost: ByteIndices = where[self.held[where] == LOST]
+        return lost
+
+    def write(self, at: slice | ByteIndices, certain: bool, event: int) -> None:
+        """The buffer's own new value, or perhaps not."""
+        held = self.held[at]
+        blamed = False if certain else held & LOST != 0
+        self.writer[at] = np.where(blamed, self.writer[at], event)
+        self.held[at] = HELD if certain else held | HELD
+
+    def clobber(self, at: slice | ByteIndices, certain: bool, event: int) -> None:
+        """A partner's new value takes the place of the buffer's, or perhaps not."""
+        held = self.held[at]
+        there = held & HELD
+        self.culprit[at] = np.where((there != 0) & (held & LOST == 0), event, self.culprit[at])
+        gone = held | there << np.uint8(1)
+        self.held[at] = gone & ~HELD if certain else gone
+
+
+class Memory:
+    """The shadows of all buffers that share bytes."""
+
+    def __init__(self, layout: Layout, shadows: dict[Buffer, Shadow] | None = None):
+        self.layout = layout
+        self.shadows = shadows or {
+            buffer: Shadow.empty(layout.sizes[buffer]) for buffer in layout.partners
+        }
+
+    def copy(self) -> Memory:
+        return Memory(self.layout, {one: shadow.copy() for one, shadow in self.shadows.items()})
+
+    def joined(self, other: Memory) -> Memory:
+        """Either may be the case: the sets of all bytes are united."""
+        shadows = {one: mine.joined(other.shadows[one]) for one, mine in self.shadows.items()}
+        return Memory(self.layout, shadows)
+
+    def same(self, other: Memory) -> bool:
+        """Whether the same may be in all bytes."""
+        return all(shadow.same(other.shadows[buffer]) for buffer, shadow in self.shadows.items())
+
+    def write(self, traced: TracedAccess) -> None:
+        """A buffer gets a new value, and its partners lose theirs."""
+        at = as_index(traced.where)
+        self.shadows[traced.buffer].write(at, traced.certain, traced.event)
+        if self.layout.of_itself:
+            return
+        for partner in self.layout.partners[traced.buffer]:
+            lost = self.layout.in_other(traced.buffer, partner, traced.where)
+            if len(lost):
+                self.shadows[partner].clobber(as_index(lost), traced.certain, traced.event)
+
+    def lost(self, traced: TracedAccess) -> ByteIndices:
+        """The bytes read whose value may have been overwritten by a partner."""
+        shadow, at = self.shadows[traced.buffer], as_index(traced.where)
+        lost: ByteIndices = traced.where[shadow.held[at] & LOST != 0]
+        return lost
+
+    def unwritten(self, traced: TracedAccess) -> ByteIndices:
+        """The bytes read that may hold what was there before the kernel."""
+        held = self.shadows[traced.buffer].held[as_index(traced.where)]
+        unwritten: ByteIndices = traced.where[held & UNWRITTEN != 0]
+        return unwritten

@@ -1,0 +1,187 @@
+"""Rule 11: generic accesses, and the writes of the async proxy that come after them.
+
+What the async proxy writes must find every earlier generic access to the bytes, reads too, ordered
+before it *with a proxy fence on the way*: by a thread that has made or learned of the access and
+hands on what it knows. So fences are kept like clocks, but for each thread, since often one alone
+makes the fence. What the async proxy reads asks for nothing: its own buffer has been written since,
+or rule 2 finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.machine.order import Order
+from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.checker.verdict.layout import ByteIndices, Layout, meeting
+from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.effects import Proxy
+
+LANES = 32
+
+MAX_PLACES = 256
+"""Sets of bytes of one buffer that are told apart; of more, all of the buffer is meant."""
+
+
+class Fences:
+    """Up to which epoch of each warp the fences reach that each thread has behind it.
+
+    Generic accesses of warp `w` in its epoch `n` come before what the async proxy does for thread
+    `t` of warp `v` from now on, if `reach[v, t % 32, w] > n`.
+    """
+
+    def __init__(self, warps: int):
+        self.reach = np.zeros((warps, LANES, warps), dtype=np.int64)
+
+    def copy(self) -> Fences:
+        twin = Fences(0)
+        twin.reach = self.reach.copy()
+        return twin
+
+    def fence(
+        self, ids: np.ndarray, full: np.ndarray, order: Order, *, assumed: bool = False
+    ) -> None:
+        """Threads make a fence: for accesses of their own, and for those known to come before.
+
+        Their own are known of `full` warps only, all of whose threads are among `ids`. A fence that
+        is there counts on no barrier that is only assumed, which may come behind it; one that is
+        `assumed` itself stands with such a barrier before what needs both, in either order.
+        """
+        clock = order.clock if assumed else order.sure
+        order.advance(full)
+        reached = clock.copy()
+        reached[full, full] = order.epochs[full]
+        warps, lanes = ids // LANES, ids % LANES
+        self.reach[warps, lanes] = np.maximum(self.reach[warps, lanes], reached[warps])
+
+    def barrier(self, warps: np.ndarray) -> None:
+        """All threads of `warps` meet."""
+        if len(warps) == len(self.reach):
+            self.reach[:] = self.reach.max(axis=(0, 1))
+        elif len(warps):
+            self.reach[warps] = self.reach[warps].max(axis=(0, 1))
+
+    def release(self, warps: np.ndarray) -> np.ndarray:
+        """What `warps`, all of whose threads arrive, hand over."""
+        handed: np.ndarray = self.reach[warps].max(axis=(0, 1))
+        return handed
+
+    def acquire(self, warps: np.ndarray, handed: np.ndarray) -> None:
+        self.reach[warps] = np.maximum(self.reach[warps], handed)
+
+    def of(self, ids: np.ndarray) -> np.ndarray:
+        """How far the fences of all these threads reach: what some of a warp hand over."""
+        least: np.ndarray = self.reach[ids // LANES, ids % LANES].min(axis=0)
+        return least
+
+    def joined(self, other: Fences) -> Fences:
+        """What holds in both, behind a branch that may have gone either way."""
+        twin = Fences(0)
+        twin.reach = np.minimum(self.reach, other.reach)
+        return twin
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bytes of a buffer, and the latest epoch of each warp in which they were accessed."""
+
+    where: ByteIndices
+    epochs: np.ndarray
+    latest: TracedAccess
+
+
+class GenericAccesses:
+    """The generic accesses to each buffer that shares bytes."""
+
+    def __init__(self, layout: Layout, warps: int):
+        self._layout = layout
+        self._warps = warps
+        self._places: dict[Buffer, dict[int, Place]] = {}
+
+    def copy(self) -> GenericAccesses:
+        twin = GenericAccesses(self._layout, self._warps)
+        twin._places = {buffer: dict(places) for buffer, places in self._places.items()}
+        return twin
+
+    def joined(self, other: GenericAccesses) -> GenericAccesses:
+        """Either may be the case: all that may have happened has."""
+        twin = self.copy()
+        for buffer, places in other._places.items():
+            for place in places.values():
+                twin._note(buffer, place)
+        return twin
+
+    def note(self, traced: TracedAccess, order: Order) -> None:
+        """Remembers an access, in the present epochs of its warps, if it was a generic one."""
+        if traced.proxy is Proxy.GENERIC:
+            latest = np.zeros(self._warps, dtype=np.int64)
+            latest[traced.warps] = order.epochs[traced.warps]
+            self._note(traced.buffer, Place(traced.where, latest, traced))
+
+    def _note(self, buffer: Buffer, new: Place) -> None:
+        places = self._places.setdefault(buffer, {})
+        known = places.get(id(new.where))
+        if known is None and len(places) >= MAX_PLACES:
+            known = _all_of(self._layout.sizes[buffer], places.values())
+            places.clear()
+        where = new.where if known is None else known.where
+        epochs = new.epochs if known is None else np.maximum(known.epochs, new.epochs)
+        places[id(where)] = Place(where, epochs, new.latest)
+
+    def before(self, traced: TracedAccess, partner: Buffer, reached: np.ndarray) -> Iterator[Place]:
+        """Accesses of `partner` to these bytes that no fence reaches."""
+        theirs = self._layout.in_other(traced.buffer, partner, traced.where)
+        for place in self._places.get(partner, {}).values():
+            if ((place.epochs >= reached) & (place.epochs > 0)).any():
+                if meeting(place.where, theirs) is not None:
+                    yield place
+
+
+def _all_of(size: int, places: Iterable[Place]) -> Place:
+    places = list(places)
+    latest = np.max([place.epochs for place in places], axis=0)
+    return Place(np.arange(size), latest, places[-1].latest)
+
+
+class Proxies:
+    """The generic accesses so far, and the fences behind them."""
+
+    def __init__(self, layout: Layout, warps: int):
+        self.fences = Fences(warps)
+        self.generic = GenericAccesses(layout, warps)
+        self.written = GenericAccesses(layout, warps)
+        self._layout = layout
+
+    def copy(self) -> Proxies:
+        return self._of(self.fences.copy(), self.generic.copy(), self.written.copy())
+
+    def joined(self, other: Proxies) -> Proxies:
+        """What holds whichever of the two is the case."""
+        return self._of(
+            self.fences.joined(other.fences),
+            self.generic.joined(other.generic),
+            self.written.joined(other.written),
+        )
+
+    def _of(self, fences: Fences, generic: GenericAccesses, written: GenericAccesses) -> Proxies:
+        twin = object.__new__(Proxies)
+        twin.fences, twin.generic, twin.written = fences, generic, written
+        twin._layout = self._layout
+        return twin
+
+    def note(self, traced: TracedAccess, order: Order) -> None:
+        """Remembers an access, if it was a generic one; which ones write matters to a kernel of
+        itself alone, where the async proxy reads what they wrote."""
+        self.generic.note(traced, order)
+        if traced.is_write and self._layout.of_itself:
+            self.written.note(traced, order)
+
+    def unfenced(self, traced: TracedAccess, partner: Buffer) -> TracedAccess | None:
+        """A generic access of `partner` to bytes that the async proxy writes now, or a generic
+        write to those that it reads, without a fence in between; None if there is none."""
+        reached = self.fences.of(traced.ids)
+        generic = self.generic if traced.is_write else self.written
+        return next((one.latest for one in generic.before(traced, partner, reached)), None)

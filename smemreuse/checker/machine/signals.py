@@ -1,0 +1,171 @@
+"""Signals to mbarriers, and waits for their phases (rules 5 and 6)."""
+
+from __future__ import annotations
+
+from smemreuse.checker.errors import Misused, Uncovered
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.machine.mbarriers import Announcement, Slot
+from smemreuse.checker.machine.order import Handed, Known
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.values.vectors import Vectors
+from smemreuse.checker.verdict.findings import Findings, Waiting
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Stmt
+from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.table import mbarrier_operand
+
+ARRIVALS = {
+    Signal.ARRIVE: Engine.THREAD,
+    Signal.ARRIVE_AND_EXPECT: Engine.THREAD,
+    Signal.ARRIVE_WITH_COPIES: Engine.CP_ASYNC,
+    Signal.ARRIVE_WITH_MATRICES: Engine.TCGEN05,
+}
+"""Who arrives, when what has been asked of it so far is done."""
+
+
+class Signals:
+    """What is done to mbarriers."""
+
+    def __init__(
+        self,
+        relevance: Relevance,
+        vectors: Vectors,
+        state: State,
+        values: Values,
+        findings: Findings,
+    ):
+        self._relevance = relevance
+        self._vectors = vectors
+        self._state = state
+        self._values = values
+        self._findings = findings
+        self._warps = len(vectors.warps(vectors.everyone))
+
+    def wait_for_phase(self, call: Call, effect: Effect, agent: Agent) -> Steps:
+        """Waits for an mbarrier's phase to complete, and learns what that hands over.
+
+        The wait may be over as soon as the earliest phase of that parity is complete that is not
+        known to be, whichever were when the schedule that is tried came by.
+        """
+        threads = agent.threads
+        slot, parity = self._slot(call, effect, threads), self._count(call, effect, threads)
+        if slot is None or parity is None:
+            raise Uncovered("an mbarrier's slot or parity is not known")
+        barriers, order = self._state.barriers, self._state.order
+        self._findings.uses(call, slot, agent, order)
+        while barriers[slot].phase % 2 == parity % 2:
+            known = self._known(slot, threads)
+            self._findings.waits(agent, Waiting(call, slot, parity, barriers[slot], known))
+            yield BLOCKED
+            barriers, order = self._state.barriers, self._state.order
+        self._findings.goes_on(agent)
+        incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
+        complete = barriers[slot].earliest(parity, known)
+        self._findings.passes(Waiting(call, slot, parity, barriers[slot], known), agent, order)
+        if complete < barriers[slot].phase:
+            self._findings.forked = True  # another schedule than the one that is tried
+        if complete:
+            full = self._vectors.full_warps(threads.ids)
+            if len(full) < len(self._vectors.warps(threads.ids)):
+                self._findings.forked = True  # the threads of other warps learn of it too
+            handed = barriers[slot].completed[complete - 1]
+            order.acquire(full, handed)
+            self._state.proxies.fences.acquire(full, handed.fenced)
+            order.note_phase(full, incarnation, complete)
+
+    def _known(self, slot: Slot, threads: Threads) -> int:
+        """How many phases of an mbarrier all of these threads know to be complete."""
+        incarnation = self._state.barriers.incarnation(slot)
+        return self._state.order.known_to_all(self._vectors.warps(threads.ids)).phase(incarnation)
+
+    def signal(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
+        """Initializes an mbarrier, announces bytes, arrives, or has bytes come in."""
+        threads, signal = agent.threads, effect.signals
+        if effect.remote:
+            raise Uncovered(f"`{call.op}` reaches another block of the cluster")
+        if signal is Signal.HOLD_FOR_COPIES:
+            return  # the phase is complete later, never sooner
+        slot = self._slot(call, effect, threads)
+        if slot is None:
+            raise Uncovered("an mbarrier's slot is not known")
+        if agent.partly:
+            raise Uncovered("it is not known which threads signal to an mbarrier")
+        if signal is Signal.INITIALIZE:
+            expected = self._count(call, effect, threads)
+            if expected is None:
+                raise Uncovered("an mbarrier's arrival count is not known")
+            self._state.barriers.initialize(slot, expected)
+            self._findings.initializes(stmt, slot, agent, self._state.order)
+            return
+        self._findings.uses(call, slot, agent, self._state.order)
+        self._require_phase(slot, threads)
+        barrier = self._state.barriers[slot]
+        if signal is Signal.COMPLETE_WITH_BYTES:
+            barrier.bytes_due -= self._load_bytes(stmt) * threads.count
+        order, warps = self._state.order, self._vectors.warps(threads.ids)
+        if signal is Signal.EXPECT:
+            epochs = {int(warp): int(order.epochs[warp]) for warp in warps}
+            barrier.announced = (*barrier.announced, Announcement(threads.ids, epochs))
+        if signal in (Signal.EXPECT, Signal.ARRIVE_AND_EXPECT):
+            due = self._count(call, effect, threads)
+            if due is None:
+                raise Uncovered("the bytes that an mbarrier expects are not known")
+            barrier.bytes_due += due * threads.count
+        if signal in ARRIVALS:
+            barrier.come_behind(threads.ids, order.sure[warps])
+            times = self._times(call, effect, threads)
+            barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
+        phase = barrier.phase
+        barrier.settle(self._warps)
+        if barrier.phase > phase:
+            self._findings.completes(slot, barrier)
+
+    def _require_phase(self, slot: Slot, threads: Threads) -> None:
+        """Whoever signals knows that the phases before the open one are complete: in no schedule
+        does the signal count for one of those."""
+        barriers = self._state.barriers
+        known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
+        if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
+            raise Misused("a signal to an mbarrier may come in an earlier phase")
+
+    def _slot(self, call: Call, effect: Effect, threads: Threads) -> Slot | None:
+        return self._values.slot(mbarrier_operand(call, effect), threads)
+
+    def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
+        """The number that a signal to an mbarrier speaks of, if it is known."""
+        operands, at = call.args, effect.mbarrier.count if effect.mbarrier else None
+        if at is None or at >= len(operands):
+            return None
+        value = self._values(operands[at], threads)
+        return value if isinstance(value, int) else None
+
+    def _times(self, call: Call, effect: Effect, threads: Threads) -> int:
+        """How often these threads arrive together."""
+        if effect.signals is not Signal.ARRIVE or not effect.mbarrier or not effect.mbarrier.count:
+            return threads.count
+        each = self._count(call, effect, threads)
+        if each is None:
+            raise Uncovered("how often an mbarrier is arrived at is not known")
+        return each * threads.count
+
+    def _load_bytes(self, stmt: Stmt) -> int:
+        """The bytes of a TMA load, which come off what its mbarrier still expects."""
+        size = self._relevance.load_bytes.get(stmt)
+        if size is None:
+            raise Uncovered("the size of a TMA load is not known")
+        return size
+
+    def _handed(self, engine: Engine, effect: Effect, threads: Threads) -> Handed:
+        """What an arrival hands over: of threads what they know, and their own accesses only if
+        their whole warp arrives. Without a release it is only what has come to its end by then."""
+        order, warps = self._state.order, self._vectors.warps(threads.ids)
+        if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
+            copies = 0 if engine is Engine.THREAD else self._state.engines.bits(engine, threads.ids)
+            return Handed.only(self._warps, order.known_to_some(warps) | Known(copies))
+        full, fences = self._vectors.full_warps(threads.ids), self._state.proxies.fences
+        if len(full):
+            return order.release(full).with_fences(fences.release(full))
+        return order.release_in_part(warps).with_fences(fences.of(threads.ids))

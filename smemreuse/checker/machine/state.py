@@ -1,0 +1,89 @@
+"""Everything that a branch may leave in one of two ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.machine.engines import Engines
+from smemreuse.checker.machine.history import History
+from smemreuse.checker.machine.mbarriers import Barriers
+from smemreuse.checker.machine.memory import Memory
+from smemreuse.checker.machine.order import Order
+from smemreuse.checker.machine.proxies import Proxies
+from smemreuse.checker.values.counters import Counters
+from smemreuse.checker.values.descriptors import Descriptors
+from smemreuse.checker.values.symbols import Memo
+from smemreuse.checker.verdict.layout import Layout
+
+
+@dataclass
+class State:
+    """The shadow machine between two steps."""
+
+    memory: Memory
+    history: History
+    order: Order
+    proxies: Proxies
+    engines: Engines
+    barriers: Barriers
+    counters: Counters
+    descriptors: Descriptors
+    memo: Memo
+
+    @staticmethod
+    def initial(layout: Layout, everyone: np.ndarray) -> State:
+        warps = -(-len(everyone) // 32)
+        return State(
+            Memory(layout),
+            History(layout, warps),
+            Order(warps),
+            Proxies(layout, warps),
+            Engines(),
+            Barriers(),
+            Counters(everyone),
+            Descriptors(),
+            Memo(),
+        )
+
+    def copy(self) -> State:
+        return State(
+            self.memory.copy(),
+            self.history.copy(),
+            self.order.copy(),
+            self.proxies.copy(),
+            self.engines.copy(),
+            self.barriers.copy(),
+            self.counters.copy(),
+            self.descriptors.copy(),
+            self.memo.copy(),
+        )
+
+    def knows_what(self, other: State) -> bool:
+        """Whether the bytes and the counters are known alike in both."""
+        return (
+            self.memory.same(other.memory)
+            and self.counters.same(other.counters)
+            and self.memo.same(other.memo)
+        )
+
+    def become(self, other: State) -> State:
+        """Takes over another state's parts; gives back a state with those given up."""
+        given_up = State(**vars(self))
+        vars(self).update(vars(other))
+        return given_up
+
+    def joined(self, other: State) -> State:
+        """What holds whichever of the two states the machine is in."""
+        return State(
+            self.memory.joined(other.memory),
+            self.history.joined(other.history),
+            self.order.joined(other.order),
+            self.proxies.joined(other.proxies),
+            self.engines.joined(other.engines),
+            self.barriers.joined(other.barriers),
+            self.counters.joined(other.counters),
+            self.descriptors.joined(other.descriptors),
+            self.memo.joined(other.memo),
+        )

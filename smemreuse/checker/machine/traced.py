@@ -1,0 +1,86 @@
+"""One access, as the trace performs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.accesses import Footprint
+from smemreuse.semantics.effects import Proxy
+from smemreuse.semantics.evaluate import Value
+
+ANYONE = -1
+"""In place of a thread: several threads access the byte, or it is not known which."""
+
+
+@dataclass(frozen=True)
+class TracedAccess:
+    """The bytes of one buffer that threads read or write, each with the thread that does.
+
+    `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
+    that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
+    `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
+    `by_warp`, what the lanes of its warp do together.
+    """
+
+    buffer: Buffer
+    where: ByteIndices
+    by_thread: np.ndarray
+    is_write: bool
+    certain: bool
+    ids: np.ndarray
+    warps: np.ndarray
+    event: int
+    proxy: Proxy = Proxy.GENERIC
+    in_warp: bool = False
+    footprint: Footprint | None = None
+    starts: Value = None
+    by_warp: bool = False
+    atomic: bool = False
+
+    def part(self, which: slice) -> TracedAccess:
+        """Only some of its bytes."""
+        if which.start == 0 and which.stop == len(self.where):
+            return self
+        return replace(self, where=self.where[which], by_thread=self.by_thread[which])
+
+    @property
+    def key(self) -> AccessKey:
+        """What is the same whenever the statement is carried out for the same bytes."""
+        return AccessKey(
+            self.where,
+            self.by_thread,
+            self.warps,
+            self.is_write,
+            self.certain,
+            self.atomic,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AccessKey:
+    """What tells accesses apart: arrays by their identity, as they are computed only once."""
+
+    where: ByteIndices
+    by_thread: np.ndarray
+    warps: np.ndarray
+    is_write: bool
+    certain: bool
+    atomic: bool = False
+
+    def _identity(self) -> tuple[object, ...]:
+        arrays = (self.where, self.by_thread, self.warps)
+        return (*map(id, arrays), self.is_write, self.certain, self.atomic)
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccessKey) and self._identity() == other._identity()
+
+
+def by_anyone(count: int) -> np.ndarray:
+    return np.broadcast_to(np.int64(ANYONE), (count,))

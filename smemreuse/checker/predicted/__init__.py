@@ -1,0 +1,1 @@
+"""The barriers that a later pass is predicted to insert (rule 6)."""

@@ -1,0 +1,251 @@
+"""The barriers that a pass behind the merge puts in, as the trace assumes them (rule 6).
+
+Where the pass surely sees two statements collide, all who come by meet somewhere between the one
+and the other, before a statement that accesses shared memory. So what came before the first is over
+for whatever comes behind the second. Nothing else is assumed to be ordered. That a barrier may be
+before any statement, where there is a reason for it, only makes a race uncertain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from itertools import islice
+
+import numpy as np
+
+from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.machine.synchronization import Synchronization
+from smemreuse.checker.predicted.timestamps import Arm, Mark
+from smemreuse.ir.kernel import Block, For, If, Stmt, While
+
+MAX_MARKS = 64
+"""Statements with which another one is compared, the latest first."""
+
+
+class LaterPass:
+    """What is assumed in a trace; nothing where the kernel has all its barriers."""
+
+    def __init__(self, setting: Setting, state: State, synchronization: Synchronization):
+        self._foreseen = setting.foreseen
+        self._state = state
+        self._vectors = setting.vectors
+        self._synchronization = synchronization
+
+    # What comes by -------------------------------------------------------------------------------
+
+    def before(self, agent: Agent, stmt: Stmt | None = None) -> None:
+        """All who come by that are known to be here may have met before what they do now, if that
+        is a statement that has a place for a barrier before it, or since the last such place."""
+        if self._foreseen is None:
+            return
+        if stmt is not None and self._foreseen.sites.may_stand(stmt):
+            self._settle(agent)
+        if not agent.partly:
+            self._synchronization.assume_barrier(agent.threads, hoping=self._foreseen.hoping)
+
+    def comes_to(self, stmt: Stmt, agent: Agent) -> None:
+        """Whatever the pass sees collide with a statement has a barrier before it."""
+        if self._foreseen is not None and agent.threads.count and self._foreseen.sees(stmt):
+            if not agent.partly:
+                self._require(stmt, agent)
+            agent.marks.note(stmt, self._mark(agent))
+
+    def passes(self, stmt: Stmt, agent: Agent) -> None:
+        """By a statement in which nothing else matters: barriers in it may be left out."""
+        sites = None if self._foreseen is None else self._foreseen.sites
+        if sites is not None and sites.may_be_around(stmt):
+            self._settle(agent)
+        self.comes_to(stmt, agent)
+        if sites is not None and sites.may_skip(stmt):
+            agent.marks.clear()
+
+    def enters(self, stmt: Stmt, agent: Agent) -> None:
+        """A barrier may stand before a branch or a loop."""
+        if self._foreseen is not None and self._foreseen.sites.may_stand(stmt):
+            self._settle(agent)
+
+    def behind_wait(self, agent: Agent) -> None:
+        """TileLang's `ThreadSync` puts one directly behind each wait for cp.async, too."""
+        if self._foreseen is not None and not agent.partly:
+            self._synchronization.barrier(agent.threads)
+
+    # Branches ------------------------------------------------------------------------------------
+
+    def before_branch(self, branch: If, agent: Agent) -> None:
+        """What is seen to collide with the first statements of a branch has a barrier before it,
+        whether they are carried out now or not."""
+        if self._foreseen is not None and not agent.partly:
+            for stmt in self._foreseen.sites.heads(branch):
+                self._require(stmt, agent)
+
+    def behind_branch(self, branch: If, agent: Agent) -> None:
+        """What is seen to collide with the last statements of a branch has a barrier behind it,
+        whether they have been carried out now or not."""
+        if self._foreseen is not None and not agent.partly:
+            for stmt in self._foreseen.sites.ends(branch):
+                agent.marks.note(stmt, self._mark(agent))
+
+    def part(
+        self,
+        agent: Agent,
+        arms: Iterable[tuple[Agent, Sequence[Block]]],
+        branches: Iterable[If],
+    ) -> None:
+        """Some of an agent's threads run blocks on their own, with marks that no others see."""
+        foreseen = self._foreseen
+        if foreseen is None:
+            return
+        by_thread = all(foreseen.is_of_thread(one.condition) for one in branches)
+        epochs = self._state.order.epochs
+        for arm, blocks in arms:
+            ids = arm.threads.ids
+            warps = self._vectors.warps(ids)
+            is_whole = len(self._vectors.full_warps(ids)) == len(warps)
+            may_meet = any(map(foreseen.sites.meets, blocks))
+            arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet))
+            arm.outside = self._epochs(agent, epochs)
+            arm.marks = agent.marks.copy()
+
+    def join(
+        self,
+        agent: Agent,
+        arms: Sequence[tuple[Agent, Sequence[Block]]],
+        branches: Sequence[If],
+    ) -> None:
+        """They are together again: what the pass takes for a barrier on the way may have been one
+        of an arm alone."""
+        foreseen = self._foreseen
+        if foreseen is None:
+            return
+        blocks = [block for one in branches for block in (one.then, one.orelse)]
+        sites = [
+            (block, _meeting_in(block, arms)) for block in blocks if foreseen.sites.meets(block)
+        ]
+        before = dict(agent.marks.last)
+        for arm, _ in arms:
+            self._settle(arm)
+        for _, warps in sites:
+            agent.marks.limit(warps)
+        for arm, mine in arms:
+            last = max((at for at, (block, _) in enumerate(sites) if block in mine), default=-1)
+            tails = frozenset[Stmt]().union(*map(foreseen.sites.tail, mine))
+            for stmt, mark in arm.marks.last.items():
+                if before.get(stmt) is mark:
+                    continue
+                for at, (block, warps) in enumerate(sites):
+                    if (block in mine and stmt not in tails) or at > last:
+                        mark = mark.limited(warps)
+                if mark.is_of_anyone:
+                    agent.marks.note(stmt, mark)
+
+    def skips(self, agent: Agent, *blocks: Block) -> None:
+        """Threads leave out blocks, or may, in which there may be a barrier that the pass counts
+        on, if not for what stands behind it."""
+        if self._foreseen is None:
+            return
+        sites = self._foreseen.sites
+        kept: frozenset[Stmt] | None = None
+        for block in blocks:
+            if sites.meets(block):
+                kept = sites.tail(block)
+            elif kept is not None:
+                kept |= sites.tail(block)
+        if kept is not None:
+            agent.marks.keep(kept)
+
+    def skips_loop(self, agent: Agent, loop: For | While) -> None:
+        """As `skips`, of a loop that goes round no time, or may."""
+        if self._foreseen is not None and self._foreseen.sites.meets_inside(loop):
+            agent.marks.keep(self._foreseen.sites.tail(loop.body))
+
+    @contextmanager
+    def unsure(self, agent: Agent, apart: bool) -> Iterator[None]:
+        """Inside, an unknown few of the threads run on their own, if `apart`."""
+        arms, outside = agent.arms, agent.outside
+        if self._foreseen is not None and apart:
+            warps = self._vectors.warps(agent.threads.ids)
+            agent.outside = self._epochs(agent, self._state.order.epochs)
+            agent.arms = (*arms, Arm(warps, meets=False, may_meet=True))
+        try:
+            with agent.in_part(apart):
+                yield
+        finally:
+            agent.arms, agent.outside = arms, outside
+
+    # Marks ---------------------------------------------------------------------------------------
+
+    def _epochs(self, agent: Agent, epochs: np.ndarray) -> np.ndarray:
+        """Those that an agent's warps are in, and that the others were in when these parted."""
+        if agent.outside is None:
+            return epochs.copy()
+        inside = self._vectors.warps(agent.threads.ids)
+        found = agent.outside.copy()
+        found[inside] = epochs[inside]
+        return found
+
+    def _mark(self, agent: Agent) -> Mark:
+        order = self._state.order
+        warps = self._vectors.warps(agent.threads.ids)
+        known = order.inserted[warps].max(axis=0, initial=0)
+        return Mark(self._epochs(agent, order.epochs), known, agent.arms)
+
+    def _settle(self, agent: Agent) -> None:
+        """A new epoch begins, before which there may be a barrier."""
+        order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
+        if agent.marks.latest:
+            known = order.inserted[warps].max(axis=0, initial=0)
+            agent.marks.settle(warps, order.epochs, known)
+        order.advance(warps)
+
+    def _require(self, stmt: Stmt, agent: Agent) -> None:
+        """All that the pass compares with a statement, the latest first: the rest came before."""
+        assert self._foreseen is not None
+        marks = agent.marks
+        self._meet_latest(stmt, None, marks.last, agent)
+        for loop in reversed(self._foreseen.around.loops(stmt)):
+            self._meet_latest(stmt, loop, marks.before.get(loop, {}), agent)
+
+    def _meet_latest(
+        self, stmt: Stmt, loop: For | None, marks: dict[Stmt, Mark], agent: Agent
+    ) -> None:
+        foreseen, order = self._foreseen, self._state.order
+        assert foreseen is not None
+        warps = self._vectors.warps(agent.threads.ids)
+        for earlier in islice(reversed(marks), MAX_MARKS):
+            if foreseen.known(earlier, stmt, loop) is False:
+                continue
+            mark = marks[earlier]
+            among = _together(mark, agent)
+            which = warps if among is None else np.intersect1d(warps, among)
+            if not len(which):
+                continue
+            if order.is_inserted(which, mark.epochs, among):
+                return
+            if foreseen.collides(earlier, stmt, loop):
+                order.insert(which, mark.epochs, mark.known, among)
+                if among is None:
+                    return
+
+
+def _meeting_in(block: Block, arms: Sequence[tuple[Agent, Sequence[Block]]]) -> np.ndarray:
+    """The warps that surely meet at a barrier in a block: of the only arm that runs it."""
+    running = [arm.arms[-1] for arm, mine in arms if any(one is block for one in mine)]
+    if len(running) != 1 or not running[0].meets:
+        return np.arange(0)
+    return running[0].warps
+
+
+def _together(mark: Mark, agent: Agent) -> np.ndarray | None:
+    """The warps that meet between what was marked and what an agent does now, None for all: in an
+    arm of some threads a barrier may be of these alone."""
+    pairs = zip(mark.arms, agent.arms, strict=False)
+    common = [mine for mine, theirs in pairs if mine is theirs]
+    limits = [] if mark.among is None else [mark.among]
+    if common:
+        limits.append(common[-1].warps if common[-1].meets else np.arange(0))
+    limits += [arm.warps for arm in agent.arms[len(common) :] if arm.may_meet]
+    return reduce(np.intersect1d, limits) if limits else None

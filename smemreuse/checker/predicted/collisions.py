@@ -1,0 +1,396 @@
+"""Which statements a later pass surely sees collide, so that a barrier comes between (rule 6).
+
+TileLang's `ThreadSync` leaves a barrier out where it proves that two accesses do not collide, or
+does not compare them. Its proofs hold for all threads, rounds and arguments. So one collision that
+is found in what it compares, for certain threads in certain rounds, tells that there is none:
+
+- the elements of two accesses begin at the same byte, of two threads, or of one if both write;
+- in the same round of all loops around both, or in rounds of one loop that follow one another;
+- an access pointer collides with any element, and with another one unless in all rounds the one's
+  elements, counted in each one's own width, come before the other's;
+- two elements that may have one index, and the same threads, do not count: the pass takes them for
+  one thread's. Nor do two copies, two atomics, or two writes in rounds that follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from smemreuse.checker.budget import Work
+from smemreuse.checker.predicted.path_conditions import (
+    BLOCKS,
+    Comers,
+    Condition,
+    Surroundings,
+    Symbols,
+    held,
+    known_to_hold,
+    symbols_of,
+)
+from smemreuse.ir.expr import Var, constant
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.periodic import growth
+from smemreuse.semantics.sights import Sight
+
+ROUNDS = 8
+"""Rounds of a loop that are tried, and the last ones."""
+
+GUESSES = (0, 1, 2)
+"""Values that are tried of what is not known."""
+
+LANE = 16
+"""Units of work for each element that is compared."""
+
+MAX_ELEMENTS = 1 << 18
+MAX_INDEX = 1 << 48
+MAX_STEPS = 256
+"""Rounds of a loop of which each is compared with the next one."""
+
+_THREADS = 1 << 11
+
+Made = tuple[Stmt, Sight]
+
+
+@dataclass(frozen=True, eq=False)
+class _Elements:
+    """Indices of elements, in the units of their access, with the threads that come to them."""
+
+    comers: Comers
+    index: np.ndarray
+    guessed: Symbols = frozenset()
+
+
+class Collisions:
+    """Answers for the statements of one kernel; each pair is looked at once."""
+
+    def __init__(self, around: Surroundings, sights: Mapping[Stmt, tuple[Sight, ...]]):
+        self._around = around
+        self.sights = sights
+        self._known: dict[tuple[object, ...], bool] = {}
+        self._elements: dict[tuple[object, ...], _Elements | None] = {}
+
+    def surely(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+    ) -> bool:
+        """Whether the pass sees one statement collide with a later one.
+
+        That is in the same rounds, or with `loop` in the next round of that. `offsets` are those of
+        the buffers in their arena, in bytes; a buffer without one lies alone.
+        """
+        return any(
+            self._collide((one, first), (two, second), loop, offsets, work)
+            for first, second in self._compared(one, two, loop, offsets)
+        )
+
+    def perhaps(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
+    ) -> bool:
+        """Whether the pass compares the two at all; as for `surely`."""
+        return any(True for _ in self._compared(one, two, loop, offsets))
+
+    def moves_on(self, stmt: Stmt, loop: For) -> bool:
+        """Whether each thread goes to other elements in the next round of a loop.
+
+        That is trusted to be proved by the pass where it is so in all rounds, or where the index
+        steps on by itself, as it is written. An unknown index does not.
+        """
+        key = (stmt, loop)
+        if key not in self._known:
+            self._known[key] = all(
+                _steps_on(sight, loop) or self._differs(stmt, sight, loop)
+                for sight in self.sights[stmt]
+            )
+        return self._known[key]
+
+    def _differs(self, stmt: Stmt, sight: Sight, loop: For) -> bool:
+        count = constant(loop.extent)
+        if count is None or not 1 < count <= MAX_STEPS or sight.index is None:
+            return False
+        for at in range(count - 1):
+            found = self._around.at(stmt, {loop: at})
+            now = None if found is None else found.threads.values.get(loop.var)
+            if found is None or not isinstance(now, int):
+                return False
+            then = found.threads.bind(loop.var, now + (constant(loop.step) or 1))
+            indices = evaluate(sight.index, found.threads), evaluate(sight.index, then)
+            if indices[0] is None or indices[1] is None:
+                return False
+            step = np.asarray(indices[1]) - np.asarray(indices[0])
+            span = (sight.lanes - 1) * abs(sight.stride)
+            if (np.abs(step) <= span).any():
+                return False
+        return True
+
+    def _compared(
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
+    ) -> Iterator[tuple[Sight, Sight]]:
+        """The accesses of two statements that the pass compares with each other."""
+        around = self._around
+        if loop is None and (around.order[one] >= around.order[two] or around.are_apart(one, two)):
+            return
+        if loop is not None and not (loop in around.loops(one) and loop in around.loops(two)):
+            return
+        for first, second in product(self.sights.get(one, ()), self.sights.get(two, ())):
+            both_write = first.is_write and second.is_write
+            if not (first.is_write or second.is_write) or (both_write and loop is not None):
+                continue  # writes alone get a barrier before the loop
+            if (first.is_copy and second.is_copy and both_write) or (
+                first.is_atomic and second.is_atomic
+            ):
+                continue
+            if (
+                first.buffer is second.buffer
+                or (first.buffer in offsets and second.buffer in offsets)
+                or (first.by_pointer is not second.by_pointer and _in_one_arena(first, second))
+            ):
+                yield first, second
+
+    def _collide(
+        self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+    ) -> bool:
+        (_, first), (_, second) = one, two
+        if first.by_pointer is not second.by_pointer:
+            return True
+        begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))
+        if first.by_pointer:
+            places: tuple[int, ...] = (begin[0] // first.width, begin[1] // second.width)
+        else:
+            places = (begin[1] // second.width * second.width,)
+            places = (begin[0] // first.width * first.width - places[0],)
+        key = (first, second, loop, places)
+        if key not in self._known:
+            self._known[key] = self._found(one, two, loop, places, work)
+        return self._known[key]
+
+    def _found(
+        self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], work: Work
+    ) -> bool:
+        tried = product(self._blocks(one, two), self._tried(one, two, loop))
+        reaches = [False, False]
+        for place, rounds in tried:
+            shifted = None if one[1].by_pointer else loop
+            for guess in GUESSES:
+                first = self._those(one, rounds, place, None, guess)
+                second = self._those(two, rounds, place, shifted, guess)
+                if first is None or second is None or not _compatible(first, second):
+                    return False
+                if shifted is not None and not _goes_on(shifted, rounds, first):
+                    break
+                work.do(LANE * (first.index.size + second.index.size))
+                if one[1].by_pointer:
+                    found = _reaching(one[1], two[1], first, second, places)
+                    reaches = [was or now for was, now in zip(reaches, found, strict=True)]
+                elif _elements_meet(one[1], two[1], first, second, places[0]):
+                    return True
+                if all(reaches):
+                    return True
+                if not first.guessed and not second.guessed:
+                    break
+        return False
+
+    def _blocks(self, one: Made, two: Made) -> Sequence[int]:
+        """Those that are tried: the first one does where none is asked for."""
+        around = self._around
+        asked = any(
+            around.depends_on_block(stmt) or any(map(around.asks_for_block, sight.expressions))
+            for stmt, sight in (one, two)
+        )
+        return BLOCKS if asked else BLOCKS[:1]
+
+    def _tried(self, one: Made, two: Made, loop: For | None) -> Iterator[Mapping[For, int]]:
+        """Rounds of the common loops: all in the first, then others of each. For elements another
+        round of `loop` has to follow; pointers the pass compares in one and the same."""
+        theirs = self._around.loops(two[0])
+        common = [
+            mine
+            for mine, other in zip(self._around.loops(one[0]), theirs, strict=False)
+            if mine is other
+        ]
+        shifted = None if one[1].by_pointer else loop
+        first = dict.fromkeys(common, 0)
+        short = loop is not None and (constant(loop.extent) or 2) < 2
+        if short or (loop is not None and (loop not in first or constant(loop.step) != 1)):
+            return
+        yield first
+        for each in common:
+            count = constant(each.extent)
+            last = None if count is None else count - (2 if each is shifted else 1)
+            tried = range(1, ROUNDS + 1) if last is None else range(1, min(ROUNDS, last) + 1)
+            for at in (*tried, *((last,) if last is not None and last > ROUNDS else ())):
+                yield {**first, each: at}
+
+    def _those(
+        self,
+        made: Made,
+        rounds: Mapping[For, int],
+        place: int,
+        shifted: For | None,
+        guess: int,
+    ) -> _Elements | None:
+        stmt, sight = made
+        key = (sight, tuple(rounds.items()), place, shifted, guess)
+        if key not in self._elements:
+            found = self._around.at(stmt, rounds, place)
+            self._elements[key] = self._indices(stmt, sight, found, shifted, guess)
+        return self._elements[key]
+
+    def _indices(
+        self,
+        stmt: Stmt,
+        sight: Sight,
+        found: Comers | None,
+        shifted: For | None,
+        guess: int,
+    ) -> _Elements | None:
+        """The elements of those who come; of `shifted` the index alone is a round further. What is
+        not known, and the pass therefore takes for anything, is `guess`."""
+        if found is not None and isinstance(stmt, (If, While)):
+            found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
+        for condition, holds in sight.guards if found is not None else ():
+            found = None if found is None else held(found, condition, holds, None)
+        if found is None or sight.index is None:
+            return None
+        threads = found.threads
+        if shifted is not None:
+            now = threads.values.get(shifted.var)
+            if not isinstance(now, int):
+                return None
+            threads = threads.bind(shifted.var, now + 1)
+        index = evaluate(sight.index, threads)
+        guessed: Symbols = frozenset()
+        if index is None:
+            unknown = symbols_of(sight.index, found)
+            if unknown is None:
+                return None
+            guessed = unknown
+            values = {**threads.values, **{one: guess for one in unknown if isinstance(one, Var)}}
+            threads = Threads(threads.ids, values, lambda load, who: guess, threads.row)
+            index = evaluate(sight.index, threads)
+        if index is None or threads.count * sight.lanes > MAX_ELEMENTS:
+            return None
+        if isinstance(index, int) and abs(index) > MAX_INDEX:
+            return None
+        each = np.broadcast_to(np.asarray(index, dtype=np.int64), (threads.count,))
+        return _Elements(found, each, guessed)
+
+
+def _goes_on(loop: For, rounds: Mapping[For, int], found: _Elements) -> bool:
+    """Whether another round of a loop comes behind one."""
+    extent = evaluate(loop.extent, found.comers.threads)
+    return not isinstance(extent, int) or rounds[loop] + 1 < extent
+
+
+def _in_one_arena(one: Sight, two: Sight) -> bool:
+    """Whether the pass takes two buffers for one, wherever they lie."""
+    return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE
+
+
+def _steps_on(sight: Sight, loop: For) -> bool:
+    """Whether the next round of a loop is beyond all lanes of this one."""
+    step = None if sight.index is None else growth(sight.index, loop.var)
+    span = (sight.lanes - 1) * abs(sight.stride)
+    return step is not None and (step[0] > span or step[1] < -span)
+
+
+def _reaching(
+    one: Sight, two: Sight, first: _Elements, second: _Elements, places: tuple[int, ...]
+) -> tuple[bool, bool]:
+    """Whether what is behind one pointer goes as far as the other, for some of their threads, and
+    the other way round; as the pass counts elements, each in its own width.
+
+    It takes two pointers to be apart only if the one ends before the other begins for all threads
+    and rounds, or the other way round: stages that take turns are not.
+    """
+    mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
+    if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
+        return False, False
+    (low, high), (begin, end) = mine, theirs
+    return bool(high.max() >= begin.min()), bool(end.max() >= low.min())
+
+
+def _reach(sight: Sight, found: _Elements, offset: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The first and the last element behind a pointer, for some threads."""
+    extent = evaluate(sight.extent, found.comers.threads)
+    if extent is None:
+        return None
+    begin = found.index + offset
+    return begin, begin + np.broadcast_to(extent, begin.shape) - 1
+
+
+def _elements_meet(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+    """Whether elements begin at the same byte, of different threads unless both are written.
+
+    `shift` is how far behind the second buffer the first one begins.
+    """
+    if not first.index.size or not second.index.size:
+        return False
+    if _may_be_alike(one, two, first, second, shift):
+        return False
+    mine, by_mine = _bytes(one, first, shift)
+    theirs, by_theirs = _bytes(two, second, 0)
+    if one.is_write and two.is_write:
+        return bool(np.intersect1d(mine * _THREADS + by_mine, theirs * _THREADS + by_theirs).size)
+    places, low, high = _by_place(mine, by_mine)
+    others, least, most = _by_place(theirs, by_theirs)
+    _, here, there = np.intersect1d(places, others, assume_unique=True, return_indices=True)
+    alone = (low[here] == high[here]) & (least[there] == most[there])
+    return bool((~alone | (low[here] != least[there])).any())
+
+
+def _may_be_alike(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+    """Whether both may have the same index, and the same threads: the pass takes each of these for
+    one that meets only itself."""
+    if one.width != two.width or (one.lanes, one.stride) != (two.lanes, two.stride):
+        return False
+    mine, theirs = first.comers, second.comers
+    if mine.free or theirs.free:
+        return False  # the pass knows of a loop that goes round one of them alone
+    if np.array_equal(mine.threads.ids, theirs.threads.ids):
+        return bool(np.array_equal(first.index * one.width + shift, second.index * two.width))
+    return False
+
+
+def _bytes(sight: Sight, found: _Elements, shift: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each element begins, with its thread."""
+    lanes = sight.stride * np.arange(sight.lanes)
+    places = ((found.index[:, None] + lanes) * sight.width + shift).ravel()
+    return places, np.repeat(found.comers.threads.ids, sight.lanes)
+
+
+def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each place once, with the first and the last of its threads."""
+    order = np.lexsort((ids, places))
+    places, ids = places[order], ids[order]
+    begins = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
+    ends = np.append(begins[1:], len(places)) - 1
+    return places[begins], ids[begins], ids[ends]
+
+
+def _compatible(first: _Elements, second: _Elements) -> bool:
+    """Whether conditions on what is not known can hold for both: all that either has the other one
+    has, too, or no two of them speak of the same. Nor may they of what is guessed."""
+    one, two = first.comers.conditions, second.comers.conditions
+    guessed = first.guessed | second.guessed
+    if any(each.symbols & guessed for each in (*one, *two)):
+        return False
+
+    def has(conditions: Sequence[Condition], other: Condition) -> bool:
+        return any(
+            each.frame is not None and other.frame is not None and each.frame is other.frame
+            for each in conditions
+        )
+
+    common = [each for each in one if has(two, each)]
+    own = [each for each in one if not has(two, each)]
+    own += [each for each in two if not has(one, each)]
+    return not any(
+        each.symbols & other.symbols
+        for at, each in enumerate(own)
+        for other in (*common, *own[at + 1 :])
+        if each.frame is not other.frame and not (each.is_range and other.is_range)
+    )

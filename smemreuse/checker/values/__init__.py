@@ -1,0 +1,1 @@
+"""What expressions are worth in a trace, and which bytes follow from that."""

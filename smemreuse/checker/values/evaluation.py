@@ -1,0 +1,251 @@
+"""What expressions are worth in a trace: to its threads, for its block, with its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from smemreuse.checker.execution.cases import Case
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.machine.mbarriers import Slot
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.values.interned import Form
+from smemreuse.checker.values.symbols import Written
+from smemreuse.checker.values.unknowns import Unknowns
+from smemreuse.checker.values.vectors import Key, Vectors
+from smemreuse.ir.expr import Expr, Load, Var, walk
+from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
+from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
+
+_SHARED_BY_ALL = ("global", *SHARED_SCOPES)
+
+Decision = tuple[Expr, Threads, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """What decides the values of expressions that load, and what has been decided by it."""
+
+    parts: tuple[object, ...]
+    versions: tuple[int, ...]
+    """How much has been set or given; there only ever is more."""
+    decided: dict[Form, tuple[Value, bool]] = field(default_factory=dict)
+    slots: dict[Load, tuple[Slot | None, bool]] = field(default_factory=dict)
+
+    def same(self, other: _Now) -> bool:
+        """Whether nothing has changed in between."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return self.versions == other.versions and all(one is two for one, two in pairs)
+
+
+class Values:
+    """Evaluation in the present state; notes what the block index has decided."""
+
+    def __init__(
+        self,
+        relevance: Relevance,
+        vectors: Vectors,
+        state: State,
+        block: Mapping[Var, int],
+        case: Case | None = None,
+    ):
+        self.decisions: list[Decision] = []
+        self._decided: set[Key] = set()
+        self._relevance = relevance
+        self._vectors = vectors
+        self._state = state
+        self._block = block
+        self._varying: set[Var | Buffer] = set()
+        self._changing = relevance.written | relevance.escaped
+        self._forms = vectors.forms
+        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying, self._forms)
+        self._now = self._asked_by(self.everyone())
+
+    def everyone(self) -> Threads:
+        """All threads of the block, at the beginning of the kernel."""
+        return Threads(self._vectors.everyone, {}, self._counter, self._vectors.row)
+
+    def __call__(self, expr: Expr, threads: Threads) -> Value:
+        value = self._vectors.evaluate(expr, threads)
+        return self.unknowns.value(expr, threads) if value is None else value
+
+    def decide(self, expr: Expr, threads: Threads) -> Value:
+        """The value that control flow depends on, if need be for this trace's block alone."""
+        if not self._forms.reading(expr).loads:
+            return self._vectors.uniform(self._decide(expr, threads))
+        self._stay_or_move(threads)
+        form, before = self._forms(expr), self.unknowns.now
+        known = self._now.decided.get(form)
+        if known is None:
+            value = self._vectors.uniform(self._decide(expr, threads))
+            known = self._now.decided[form] = (value, self.unknowns.now > before)
+        elif known[1]:
+            self.unknowns.note_uneven(threads)
+        return known[0]
+
+    def _stay_or_move(self, threads: Threads) -> None:
+        """What is remembered of the present is forgotten where it is over."""
+        now = self._asked_by(threads)
+        if not self._now.same(now):
+            self._now = now
+
+    def _asked_by(self, threads: Threads) -> _Now:
+        counters, memo = self._state.counters, self._state.memo
+        asked, given = (threads.ids, threads.values), len(self.unknowns.case.given)
+        versions = (counters.version, memo.version, given, len(self._varying))
+        return _Now((*asked, counters, memo), versions)
+
+    def _decide(self, expr: Expr, threads: Threads) -> Value:
+        value = self._vectors.evaluate(expr, threads)
+        if value is None and self._depends_on_block(expr):
+            here = replace(threads, values={**threads.values, **self._block})
+            value = self._vectors.evaluate(expr, here)
+            if value is not None:
+                self._note_decision(expr, threads, value)
+        return self.unknowns.value(expr, threads) if value is None else value
+
+    def _depends_on_block(self, expr: Expr) -> bool:
+        return bool(self._block) and not self._vectors.forms.reading(expr).variables.isdisjoint(
+            self._block
+        )
+
+    def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
+        key = self._vectors.key(expr, threads)
+        if key is None:
+            self.decisions.append((expr, _frozen(expr, threads), value))
+        elif key not in self._decided:
+            self._decided.add(key)
+            self.decisions.append((expr, threads, value))
+
+    def slot(self, load: Expr | None, threads: Threads) -> Slot | None:
+        """The mbarrier that an operand names, if it is the same for all threads."""
+        if not isinstance(load, Load):
+            return None
+        self._stay_or_move(threads)
+        known, before = self._now.slots.get(load), self.unknowns.now
+        if known is None:
+            slot = self._slot(load, threads)
+            known = self._now.slots[load] = (slot, self.unknowns.now > before)
+        elif known[1]:
+            self.unknowns.note_uneven(threads)
+        return known[0]
+
+    def _slot(self, load: Load, threads: Threads) -> Slot | None:
+        index = self(self._relevance.operations.flat_index(load), threads)
+        if isinstance(index, np.ndarray) and len(index):
+            index = self._vectors.uniform(index)
+        return (load.buffer.storage, index) if isinstance(index, int) else None
+
+    def bind(self, stmt: Bind, threads: Threads) -> Threads:
+        """The threads with a variable's value, also where that is not known."""
+        value = self._vectors.evaluate(stmt.value, threads)
+        if value is None and self.varies(stmt.value, threads):
+            self._varying.add(stmt.var)
+        if stmt.var in self._relevance.variables:
+            written = self.unknowns.written(stmt.value, threads) if value is None else None
+            self._state.memo.set(stmt.var, threads.ids, written)
+        return threads.bind(stmt.var, value)
+
+    def store(self, stmt: Store, threads: Threads) -> None:
+        """A local scalar is set, or several of them by a vector."""
+        storage, ids = stmt.buffer.storage, threads.ids
+        lanes = self._lanes(stmt, threads)
+        if not lanes or self._forms.whole(stmt.buffer) is None:
+            self._state.counters.forget(storage, ids)
+            self._state.memo.forget(storage, ids)
+            self._varying.add(storage)
+            return
+        known = [(index, told, self._told(stmt, told, threads)) for index, told in lanes]
+        for index, told, (value, written) in known:
+            self._state.counters.set(storage, index, ids, value)
+            self._state.memo.set((storage, index), ids, written)
+            if value is None and (
+                self.varies(told, threads) or threads.count < len(self._vectors.everyone)
+            ):
+                self._varying.add(storage)
+
+    def _lanes(self, stmt: Store, threads: Threads) -> list[tuple[int, Expr]]:
+        """The elements that are set, each with what to; none if it is not known which."""
+        if len(stmt.indices) != 1:
+            return []
+        lanes = self._relevance.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
+        found = []
+        for at, told in lanes or [(stmt.indices[0], stmt.value)]:
+            place = self(at, threads)
+            if not isinstance(place, int):
+                return []
+            found.append((place, told))
+        return found
+
+    def _told(self, stmt: Store, told: Expr, threads: Threads) -> tuple[Value, Written | None]:
+        """What an element is set to: the value, or how it is written if that is not known."""
+        if stmt.predicate is not None:
+            return None, None
+        value = self(told, threads)
+        if holds(stmt.buffer.dtype, value):
+            return value, None
+        if value is not None:
+            return None, None
+        return None, self.unknowns.stored(stmt.buffer.dtype, told, threads)
+
+    def _counter(self, load: Load, threads: Threads) -> Value:
+        """A local scalar, if its value is known for all the threads that ask."""
+        storage = None if load.buffer.scope == "global" else self._forms.whole(load.buffer)
+        if storage is None or len(load.indices) != 1 or storage in self._relevance.escaped:
+            return None
+        index = self(load.indices[0], threads)
+        if not isinstance(index, int):
+            return None
+        return self._state.counters.get(storage, index, threads.ids)
+
+    def varies(self, expr: Expr, threads: Threads) -> bool:
+        """Whether an unknown value may differ from thread to thread.
+
+        Variables without a value are block indices, symbols and loop variables, the same for all,
+        unless a `Bind` made them. What memory holds is the same for all who read one element of it,
+        if it is a local that was set alike for all, or a buffer that the kernel does not write.
+        What a call answers that is no arithmetic may depend on who asks.
+        """
+        reading = self._forms.reading(expr)
+        return (
+            reading.varies
+            or any(self._variable_varies(var, threads) for var in reading.variables)
+            or any(self._load_varies(load, threads) for load in reading.all_loads)
+        )
+
+    def _variable_varies(self, var: Var, threads: Threads) -> bool:
+        return isinstance(threads.values.get(var), np.ndarray) or var in self._varying
+
+    def _load_varies(self, load: Load, threads: Threads) -> bool:
+        if isinstance(threads.load(load, threads), np.ndarray):
+            return True
+        scope, storage = load.buffer.scope, load.buffer.storage
+        if scope not in _SHARED_BY_ALL and not scope.startswith("local"):
+            return True  # registers, perhaps
+        return storage in self._varying or storage in self._changing
+
+    def note_varying(self, var: Var) -> None:
+        """A variable without a known value may differ from thread to thread."""
+        self._varying.add(var)
+
+    def set_apart(self, *states: State) -> None:
+        """Threads may be in different states: the counters set there may differ among them."""
+        for state in states:
+            self._varying |= {storage for storage, _ in state.counters.values}
+
+
+def _frozen(expr: Expr, threads: Threads) -> Threads:
+    """The threads with what `expr` loads as it is now, for when it is asked again later."""
+    loaded = {
+        id(node): threads.load(node, threads) for node in walk(expr) if isinstance(node, Load)
+    }
+
+    def load(node: Load, asking: Threads) -> Value:
+        value = loaded.get(id(node))
+        if isinstance(value, np.ndarray):
+            return np.repeat(value, asking.count // len(value))
+        return value
+
+    return replace(threads, load=load)

@@ -1,0 +1,236 @@
+"""What expressions are worth in the case that a trace is for, where data decide.
+
+A trace takes for granted what a condition comes to, and how many rounds a loop has, where that is
+the same for all threads (`symbols`). It is evaluated alike wherever it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.execution.cases import Case
+from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.machine.state import State
+from smemreuse.checker.values.interned import MAX_NODES, Form, Forms, replaced
+from smemreuse.checker.values.symbols import Key, Place, Written
+from smemreuse.ir.expr import Const, Expr, Load, Var
+from smemreuse.ir.kernel import Buffer
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.formulas import is_condition, negative
+from smemreuse.semantics.recurrences import EACH_ROUND, Course, Courses, NoCourse
+
+
+@dataclass(frozen=True)
+class Length:
+    """The rounds of a loop, and which unknown number decides them."""
+
+    rounds: int
+    key: Key
+
+
+class Unknowns:
+    """The values that are given in a case. `varying` is what may differ from thread to thread."""
+
+    def __init__(
+        self,
+        relevance: Relevance,
+        state: State,
+        case: Case,
+        varying: set[Var | Buffer],
+        forms: Forms,
+    ):
+        self.case = case
+        self._state = state
+        self._varying = varying
+        self._forms = forms
+        self._changing = relevance.written | relevance.escaped
+        self._turning = relevance.turning
+        self._even = True
+        self._uneven: list[np.ndarray] = []
+        self._courses: dict[tuple[Key, Key], tuple[Course, Course] | None] = {}
+        self._followed: dict[tuple[Form, int], int | None] = {}
+
+    # Expressions, written out -------------------------------------------------------------------
+
+    def written(self, expr: Expr, threads: Threads) -> Written | None:
+        """An expression as one of what is the same for all threads, and for as long as the kernel
+        runs; None if there is more in it."""
+        self._even = True
+        found = self._written(expr, threads)
+        is_short = found is not None and found.size <= MAX_NODES
+        return Written(found, self._even) if found is not None and is_short else None
+
+    def stored(self, dtype: str, expr: Expr, threads: Threads) -> Written | None:
+        """An expression as it is there when it has been stored in an element of a type."""
+        written = self.written(expr, threads)
+        if written is None:
+            return None
+        return Written(self._forms.stored(dtype, written.form), written.even)
+
+    def _written(self, expr: Expr, threads: Threads) -> Form | None:
+        if isinstance(expr, Const):
+            return self._forms(expr)
+        leaves = self._forms.reading(expr).leaves
+        if leaves is None:
+            return None
+        found = []
+        for leaf in leaves:
+            one = (
+                self._variable(leaf, threads)
+                if isinstance(leaf, Var)
+                else self._load(leaf, threads)
+            )
+            if one is None:
+                return None
+            found.append(one)
+        return found[0] if leaves == (expr,) else self._forms.made(expr, tuple(found))
+
+    def _variable(self, var: Var, threads: Threads) -> Form | None:
+        if var in self._varying:
+            return None
+        value = threads.values.get(var)
+        if isinstance(value, int):
+            self._even &= var not in self._turning
+            return self._forms(Const(value))
+        if var not in self._turning:  # an argument, or the index of the block
+            return self._forms(var) if value is None else None
+        return self._told(var, threads) if value is None else None
+
+    def _told(self, place: Place, threads: Threads) -> Form | None:
+        told = self._state.memo.get(place, threads.ids)
+        if told is None:
+            return None
+        self._even &= told.even and isinstance(place, Var)
+        return told.form
+
+    def _load(self, load: Load, threads: Threads) -> Form | None:
+        storage = load.buffer.storage
+        if load.predicate is not None or storage in self._changing:
+            return None
+        known = threads.load(load, threads)
+        if known is not None:
+            self._even = False  # it may be another one in the next round
+            return self._forms(Const(known)) if isinstance(known, int) else None
+        indices = []
+        for index in load.indices:
+            written = self._written(index, threads)
+            if written is None:
+                return None
+            indices.append(written)
+        if load.buffer.scope.startswith("local"):
+            if self._forms.whole(load.buffer) is None:
+                return None
+            at = self._forms.number(indices[0]) if len(indices) == 1 else None
+            return None if at is None else self._told((storage, at), threads)
+        return self._forms.load(load, tuple(indices)) if load.buffer.scope == "global" else None
+
+    # What is given ------------------------------------------------------------------------------
+
+    def value(self, expr: Expr, threads: Threads) -> int | None:
+        """What an expression is worth by what is given; None if that does not tell."""
+        written = self.written(expr, threads) if self.case.given else None
+        value = None if written is None else self._follows(written.form)
+        return value if value is None or written is None else self._noted(value, written, threads)
+
+    def truth(self, expr: Expr, threads: Threads) -> int | None:
+        """Whether a condition that is not known holds; None if threads may differ in it."""
+        written = self.written(expr, threads)
+        if written is None:
+            return None
+        condition = self._forms.condition(written.form)
+        value = self._follows(condition)
+        if value is None:
+            value = self.case.truth(condition)
+        return self._noted(value, written, threads)
+
+    def length(self, extent: Expr, threads: Threads) -> Length | None:
+        """The rounds of a loop of unknown length; None if threads may differ in it."""
+        written = self.written(extent, threads)
+        if written is None or is_condition(written.form.expr):
+            return None
+        key = written.form
+        found = self._longer(key) if key not in self.case.given else None
+        if found is None:
+            found = Length(self.case.length(key), key)
+        self._noted(found.rounds, written, threads)
+        return found
+
+    def is_uneven(self, since: int, threads: Threads) -> bool:
+        """Whether something has been given to these threads for one round of a loop alone."""
+        return any(np.isin(ids, threads.ids).any() for ids in self._uneven[since:])
+
+    @property
+    def now(self) -> int:
+        """What `is_uneven` can be asked about later."""
+        return len(self._uneven)
+
+    def note_uneven(self, threads: Threads) -> None:
+        """Something has been given to these threads for one round of a loop alone."""
+        self._uneven.append(threads.ids)
+
+    def _noted(self, value: int, written: Written, threads: Threads) -> int:
+        if not written.even:
+            self.note_uneven(threads)
+        return value
+
+    # What follows from it -----------------------------------------------------------------------
+
+    def _follows(self, written: Form) -> int | None:
+        """What follows from what is given, and is so for all lengths that are not tried."""
+        asked = (written, len(self.case.given))  # of which there only ever is more
+        if asked not in self._followed:
+            self._followed[asked] = self._concluded(written)
+        return self._followed[asked]
+
+    def _concluded(self, written: Form) -> int | None:
+        value, lengths = self._replaced(written)
+        if value is None or not lengths:
+            return value
+        both = self._along(written, lengths[0]) if len(lengths) == 1 else None
+        if both is None or both[0].step or both[1].step:
+            return None
+        up, down = both
+        self.case.need(lengths[0], up.first, up.period, down.first)
+        return value
+
+    def _longer(self, written: Form) -> Length | None:
+        """A length that is as much more, or less, than a given one for all of those."""
+        value, lengths = self._replaced(written)
+        both = self._along(written, lengths[0]) if len(lengths) == 1 else None
+        if value is None or both is None or both[0].step != both[0].period:
+            return None
+        up, down = both
+        apart = abs(value - self.case.given[lengths[0]])
+        self.case.need(lengths[0], up.first + apart, up.period, down.first + apart)
+        return Length(value, lengths[0])
+
+    def _replaced(self, written: Form) -> tuple[int | None, list[Key]]:
+        """The value with all that is given put in, and the lengths in it."""
+        given = self.case.given
+        found = [part for part in self._forms.parts(written) if part in given]
+        if not found or self._forms.wraps(written):
+            return None, []
+        value = self._forms.number(written, [(part, given[part]) for part in found])
+        return value, [part for part in found if self.case.is_length(part)]
+
+    def _along(self, written: Form, length: Key) -> tuple[Course, Course] | None:
+        """How a value goes on with a length, and with one below zero; None if that is not known."""
+        asked = (written, length)
+        if asked not in self._courses:
+            given = {key: Const(value) for key, value in self.case.given.items() if key != length}
+            number = Var("n")
+            up = replaced(written, {**given, length: number})
+            down = replaced(written, {**given, length: negative(number)})
+
+            def rows(expr: Expr, count: int) -> np.ndarray | None:
+                value = evaluate(expr, Threads(np.arange(count), {number: np.arange(count)}))
+                return None if value is None else np.broadcast_to(value, (count,))
+
+            courses = Courses({number: EACH_ROUND}, rows)
+            try:
+                self._courses[asked] = courses(up), courses(down)
+            except NoCourse:
+                self._courses[asked] = None
+        return self._courses[asked]

@@ -1,0 +1,1 @@
+"""The verdict on a plan: static rules, traces, findings."""

@@ -1,0 +1,204 @@
+"""`check_plan`: static rules, then the byte trace for one thread block of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from smemreuse.checker.budget import OF_CHECK, STATEMENT, Work, work_of
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.execution.setting import Setting, remembered_of
+from smemreuse.checker.execution.slice import Relevance, operations_of
+from smemreuse.checker.execution.traces import Outcome, Traces
+from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.predicted.prediction import Foreseen, seen_of
+from smemreuse.checker.separation import Separation
+from smemreuse.checker.verdict.findings import Finding
+from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.static import static_violations
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
+from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
+from smemreuse.semantics.accesses import KernelAccesses
+from smemreuse.semantics.declarations import declared_in
+from smemreuse.semantics.pointers import views_beyond
+
+DEFAULT_BUDGET = 20_000
+"""Statements that one trace may execute."""
+
+MAX_BUFFER = 1 << 20
+"""Bytes of a buffer that are followed; no GPU has as many in the shared memory of a block."""
+
+BARRIERS_FOLLOW = (
+    "a later pass puts a barrier between statements of one arm that share bytes (rule 6)"
+)
+
+
+def check_plan(
+    kernel: Kernel,
+    scope: str,
+    offsets: Mapping[Buffer, int],
+    arena: int,
+    alignments: Mapping[Buffer, int],
+    *,
+    assume_barriers: bool = True,
+    budget: int = DEFAULT_BUDGET,
+    accesses: KernelAccesses | None = None,
+    work: Work | None = None,
+    glancing: bool = False,
+    hoping: bool = False,
+) -> Verdict:
+    """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
+
+    `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
+    aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
+    those of the kernel, where somebody has found them already. `budget` is how many statements one
+    trace may execute, `work` how much may be done for all plans of the kernel together. With
+    `glancing` a plan that is wrong is found out most of the time, and soon; where nothing is found
+    and there is more to follow, it is unproved for `ONLY_GLANCED`. With `hoping` that pass is taken
+    to insert a barrier between all that it compares: no proof, but for who judges once more.
+    """
+    accesses = accesses or KernelAccesses.of(kernel.body)
+    names = unique_names(kernel.allocations(scope))
+    static = tuple(static_violations(offsets, alignments, names, arena))
+    if static:
+        return Verdict(UNSOUND, static)
+    unplaced = _unplaced(kernel, scope, offsets, accesses)
+    if unplaced:
+        return Verdict(UNPROVED, (), unplaced)
+    sizes = {buffer: buffer.size or 0 for buffer in offsets}
+    layout = Layout(offsets, sizes, names)
+    beyond = tuple(
+        f"{view.name}, a view of {names[buffer]}, is larger than that"
+        for view, buffer in views_beyond(kernel.body, accesses.pointers)
+        if buffer in offsets
+    )
+    if not layout.partners:
+        return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
+    most = Work(OF_CHECK, work or work_of(kernel))
+    setup = _Setup(accesses, assume_barriers, budget, most, glancing, hoping)
+    try:
+        foreseen = _foreseen(kernel, scope, layout, setup)
+    except (UnknownThreads, Uncovered) as reason:
+        return Verdict(UNPROVED, (), (*beyond, str(reason)))
+    remaining = _remaining(kernel, layout, setup, foreseen)
+    findings, traced = _traces(kernel, remaining, setup, foreseen)
+    open_pairs = _open_pairs(remaining, findings, traced)
+    uncovered = (*beyond, *traced.reasons)
+    certain = tuple(finding.violation for finding in findings if finding.certain)
+    possible = tuple(finding.violation for finding in findings if not finding.certain)
+    following = (BARRIERS_FOLLOW,) if assume_barriers else ()
+    assumptions = (*following, *declared_in(kernel.body))
+    if certain:
+        return Verdict(UNSOUND, certain, uncovered, assumptions, open_pairs)
+    if possible or uncovered:
+        return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs)
+    return Verdict(SOUND, (), (), assumptions)
+
+
+@dataclass(frozen=True)
+class _Uncovered:
+    """What traces left out: of some buffers why, or of the whole plan."""
+
+    buffers: Mapping[Buffer, str]
+    whole: tuple[str, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (*self.whole, *self.buffers.values())
+
+
+def _open_pairs(
+    layout: Layout, findings: Sequence[Finding], uncovered: _Uncovered
+) -> frozenset[frozenset[Buffer]]:
+    """The pairs whose sharing is to blame; all of a buffer where the other one is not known."""
+    blamed = set(uncovered.buffers)
+    blamed |= layout.partners.keys() if uncovered.whole else set()
+    pairs = {finding.pair for finding in findings}
+    blamed |= {one for pair in pairs if len(pair) == 1 for one in pair}
+    pairs |= {frozenset((one, two)) for one in blamed for two in layout.partners.get(one, ())}
+    return frozenset(pair for pair in pairs if len(pair) == 2)
+
+
+def _unplaced(
+    kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
+) -> tuple[str, ...]:
+    """The buffers that are used, and left out of a plan: nobody knows where those are."""
+    used = {one.buffer for found in accesses.by_statement.values() for one in found}
+    return tuple(
+        f"the plan gives no place to {buffer.name}, which is used"
+        for buffer in (kernel.allocations(scope) if offsets else ())
+        if buffer in used and buffer not in offsets and buffer.size is not None
+    )
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What is given for a check, beside the plan."""
+
+    accesses: KernelAccesses
+    assume_barriers: bool
+    budget: int
+    work: Work
+    glancing: bool
+    hoping: bool
+
+
+def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Foreseen | None:
+    """The barriers that a later pass puts in. It sees the buffers of the dynamic scope in one arena
+    each behind the other, and any other one alone."""
+    if not setup.assume_barriers:
+        return None
+    seen, operations = seen_of(kernel, setup.accesses.pointers), operations_of(kernel)
+    together = (layout.offsets, layout.partners) if scope == DYNAMIC_SCOPE else ({}, {})
+    return Foreseen.of(kernel.body, seen, operations, *together, setup.work, hoping=setup.hoping)
+
+
+def _remaining(kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None) -> Layout:
+    """The layout without the pairs that need no execution."""
+    separation = Separation(
+        kernel,
+        setup.accesses.by_statement,
+        operations_of(kernel),
+        setup.work,
+        foreseen,
+    )
+    return separation.remaining(layout)
+
+
+def _traces(
+    kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None
+) -> tuple[list[Finding], _Uncovered]:
+    """Findings of one trace for each kind of block, and what could not be covered."""
+    if not layout.partners:
+        return [], _Uncovered({})
+    operations = operations_of(kernel)
+    shared = set(layout.partners)
+    try:
+        setup.work.do(STATEMENT * operations.count)
+    except Uncovered as reason:
+        return [], _Uncovered({}, (str(reason),))
+    relevance = Relevance(kernel.body, shared, setup.accesses.by_statement, operations)
+    reasons = tuple(dict.fromkeys(unfollowed(relevance)))
+    if reasons:
+        return [], _Uncovered({}, reasons)
+    outcome = Outcome()
+    try:
+        setting = Setting(
+            relevance,
+            layout,
+            thread_axes(kernel.body),
+            budget=setup.budget,
+            work=setup.work,
+            remembered=remembered_of(kernel),
+            foreseen=foreseen,
+        )
+        for buffer in layout.partners:
+            if layout.sizes[buffer] > MAX_BUFFER:
+                raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
+        traces = Traces(setting, glancing=setup.glancing)
+        outcome = traces.outcome
+        traces.run(kernel.body)
+    except (Uncovered, UnknownThreads) as reason:
+        return list(outcome.findings.values()), _Uncovered(outcome.left, (str(reason),))
+    return list(outcome.findings.values()), _Uncovered(outcome.left)

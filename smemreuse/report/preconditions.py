@@ -1,0 +1,45 @@
+"""What is told of the assumptions on which a sound plan rests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from smemreuse.report.data import Data
+from smemreuse.results.preconditions import Grounds
+
+PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
+
+
+def grounds_lines(grounds: Grounds | None) -> Iterator[Text]:
+    """That nothing is assumed, or a line for each assumption that is open."""
+    if grounds is None:
+        return
+    if grounds.proved:
+        yield Text(f"  {PROVED}", style="dim")
+    for one in grounds.open:
+        verb = "is refuted" if one.refuted else "is open"
+        yield Text(f"  {verb}, and assumed: that {one.assumption.sentence} ({one.why})")
+    for assumption in grounds.report.assumptions:
+        yield Text(f"  is open, and assumed: that {assumption}", style="dim")
+
+
+def grounds_data(grounds: Grounds | None) -> Data | None:
+    """The same as JSON; None where nothing rests on it."""
+    if grounds is None:
+        return None
+    return {
+        "lint": grounds.report.status.value,
+        "proved": grounds.proved,
+        "open": [
+            {
+                "assumption": one.assumption.value,
+                "sentence": one.assumption.sentence,
+                "refuted": one.refuted,
+                "why": one.why,
+            }
+            for one in grounds.open
+        ],
+        "assumptions": list(grounds.report.assumptions),
+    }

@@ -1,0 +1,139 @@
+"""Which collisions a later pass surely sees."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.checker.budget import Work
+from smemreuse.checker.predicted.prediction import seen_of
+from smemreuse.ir.kernel import For, Kernel, Stmt, Store, walk_statements
+from smemreuse.semantics.accesses import KernelAccesses
+from tests.checker.small import kernel_of, under
+
+POINTER = (
+    'T.evaluate(T.ptx_ldmatrix(False, 1, T.tvm_access_ptr(T.type_annotation("int32"), '
+    "{}.data, {}, 4, {}), c.data, 0))\n"
+)
+
+
+def collides(kernel: Kernel, one: Stmt, two: Stmt, loop: For | None = None) -> bool:
+    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    offsets = dict.fromkeys(kernel.allocations("shared.dyn"), 0)
+    return seen.collisions.surely(one, two, loop, offsets, Work())
+
+
+def stores(kernel: Kernel, name: str) -> list[Store]:
+    found = (one for one in walk_statements(kernel.body) if isinstance(one, Store))
+    return [one for one in found if one.buffer.name == name]
+
+
+def loop_of(kernel: Kernel) -> For:
+    return next(one for one in walk_statements(kernel.body) if isinstance(one, For))
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "found"),
+    [
+        ("k % 2 * 32", "(k + 1) % 2 * 32", True),  # which is first depends on the round
+        ("k % 2 * 8", "32 + (k + 1) % 2 * 8", False),
+        ("tx % 4", "8 + tx % 4", False),
+        ("tx % 4", "3", True),
+    ],
+)
+def test_two_pointers_are_apart_only_if_they_are_in_one_order(
+    read: str, written: str, found: bool
+) -> None:
+    body = POINTER.format("As", read, 1) + POINTER.format("As", written, 2)
+    kernel = kernel_of(under("for k in range(4)", body))
+    first, second = (
+        one
+        for one in walk_statements(kernel.body)
+        if not isinstance(one, Store) and "ptx_ldmatrix" in str(getattr(one, "value", ""))
+    )
+    assert collides(kernel, first, second) is found
+
+
+@pytest.mark.parametrize(
+    ("index", "moves"),
+    [
+        ("i * 64 + tx", True),
+        ("i // 2 * 128 + i % 2 * 64 + tx", True),  # as written it might go back
+        ("i % 2 * 64 + tx", True),
+        ("i // 2 * 64 + tx", False),
+        ("c[0] + i // 2 * 2", False),
+    ],
+)
+def test_a_thread_goes_to_other_elements_in_the_next_round(index: str, moves: bool) -> None:
+    kernel = kernel_of(under("for i in range(4)", f"As[{index}] = tx\n"), elements=512)
+    (store,) = stores(kernel, "As")
+    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    assert seen.collisions.moves_on(store, loop_of(kernel)) is moves
+
+
+def _touching(kernel: Kernel, name: str) -> list[Stmt]:
+    """The statements that access a buffer, in their order."""
+    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    return [
+        stmt
+        for stmt, sights in seen.collisions.sights.items()
+        if any(sight.buffer.name == name for sight in sights)
+    ]
+
+
+@pytest.mark.parametrize("scope", ["shared.dyn", "shared"])
+def test_in_the_dynamic_scope_a_pointer_collides_with_elements_of_any_buffer(scope: str) -> None:
+    """The pass takes all buffers there for one, wherever they lie."""
+    declared = "".join(
+        f'{name} = T.alloc_buffer((64,), "int32", scope="{scope}")\n' for name in ("Cs", "Ds")
+    )
+    kernel = kernel_of(POINTER.format("Cs", "0", 1) + "Ds[tx] = 1\nCs[tx] = 1\n", declared=declared)
+    (first, own), (other,) = _touching(kernel, "Cs"), _touching(kernel, "Ds")
+    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    assert seen.collisions.surely(first, own, None, {}, Work())
+    assert seen.collisions.surely(first, other, None, {}, Work()) is (scope == "shared.dyn")
+    assert not seen.collisions.surely(other, own, None, {}, Work())
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [("bx == 0", True), ("bx == 2", True), ("5 <= bx", True), ("8 <= bx", False)],
+)
+def test_in_one_of_the_blocks_is_enough(condition: str, found: bool) -> None:
+    body = under(f"if {condition}", "As[tx] = 1\nO[tx] = As[63 - tx]\n")
+    kernel = kernel_of(body, blocks=8)
+    first, second = _touching(kernel, "As")
+    assert collides(kernel, first, second) is found
+
+
+def test_both_accesses_are_in_one_block() -> None:
+    arms = under("if bx % 2 == 0", "As[tx] = 1\n") + under(
+        "if bx % 2 == 1", "O[tx] = As[63 - tx]\n"
+    )
+    kernel = kernel_of(arms, blocks=8)
+    first, second = _touching(kernel, "As")
+    assert not collides(kernel, first, second)
+
+
+@pytest.mark.parametrize(("condition", "found"), [("bx == 0", False), ("bx == 1", True)])
+def test_a_loop_that_goes_round_once_carries_nothing(condition: str, found: bool) -> None:
+    arm = under(f"if {condition}", "O[tx] = As[63 - tx]\nAs[tx] = 1\n")
+    kernel = kernel_of(under("for k in range(bx + 1)", arm), blocks=8)
+    read, written = _touching(kernel, "As")
+    assert collides(kernel, written, read, loop_of(kernel)) is found
+
+
+@pytest.mark.parametrize(("written", "found"), [("(k + 2) % 3 * 32", True), ("k * 32 + 64", False)])
+def test_pointers_are_compared_in_all_rounds_of_a_loop(written: str, found: bool) -> None:
+    """The last one, too: the pass does not go on to the next round with them."""
+    body = POINTER.format("As", written, 2) + POINTER.format("As", "k * 32", 1)
+    kernel = kernel_of(under("for k in range(2)", body), elements=128)
+    first, last = _touching(kernel, "As")
+    assert collides(kernel, last, first, loop_of(kernel)) is found
+
+
+def test_a_loop_carries_only_what_is_in_it() -> None:
+    body = POINTER.format("Bs", "0", 1) + under("for k in range(3)", "As[tx] = 1\n")
+    kernel = kernel_of(body)
+    (outside,), (inside,) = _touching(kernel, "Bs"), _touching(kernel, "As")
+    assert collides(kernel, outside, inside)
+    assert not collides(kernel, outside, inside, loop_of(kernel))

@@ -1,0 +1,57 @@
+"""What a sound plan rests on, told of reports made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from smemreuse.report.preconditions import PROVED, grounds_data, grounds_lines
+from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.results.preconditions import Assumption, Grounds
+from tests.report.test_mending import AFTER, BEFORE, HAZARD
+
+
+def lines(report: LintReport) -> list[str]:
+    return [line.plain for line in grounds_lines(Grounds(report))]
+
+
+def test_of_a_clean_kernel_nothing_is_assumed() -> None:
+    assert Grounds(AFTER).proved
+    assert lines(AFTER) == [f"  {PROVED}"]
+    data = grounds_data(Grounds(AFTER))
+    assert data == {"lint": "clean", "proved": True, "open": [], "assumptions": []}
+
+
+def test_a_hazard_leaves_what_it_speaks_against() -> None:
+    assert lines(BEFORE) == [
+        "  is refuted, and assumed: that the kernel itself has no data race and waits for what it "
+        "starts (race: thread 1 is too early)"
+    ]
+    possible = replace(BEFORE, hazards=(replace(HAZARD, certain=False),))
+    assert lines(possible)[0].startswith("  is open, and assumed: that the kernel itself has no")
+    assert not Grounds(possible).proved
+
+
+def test_what_was_not_followed_leaves_everything_open() -> None:
+    unknown = replace(BEFORE, unknown=("a budget",))
+    found = Grounds(unknown).open
+    assert [one.assumption for one in found] == list(Assumption)
+    assert [one.refuted for one in found] == [True, *[False] * (len(Assumption) - 1)]
+    assert found[1].why == "not followed: a budget"
+
+
+def test_what_lint_takes_for_granted_stays_so() -> None:
+    assumed = replace(AFTER, assumptions=("one thing",))
+    assert not Grounds(assumed).proved
+    assert lines(assumed) == ["  is open, and assumed: that one thing"]
+
+
+def test_where_nothing_rests_on_it_nothing_is_told() -> None:
+    assert list(grounds_lines(None)) == []
+    assert grounds_data(None) is None
+
+
+@pytest.mark.parametrize("kind", HazardKind)
+def test_every_kind_of_hazard_speaks_against_one_assumption(kind: HazardKind) -> None:
+    assert len([one for one in Assumption if kind in one.kinds]) == 1
