@@ -21,18 +21,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from smemreuse._version import __version__
 from smemreuse.errors import BackendError, InputError, PlanError, SmemReuseError
 
 if TYPE_CHECKING:
-    from smemreuse.api.functions import check, explain, headroom, lint, plan, read
-    from smemreuse.api.objects import Kernel, Plan
+    from smemreuse.api.functions import check, explain, headroom, lint
+    from smemreuse.api.objects import Kernel, Plan, plan, read
     from smemreuse.results.explanation import Explanation
     from smemreuse.results.hazards import Hazard, HazardKind, LintReport
     from smemreuse.results.headroom import Headroom
     from smemreuse.results.rules import Rule
     from smemreuse.results.verdict import Verdict
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BackendError",
@@ -58,10 +57,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("check", "explain", "headroom", "lint", "plan", "read"), "api.functions"),
+    **dict.fromkeys(("check", "explain", "headroom", "lint"), "api.functions"),
     "Explanation": "results.explanation",
     **dict.fromkeys(("Hazard", "HazardKind", "LintReport"), "results.hazards"),
-    **dict.fromkeys(("Kernel", "Plan"), "api.objects"),
+    **dict.fromkeys(("Kernel", "Plan", "plan", "read"), "api.objects"),
     "Headroom": "results.headroom",
     "Rule": "results.rules",
     "Verdict": "results.verdict",

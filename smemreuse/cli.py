@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import io
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from smemreuse import __version__
-from smemreuse.errors import InputError, SmemReuseError
+from smemreuse._version import __version__
+from smemreuse.errors import SmemReuseError
 
 VERBS = {
     "advise": "Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at "
@@ -54,14 +54,14 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # names the terminal cannot write
-        try:
-            return super().invoke(ctx)
-        except RecursionError:
-            from smemreuse.compilers.text.depth import TOO_DEEP
+        from smemreuse.commands.verb import internal_errors, say
 
-            _exit_with(InputError(TOO_DEEP))
+        try:
+            with internal_errors():  # of what is no verb's, such as importing one
+                return super().invoke(ctx)
         except SmemReuseError as error:
-            _exit_with(error)
+            say(error)
+            sys.exit(error.exit_code)
 
 
 def load_verb(verb: str) -> click.Command:
@@ -78,11 +78,6 @@ def _take_configuration(file: str | None) -> None:
         plugins.ensure()
     else:
         plugins.configure(file)
-
-
-def _exit_with(error: SmemReuseError) -> NoReturn:
-    click.echo(f"smemreuse: {error}", err=True)
-    sys.exit(error.exit_code)
 
 
 @click.group(

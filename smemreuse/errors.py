@@ -45,6 +45,10 @@ class BackendError(SmemReuseError):
     """A compiler is missing, or differs from what the lowering hook was written for."""
 
 
+class InternalError(SmemReuseError):
+    """A fault of smemreuse itself, in one line; `SMEMREUSE_DEBUG=1` prints its traceback too."""
+
+
 class LoweredOnlyError(SmemReuseError):
     """A kernel was to be run that was lowered and not compiled, as was asked."""
 

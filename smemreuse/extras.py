@@ -9,13 +9,15 @@ from importlib.util import find_spec
 from smemreuse.errors import BackendError
 
 
-def require(package: str, extra: str, what: str) -> None:
-    """Raises `BackendError`, which names the extra, where a package is not installed.
+def require(extra: str, what: str, *packages: str) -> None:
+    """Raises `BackendError`, which names the extra, unless all its `packages` are installed.
 
-    It is not imported. `what` is its name in words.
+    They are not imported. `what` is what the extra brings, in words.
     """
-    if find_spec(package) is None:
-        raise BackendError(f"{what} is not installed; `pip install 'smemreuse[{extra}]'`")
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        why = "" if missing == [*packages] else f" completely ({', '.join(missing)} is missing)"
+        raise BackendError(f"{what} is not installed{why}; `pip install 'smemreuse[{extra}]'`")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def loaded_by(statement: str) -> list[str]:
 
 
 def test_importing_loads_nothing() -> None:
-    assert loaded_by("import smemreuse") == ["smemreuse.errors"]
+    assert loaded_by("import smemreuse") == ["smemreuse._version", "smemreuse.errors"]
 
 
 def test_names_load_what_they_need() -> None:

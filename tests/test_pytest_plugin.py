@@ -112,7 +112,12 @@ def test_a_run_that_does_not_use_it_loads_nothing(
     )
     found.assert_outcomes(passed=1)
     loaded = json.loads((pytester.path / "loaded.json").read_text())
-    assert sorted(loaded) == ["smemreuse", "smemreuse.errors", "smemreuse.pytest_plugin"]
+    assert sorted(loaded) == [
+        "smemreuse",
+        "smemreuse._version",
+        "smemreuse.errors",
+        "smemreuse.pytest_plugin",
+    ]
 
 
 @pytest.mark.parametrize(

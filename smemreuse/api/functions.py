@@ -1,12 +1,8 @@
-"""What `import smemreuse` offers as functions; each does what the verb of its name does."""
+"""What is asked of kernels and plans: functions of `import smemreuse` that do what verbs do."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from smemreuse.api.objects import Kernel, Plan
 from smemreuse.audit import BarrierStage
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, PlanError
 from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.pairs import explained_pairs
@@ -14,7 +10,6 @@ from smemreuse.ir import kernel as ir
 from smemreuse.ir.kernel import SHARED_SCOPES, unique_names
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.pipeline.judging import judge
-from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results import plan as plans
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.hazards import LintReport
@@ -23,54 +18,8 @@ from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import architecture
 
 
-def read(path: Path | str) -> list[Kernel]:
-    """The device kernels of a dump file, in order; host functions are none.
-
-    The file holds TVMScript as `print(mod.script())` writes it, of TileLang or of any TVM, or a
-    part of it without a function's header. It is read as data: nothing in it is executed, and no
-    compiler is needed. Raises `InputError`, which names the file and, where known, the line.
-    """
-    return [Kernel.of(one) for one in read_dump(path).kernels]
-
-
-def plan(
-    kernel: ir.Kernel,
-    scope: str | None = None,
-    *,
-    policy: str = "dataflow",
-    packer: str = "best",
-    objective: str = "bytes",
-    arch: str | None = None,
-    strict: bool = False,
-) -> Plan:
-    """Plans the merged allocation of one storage scope; by default of the only shared one.
-
-    - `policy`: `dataflow` is what would be applied: proved, or the compiler's own layout where
-      that is smaller and not refuted, as its provenance tells. `outer` and `inner` are the rules
-      that compilers use, exactly, and their plans are nothing without the verdict of `check`.
-    - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
-      compilers' passes do.
-    - `objective`: `bytes` for the smallest arena. `speed` for the most blocks on an SM of `arch`,
-      such as `sm_90`, by default what the kernel was lowered for, then the most L1, then as little
-      sharing as these allow. `none` for buffers side by side.
-    - `strict`: share nothing that is not proved, not even what the compiler itself shares.
-
-    Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
-    """
-    made_for = None if arch is None else architecture(arch)
-    made = plan_kernel(
-        kernel,
-        _only_scope(kernel) if scope is None else scope,
-        policy=policy,
-        packer=packer,
-        objective=objective,
-        arch=made_for,
-        strict=strict,
-    )
-    return Plan.of(kernel, made)
-
-
-def _only_scope(kernel: ir.Kernel) -> str:
+def only_scope(kernel: ir.Kernel) -> str:
+    """The shared scope of a kernel. Raises `PlanError` where it has buffers in several."""
     scopes = kernel.shared_scopes()
     if len(scopes) > 1:
         raise PlanError(f"{kernel.name} has buffers in {' and '.join(scopes)}; give one of them")
@@ -128,10 +77,10 @@ def explain(kernel: ir.Kernel, one: str, two: str) -> Explanation:
 def headroom(kernel: ir.Kernel, scope: str | None = None, arch: str | None = None) -> Headroom:
     """What the bytes of a kernel's smallest plan hang on: the peak, the next block, changes."""
     made_for = None if arch is None else architecture(arch)
-    return headroom_of(kernel, _only_scope(kernel) if scope is None else scope, made_for)
+    return headroom_of(kernel, only_scope(kernel) if scope is None else scope, made_for)
 
 
-def told(kernel: ir.Kernel, arch: str | None = None) -> str:
+def described(kernel: ir.Kernel, arch: str | None = None) -> str:
     """What `smemreuse explain` has on top, of every shared scope."""
     from smemreuse.report.headroom import headroom_lines
 

@@ -1,4 +1,4 @@
-"""Kernels and plans as Python and notebooks have them: with the verbs as methods, and drawn.
+"""Kernels and plans as Python and notebooks have them: read, planned, with the verbs as methods.
 
 They are those of `ir` and `results`, and may be handed to whatever takes these. Nothing heavy is
 imported before a method is called.
@@ -7,6 +7,7 @@ imported before a method is called.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from smemreuse.api.named import ByBuffer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from smemreuse.results.sequence import LiveRange
     from smemreuse.results.verdict import Verdict
 
-__all__ = ["Kernel", "Plan", "Text"]
+__all__ = ["Kernel", "Plan", "Text", "plan", "read"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,8 +46,6 @@ class Kernel(ir.Kernel):
 
     def plan(self, scope: str | None = None, **options: Any) -> Plan:
         """As `smemreuse.plan`: `policy`, `packer`, `objective`, `arch`, `strict`."""
-        from smemreuse.api.functions import plan
-
         return plan(self, scope, **options)
 
     def check(self, plan: plans.Plan) -> Verdict:
@@ -67,11 +66,11 @@ class Kernel(ir.Kernel):
         Of none, what the command tells of the whole kernel: where most bytes are live and of
         whom, what stops the next resident block on `arch`, and the cheapest changes.
         """
-        from smemreuse.api.functions import explain, told
+        from smemreuse.api.functions import described, explain
         from smemreuse.errors import InputError
 
         if not buffers:
-            return Text(told(self, arch))
+            return Text(described(self, arch))
         if len(buffers) != 2:
             raise InputError(f"give two buffers, or none, not {len(buffers)}")
         return explain(self, *buffers)
@@ -129,3 +128,56 @@ class Plan(plans.Plan):
         from smemreuse.api.drawing import drawn
 
         return drawn(self.kernel, self)
+
+
+def read(path: Path | str) -> list[Kernel]:
+    """The device kernels of a dump file, in order; host functions are none.
+
+    The file holds TVMScript as `print(mod.script())` writes it, of TileLang or of any TVM, or a
+    part of it without a function's header. It is read as data: nothing in it is executed, and no
+    compiler is needed. Raises `InputError`, which names the file and, where known, the line.
+    """
+    from smemreuse.compilers.text.reader import read_dump
+
+    return [Kernel.of(one) for one in read_dump(path).kernels]
+
+
+def plan(
+    kernel: ir.Kernel,
+    scope: str | None = None,
+    *,
+    policy: str = "dataflow",
+    packer: str = "best",
+    objective: str = "bytes",
+    arch: str | None = None,
+    strict: bool = False,
+) -> Plan:
+    """Plans the merged allocation of one storage scope; by default of the only shared one.
+
+    - `policy`: `dataflow` is what would be applied: proved, or the compiler's own layout where
+      that is smaller and not refuted, as its provenance tells. `outer` and `inner` are the rules
+      that compilers use, exactly, and their plans are nothing without the verdict of `check`.
+    - `packer`: `best` is the smallest arena that is found. `tilelang` and `tvm` pack as those
+      compilers' passes do.
+    - `objective`: `bytes` for the smallest arena. `speed` for the most blocks on an SM of `arch`,
+      such as `sm_90`, by default what the kernel was lowered for, then the most L1, then as little
+      sharing as these allow. `none` for buffers side by side.
+    - `strict`: share nothing that is not proved, not even what the compiler itself shares.
+
+    Raises `PlanError` for an option that is not known, and where `scope` is needed to tell two.
+    """
+    from smemreuse.api.functions import only_scope
+    from smemreuse.pipeline.planning import plan_kernel
+    from smemreuse.targets.architectures import architecture
+
+    made_for = None if arch is None else architecture(arch)
+    made = plan_kernel(
+        kernel,
+        only_scope(kernel) if scope is None else scope,
+        policy=policy,
+        packer=packer,
+        objective=objective,
+        arch=made_for,
+        strict=strict,
+    )
+    return Plan.of(kernel, made)

@@ -12,6 +12,7 @@ import click
 from smemreuse.commands.options import arch_option
 from smemreuse.commands.output import check_output, force_option, format_option, write_output
 from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.results.advice import Advice
 from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
@@ -58,7 +59,7 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=Verb, context_settings={"allow_interspersed_args": False})
 @click.argument("script", type=click.Path(), required=False)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @_problem_options

@@ -8,6 +8,7 @@ from smemreuse.commands.options import policy_option
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, read_subjects
+from smemreuse.commands.verb import Verb
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import sequence_of
 from smemreuse.report.data import analyze_entry
@@ -15,7 +16,7 @@ from smemreuse.report.tables import analyze_table, console
 from smemreuse.report.terminal import drawn_lifetimes
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @policy_option
 @format_option

@@ -15,6 +15,7 @@ from smemreuse.commands.options import (
 )
 from smemreuse.commands.output import force_option, write_output
 from smemreuse.commands.subjects import note_declared
+from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
@@ -24,7 +25,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
 @force_option

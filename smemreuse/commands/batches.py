@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import click
 
 from smemreuse import plugins
 from smemreuse.commands.inputs import Inputs, Source
-from smemreuse.compilers.text.depth import TOO_DEEP
-from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
+from smemreuse.commands.verb import internal_errors, say
+from smemreuse.errors import BackendError, SmemReuseError, printable
 from smemreuse.extras import needing
 from smemreuse.progress import track
 
@@ -92,14 +91,14 @@ def of_each(
     results: list[T] = []
     whole = not inputs.errors
     for error in inputs.errors:
-        click.echo(f"smemreuse: {error}", err=True)
+        say(error)
     spread = spread if len(inputs) > 1 else Spread()
-    calls = (_Call(work, len(inputs) > 1, plugins.stamp()), inputs.sources(), spread)
-    for found in track(spread_over(*calls), doing, total=len(inputs)):
+    calls = spread_over(_Call(work, plugins.stamp()), inputs.sources(), spread)
+    for found in track(calls, doing, total=len(inputs)):
         if found.error is not None:
             if inputs.single:
                 raise found.error
-            click.echo(f"smemreuse: {found.error}", err=True)
+            say(found.error)
             whole = False
         for remark in found.remarks:
             click.echo(remark, err=True)
@@ -109,15 +108,13 @@ def of_each(
 
 @dataclass(frozen=True)
 class _Call(Generic[T]):
-    """Work whose errors are results, so that they cost the other inputs nothing.
+    """Work whose errors and faults of our own are results: they cost the other inputs nothing.
 
-    Of many inputs that holds for errors of our own, too: they are told, and fail the command.
     `added` is what users have added where the command runs. Raises `BackendError` where that is
     not so here, for a worker elsewhere would plan by other rows.
     """
 
     work: Work[T]
-    many: bool
     added: str
 
     def __call__(self, source: Source) -> Found[T]:
@@ -126,29 +123,11 @@ class _Call(Generic[T]):
         if source.error is not None:
             return Found(error=source.error)
         try:
-            results, remarks = self.work(source)
+            with internal_errors(source.file):
+                results, remarks = self.work(source)
             return Found(tuple(results), tuple(remarks))
         except SmemReuseError as error:
             return Found(error=error.located(file=source.file))
-        except RecursionError:
-            return Found(error=InputError(TOO_DEEP, file=source.file))
-        except Exception as error:
-            if not self.many:
-                raise
-            return Found(error=fault(error, source.file))
-
-
-def fault(error: Exception, file: str) -> SmemReuseError:
-    """What is told of an error that nobody foresaw: what, and where in this package."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = ""
-    if trace is not None:
-        module = Path(trace.tb_frame.f_code.co_filename).name
-        where = f" in {module}:{trace.tb_lineno}"
-    told = f"{type(error).__name__}: {error}{where}"
-    return InputError(f"a fault of smemreuse, please report it: {told}", file=file)
 
 
 # Spreading --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from smemreuse.commands.output import (
 from smemreuse.commands.planfile import PlanFile, read_plan_file
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, subjects_of, unused_remarks
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.linter import grounds_of
 from smemreuse.report.audits import (
@@ -64,7 +65,7 @@ class Row:
         return entry if self.change is None else {**entry, "baseline": change_data(self.change)}
 
 
-@click.command()
+@click.command(cls=Verb)
 @files_argument
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
 @barriers_option

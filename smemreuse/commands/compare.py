@@ -27,6 +27,7 @@ from smemreuse.commands.subjects import (
     subjects_of,
     unused_remarks,
 )
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.plans import hoped_for, judged_plans, side_by_side
 from smemreuse.explainer.timeline import timeline_of
@@ -93,7 +94,7 @@ class Row:
         return self.told.saved_bytes != 0 if self.change is None else self.change.is_any
 
 
-@click.command()
+@click.command(cls=Verb)
 @files_argument
 @packer_option
 @objective_option

@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from smemreuse.commands.batches import of_each
-from smemreuse.commands.inputs import STDIN, find_inputs
+from smemreuse.commands.inputs import STDIN, Source, find_inputs
 from smemreuse.commands.options import (
     arch_option,
     objective_option,
@@ -30,7 +30,8 @@ from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.subjects import subjects_of
-from smemreuse.errors import InputError
+from smemreuse.commands.verb import Verb, internal_errors, say
+from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.explainer.difference import difference_of
 from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import Matched, matched_kernels
@@ -53,7 +54,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("old", type=click.Path(allow_dash=True))
 @click.argument("new", type=click.Path(allow_dash=True))
 @policy_option
@@ -93,7 +94,7 @@ def diff(
     check_output(page, force)
     before, after = (_Side.read(file, options, arch, page is not None) for file in (old, new))
     matched = matched_kernels(before.layouts, after.layouts)
-    found = [difference_of(*pair) for pair in track([*matched.pairs], "comparing")]
+    found, whole = _differences(matched.pairs)
     if output_format == "json":
         document = json_text(
             "diff",
@@ -110,7 +111,7 @@ def diff(
         text = _page(found, before, after, arch).encode()
         write_output(page, text, force)
         click.echo(wrote(page, len(found), len(text)), err=True)
-    if not (before.whole and after.whole):
+    if not (before.whole and after.whole and whole):
         sys.exit(InputError.exit_code)
     if any(one.is_growth for one in found) and not allow_growth:
         sys.exit(1)
@@ -137,17 +138,37 @@ class _Side:
             if drawn:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
             return cls(read_layouts(given, options.policy), [])
-        found, whole = of_each(find_inputs([given]), lambda source: (subjects_of(source), ()))
-        shown = track([one for one in found if one.has_buffers], "planning")
-        plans = [(one, planned(one.kernel, one.scope, options, arch).plan) for one in shown]
-        layouts = [layout_of(one.file, one.kernel, plan, arch) for one, plan in plans]
-        return cls(layouts, plans, whole)
+
+        def plans_of(source: Source) -> tuple[list[tuple[Subject, Plan, Layout]], Sequence[str]]:
+            made = []
+            for one in subjects_of(source):
+                if one.has_buffers:
+                    plan = planned(one.kernel, one.scope, options, arch).plan
+                    made.append((one, plan, layout_of(one.file, one.kernel, plan, arch)))
+            return made, ()
+
+        found, whole = of_each(find_inputs([given]), plans_of, doing="planning")
+        plans = [(subject, plan) for subject, plan, _ in found]
+        return cls([layout for _, _, layout in found], plans, whole)
 
     def entry(self, layout: Layout, arch: Architecture | None) -> Data:
         """What a map of one of the plans is drawn from."""
         place = next(at for at, one in enumerate(self.layouts) if one is layout)
         subject, plan = self.plans[place]
         return overview_entry(subject, map_of(subject.kernel, plan), arch)
+
+
+def _differences(pairs: Sequence[tuple[Layout, Layout]]) -> tuple[list[Difference], bool]:
+    """The difference of each pair, and whether of all: a fault in one costs no other."""
+    found, whole = [], True
+    for old, new in track(pairs, "comparing"):
+        try:
+            with internal_errors(new.file):
+                found.append(difference_of(old, new))
+        except SmemReuseError as error:
+            say(error)
+            whole = False
+    return found, whole
 
 
 def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architecture | None) -> str:

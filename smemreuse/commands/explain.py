@@ -13,6 +13,7 @@ from smemreuse.commands.output import format_option, json_text
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.subjects import note_if_empty, note_unused, of_kernel, read_subjects
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.pairs import explained_pairs
@@ -28,7 +29,7 @@ from smemreuse.results.preconditions import Grounds
 from smemreuse.targets.architectures import Architecture
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @click.argument("buffers", metavar="[A [B]]", nargs=-1)
 @click.option("--kernel", "kernel_name", help="The kernel, where several have such buffers.")

@@ -10,6 +10,7 @@ import click
 from smemreuse.commands.options import policy_option
 from smemreuse.commands.output import force_option, write_output
 from smemreuse.commands.subjects import of_kernel, read_subjects
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.pairs import Explainer
 from smemreuse.explainer.timeline import timeline_of
@@ -23,7 +24,7 @@ KINDS = ("lifetime", "interference", "scopes")
 FORMATS = ("svg", "png", "dot", "html")
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @click.option(
     "--kind",

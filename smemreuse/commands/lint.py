@@ -23,6 +23,7 @@ from smemreuse.commands.output import (
 )
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty
+from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
 from smemreuse.linter import lint as lint_kernel
@@ -38,7 +39,7 @@ from smemreuse.report.hazards import (
 from smemreuse.report.mending import mending_data, mending_lines
 
 
-@click.command()
+@click.command(cls=Verb)
 @files_argument
 @barriers_option
 @click.option("--strict", is_flag=True, help="Possible hazards give exit code 1, too.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from smemreuse import __version__
+from smemreuse._version import __version__
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, printable
 from smemreuse.report.annotations import github_lines, sarif

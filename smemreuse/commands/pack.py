@@ -12,6 +12,7 @@ from rich.console import Console
 
 from smemreuse.commands.csvtable import read_table, table_text
 from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.planner import Problem, validate
 from smemreuse.planner.exact import Budget
@@ -28,7 +29,7 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
     return value
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
 @click.option("--minimize", is_flag=True, help="Go on to the smallest arena when it fits.")

@@ -15,6 +15,7 @@ from smemreuse.commands.options import (
 from smemreuse.commands.output import emit_json, format_option
 from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_declared, note_if_empty, note_unused, read_subjects
+from smemreuse.commands.verb import Verb
 from smemreuse.explainer.plans import hoped_of
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import checked_options, planned
@@ -25,7 +26,7 @@ from smemreuse.report.terminal import drawn_plan
 from smemreuse.targets.architectures import Architecture
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @policy_option
 @packer_option

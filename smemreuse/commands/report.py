@@ -12,6 +12,7 @@ from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import arch_option, objective_option, packer_option
 from smemreuse.commands.output import check_output, force_option, write_output, wrote
 from smemreuse.commands.subjects import note_if_empty, subjects_of
+from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import hoped_for, judged_plans
@@ -22,7 +23,7 @@ from smemreuse.report.verdicts import hoped_words
 from smemreuse.targets.architectures import Architecture
 
 
-@click.command()
+@click.command(cls=Verb)
 @files_argument
 @click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
 @force_option

@@ -14,12 +14,13 @@ from smemreuse.commands.run_script import run_script
 from smemreuse.commands.script import check_script
 from smemreuse.commands.suite import Outputs, Program, run_suite
 from smemreuse.commands.suite_page import Page
+from smemreuse.commands.verb import Verb
 from smemreuse.compilers.records import NO_POLICY, Settings
 from smemreuse.errors import InputError
 from smemreuse.pipeline.options import POLICY_NAMES
 
 
-class _AsPython(click.Command):
+class _AsPython(Verb):
     """Everything behind `-m MODULE` belongs to the module, as Python has it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.suite import Outputs, print_suite
 from smemreuse.commands.suite_page import Drawing, Page, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
+from smemreuse.commands.verb import internal_errors, say
 from smemreuse.compilers.records import Settings
 from smemreuse.errors import SmemReuseError
 from smemreuse.explainer.overview import run_overviews
@@ -64,9 +65,9 @@ def run_script(
             _add_children(drawing, part, children, script, outputs.page)
             write_page(outputs.page, drawing, script)
     if session.reloaded:
-        _say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
+        say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
     elif not kernels and not session.left and not end.uncaught and children.is_empty:
-        _say(NOTHING_COMPILED)
+        say(NOTHING_COMPILED)
     return end.exit_code
 
 
@@ -112,17 +113,14 @@ def _print(kernels: Sequence[RunKernel], children: Suite, objective: str) -> Non
         print_suite(children)
 
 
-def _say(line: str) -> None:
-    click.echo(f"smemreuse: {line}", err=True)
-
-
 @contextmanager
 def _saying(what: str) -> Iterator[None]:
     """Says that something failed, where that must not cost what there is besides."""
     try:
-        yield
-    except (SmemReuseError, RecursionError) as error:
-        _say(f"{what}: {error}")
+        with internal_errors():
+            yield
+    except SmemReuseError as error:
+        say(f"{what}: {error}")
 
 
 def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:

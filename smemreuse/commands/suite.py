@@ -6,13 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import click
-
 from smemreuse.commands.output import json_text, write_output
 from smemreuse.commands.script import End, execute, execute_module
 from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.suite_page import Page, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
+from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
 from smemreuse.extras import require
 from smemreuse.report.suite import suite_data, suite_kernels, suite_lines, suite_table
@@ -58,7 +57,7 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     """
     if settings.arch is not None:
         architecture(settings.arch)  # which raises for one that is not known
-    require("tilelang", "tilelang", "TileLang")
+    require("tilelang", "TileLang", "tilelang", "elftools")
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite
@@ -73,9 +72,9 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
             drawing = drawing_of(part, suite, program.name, outputs.page)
             write_page(outputs.page, drawing, program.name)
     if end.stopped:
-        click.echo(f"smemreuse: {end.stopped}; that is as far as it went", err=True)
+        say(f"{end.stopped}; that is as far as it went")
     elif suite.is_empty and not end.uncaught:
-        click.echo(f"smemreuse: {NOTHING_LOWERED}", err=True)
+        say(NOTHING_LOWERED)
     return exit_code
 
 

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import click
-
 from smemreuse.checker import share_work
-from smemreuse.commands.batches import Spread, fault, spread_over
+from smemreuse.commands.batches import Spread, spread_over
 from smemreuse.commands.output import write_output, wrote
 from smemreuse.commands.taking_part import Run
-from smemreuse.compilers.text.depth import TOO_DEEP
+from smemreuse.commands.verb import internal_errors, say
 from smemreuse.compilers.text.reader import parse_dump, read_source
 from smemreuse.errors import BackendError, SmemReuseError, printable
 from smemreuse.explainer.carried import carried_overview
@@ -105,7 +103,7 @@ def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
     """Adds the maps of kernels, and tells of those that have none."""
     if len(tasks) > _WORTH_A_PROCESS:
         what = f"drawing the maps of {len(tasks):,} kernels; Ctrl-C leaves out the rest"
-        click.echo(f"smemreuse: {what}", err=True)
+        say(what)
     failed = list[str]()
     found = spread_over(_drawn, tasks, _spread(len(tasks)))
     try:
@@ -129,14 +127,10 @@ def _spread(tasks: int) -> Spread:
 def _drawn(task: _Task) -> tuple[list[Data], list[str]]:
     """What a page shows of a kernel, or why it cannot; one that fails costs no other its map."""
     try:
-        return _entries(task), []
+        with internal_errors():
+            return _entries(task), []
     except SmemReuseError as error:
-        why = str(error)
-    except RecursionError:
-        why = TOO_DEEP
-    except Exception as error:
-        why = str(fault(error, task.name))
-    return [], [f"{task.name} has no map: {why}"]
+        return [], [f"{task.name} has no map: {error}"]
 
 
 def _entries(task: _Task) -> list[Data]:
@@ -178,7 +172,7 @@ def map_note(maps: int, kernels: int, order: str) -> str:
 def write_page(page: Page, drawing: Drawing, program: str) -> None:
     """Writes the page, and says on standard error what it shows and what it does not."""
     if not drawing.rows:
-        click.echo(f"smemreuse: {NO_REPORT}", err=True)
+        say(NO_REPORT)
         return
     from smemreuse.report.page import suite_page  # which only this needs
 
@@ -188,4 +182,4 @@ def write_page(page: Page, drawing: Drawing, program: str) -> None:
     write_output(page.file, made, page.force)
     told = [f"{wrote(page.file, len(drawing.rows), len(made))}", *drawing.notes]
     for line in told:
-        click.echo(f"smemreuse: {line}", err=True)
+        say(line)

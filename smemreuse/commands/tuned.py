@@ -9,13 +9,14 @@ import click
 
 from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.verb import say
 from smemreuse.report.ranking import SCHEMA, ranking_data, ranking_lines
 from smemreuse.report.tables import console
 from smemreuse.results.ranking import Ranking
 from smemreuse.targets.architectures import Architecture
 from smemreuse.targets.cards import Card
 
-NOTHING_TUNED = "smemreuse: {}: no tuned function was called in the script's own process"
+NOTHING_TUNED = "{}: no tuned function was called in the script's own process"
 
 
 def advise_script(
@@ -38,7 +39,7 @@ def advise_script(
         end = execute(script, args)
     if not found:
         if not end.uncaught:
-            click.echo(NOTHING_TUNED.format(script), err=True)
+            say(NOTHING_TUNED.format(script))
         return end.exit_code or 1
     for tuned, ranking in found:
         _emit(tuned, ranking, output_format)

@@ -25,7 +25,7 @@ from smemreuse.commands import check, compare, lint
 from smemreuse.commands.batches import Spread, of_each
 from smemreuse.commands.inputs import Source, find_inputs
 from smemreuse.compilers.text.reader import may_be_dump
-from smemreuse.errors import BackendError, InputError
+from smemreuse.errors import BackendError, InputError, InternalError
 from tests.commands.running import SMEMREUSE, assert_one_line_error, run, run_json, run_process
 from tests.conftest import DUMPS, ROOT
 
@@ -89,7 +89,7 @@ def test_a_fault_of_our_own_costs_one_file_alone(capsys: pytest.CaptureFixture[s
     told = capsys.readouterr().err
     assert "fault of smemreuse" in told
     assert "ZeroDivisionError: something nobody foresaw in test_batches.py:" in told
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InternalError, match="ZeroDivisionError"):
         of_each(find_inputs(GOOD[:1]), work_that_fails)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse import plugins
-from smemreuse.api.functions import lint, read
+from smemreuse import lint, plugins, read
 from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel

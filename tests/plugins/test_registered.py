@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse import plugins
-from smemreuse.api.functions import check, plan, read
+from smemreuse import check, plan, plugins, read
 from smemreuse.errors import InputError, PlanError
 from smemreuse.planner import Placement, Problem
 from smemreuse.planner.best import best

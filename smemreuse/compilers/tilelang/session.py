@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
-import smemreuse
+from smemreuse import _version
 from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.compilers.session import DeviceFunction, MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized, mended_or_as_it_is
@@ -259,8 +259,8 @@ def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:
 @cache
 def code_stamp() -> str:
     """A digest of this package's source: a changed analysis never meets kernels of the old one."""
-    digest = hashlib.sha256(smemreuse.__version__.encode())
-    root = Path(smemreuse.__file__).parent
+    digest = hashlib.sha256(_version.__version__.encode())
+    root = Path(_version.__file__).parent
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())

@@ -12,7 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from smemreuse import __version__
+from smemreuse._version import __version__
 from smemreuse.report.page.listing import listing_of
 from smemreuse.report.page.maps import (
     Entry,

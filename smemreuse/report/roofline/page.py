@@ -10,7 +10,7 @@ from string import Template
 
 from plotly.offline import get_plotlyjs
 
-from smemreuse import __version__
+from smemreuse._version import __version__
 from smemreuse.report.advice import (
     card_line,
     cells,
