@@ -35,6 +35,7 @@ _DTYPE = re.compile(
     re.ASCII,
 )
 _PACKED_4BIT = ("int4", "uint4", "float4_e2m1fn")
+_LOOSE = re.compile(r"u?int[1235-7](x\d+)?", re.ASCII)
 _UNSAID = {"bool": 8, "handle": 64, "tfloat32": 32, "float4_e2m1_unpacked": 8}
 """Bits of types that do not say them, or say what only registers hold. TileLang's printer leaves
 the number of `custom[float4_e2m1_unpacked]8` out; its elements take a byte each."""
@@ -61,6 +62,12 @@ def element_bits(dtype: str) -> int:
     if bits is None:
         raise _unknown_type(dtype)
     return -(-int(bits) // 8) * 8 * lanes
+
+
+def is_laid_out(dtype: str) -> bool:
+    """Whether the byte of each element is known. Of integers of 1, 2, 3, 5, 6 or 7 bits some code
+    generators keep several in a byte: `element_bits` is the most that one takes."""
+    return _LOOSE.fullmatch(dtype) is None
 
 
 def _unknown_type(dtype: str) -> InputError:

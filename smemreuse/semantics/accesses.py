@@ -21,6 +21,7 @@ from smemreuse.ir.kernel import (
     Store,
     element_bits,
     expressions_of,
+    is_laid_out,
     walk_statements,
 )
 from smemreuse.semantics.effects import (
@@ -33,10 +34,10 @@ from smemreuse.semantics.effects import (
     Strided,
 )
 from smemreuse.semantics.elements import (
+    byte_offset,
     claimed_bytes,
     flat_index,
     places_in,
-    scaled,
 )
 from smemreuse.semantics.operands import (
     counts_elements,
@@ -202,7 +203,7 @@ def _element(
     bits = element_bits(buffer.dtype)
     index = flat_index(buffer, indices)
     stride, lanes = 0, 1
-    known = bits % 8 == 0
+    known = bits % 8 == 0 and is_laid_out(buffer.dtype)
     if isinstance(index, Call) and index.op == "ramp":
         index, step, count = index.args
         apart, number = constant(step), constant(count)
@@ -210,7 +211,7 @@ def _element(
             known = False
         else:
             stride, lanes = apart * bits // 8, number
-    start = displaced(base, scaled(index, bits))
+    start = displaced(base, byte_offset(index, buffer.dtype))
     if not known or start is None:
         yield MemoryAccess(base.buffer, access, WHOLE, node, certain=False)
         return

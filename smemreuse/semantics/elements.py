@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, constant
-from smemreuse.ir.kernel import Buffer, element_bits
+from smemreuse.ir.kernel import ANYWHERE, Buffer, element_bits, is_laid_out
 
 MAX_LANES = 64
 """Elements of a vector that are told apart."""
@@ -44,8 +44,11 @@ def claimed_bytes(pointer: Expr) -> tuple[int, bool] | None:
     return None
 
 
-def scaled(index: Expr, bits: int) -> Expr:
-    """An element index in bytes."""
+def byte_offset(index: Expr, dtype: str) -> Expr:
+    """The byte in which the element of an index begins; `ANYWHERE` where that is not known."""
+    if not is_laid_out(dtype) and index != Const(0):
+        return ANYWHERE
+    bits = element_bits(dtype)
     if index == Const(0) or bits == 8:
         return index
     if bits % 8 == 0:
@@ -53,26 +56,34 @@ def scaled(index: Expr, bits: int) -> Expr:
     return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
 
 
-def pointee_bits(pointer: Expr) -> int:
-    """Bits of one element behind a pointer: of its `type_annotation`, or of what is loaded."""
+def pointee_dtype(pointer: Expr) -> str:
+    """The type that a pointer points to: of its `type_annotation`, or of what is loaded; `uint8`
+    where it does not say."""
     if isinstance(pointer, Call) and pointer.op == "address_of":
         load = pointer.args[0]
-        return element_bits(load.buffer.dtype) if isinstance(load, Load) else 8
+        return load.buffer.dtype if isinstance(load, Load) else "uint8"
     if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
         annotation = pointer.args[0]
         if isinstance(annotation, Call) and annotation.args:
             dtype = annotation.args[0]
             if isinstance(dtype, Const):
-                return element_bits(str(dtype.value))
-    return 8
+                return str(dtype.value)
+    return "uint8"
+
+
+def pointee_bits(pointer: Expr) -> int:
+    """Bits of one element that a pointer points to."""
+    return element_bits(pointee_dtype(pointer))
 
 
 def bytes_of(pointer: Expr, elements: int) -> tuple[int, bool]:
-    """Bytes that so many elements behind a pointer take, and whether exactly those.
+    """Bytes that so many elements from a pointer on take, and whether exactly those.
 
     Elements of fewer bits than a byte has may begin and end in the middle of one.
     """
     bits = pointee_bits(pointer)
+    if not is_laid_out(pointee_dtype(pointer)):
+        return elements * bits // 8, False
     part = math.gcd(bits, 8)
     if elements * bits % 8 == 0 and _is_multiple(_index(pointer), 8 // part):
         return elements * bits // 8, True

@@ -23,7 +23,7 @@ from smemreuse.ir.kernel import (
     nodes_of,
     walk_statements,
 )
-from smemreuse.semantics.elements import flat_index, is_typed, places_in, pointee_bits, scaled
+from smemreuse.semantics.elements import byte_offset, flat_index, is_typed, places_in, pointee_dtype
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.foreign import ADDRESS_TYPES, takes_values
 from smemreuse.semantics.table import effect_of, is_foreign
@@ -224,9 +224,8 @@ def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buff
             view, whole = stmt.buffer, place.buffer.size
             begin, first = _number(place.offset), _number(view.elem_offset)
             if None not in (whole, begin, first, view.size):
-                first_byte = (begin or 0) + (first or 0) * element_bits(view.dtype) // 8
-                is_beyond = first_byte + (view.size or 0) > (whole or 0)
-                if is_beyond:
+                first_bit = 8 * (begin or 0) + (first or 0) * element_bits(view.dtype)
+                if -(-first_bit // 8) + (view.size or 0) > (whole or 0):
                     yield view, place.buffer
 
 
@@ -252,7 +251,7 @@ def address_of(expr: Expr, addresses: Pointers) -> Address | None:
         load = expr.args[0]
         return element_address(load, addresses) if isinstance(load, Load) else None
     base = address_of(expr.args[1], addresses)
-    return displaced(base, scaled(expr.args[2], pointee_bits(expr)))
+    return displaced(base, byte_offset(expr.args[2], pointee_dtype(expr)))
 
 
 def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
@@ -313,7 +312,7 @@ def element_address(load: Load, addresses: Pointers) -> Address | None:
     index = flat_index(load.buffer, load.indices)
     if isinstance(index, Call) and index.op == "ramp":
         index = index.args[0]
-    return displaced(base, scaled(index, element_bits(load.buffer.dtype)))
+    return displaced(base, byte_offset(index, load.buffer.dtype))
 
 
 def displaced(base: Address | None, offset: Expr) -> Address | None:

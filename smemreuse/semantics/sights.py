@@ -27,7 +27,8 @@ class Sight:
     """One access as the pass notes it.
 
     `index` is the first element, counted in elements of `width` bytes from the beginning of the
-    allocation `buffer`; None where it is not known what the pass makes of it. `lanes` elements
+    allocation `buffer`; None where it is not known what the pass makes of it, as of elements that
+    take no whole bytes (`width` is 0 then). `lanes` elements
     follow, `stride` apart; of a pointer, `extent` elements on end. `guards` are the conditions in
     the expression under which it is accessed, each with whether it has to hold.
     """
@@ -123,13 +124,15 @@ class _Look:
                 stride, lanes = apart, number
         if len(indices) != 1:
             index = None
-        width, guards = bits // 8 if bits % 8 == 0 else 0, around.guards
-        self._note(Sight(buffer, is_write, False, index, width, stride, lanes, guards=guards))
+        guards = around.guards
+        self._note(
+            Sight(buffer, is_write, False, index, _whole_bytes(bits), stride, lanes, guards=guards)
+        )
 
     def _address(self, element: Load, around: _Around) -> None:
         """An address that is taken is one element that is read, whatever is done there."""
         index = element.indices[0] if len(element.indices) == 1 else None
-        width = element_bits(element.buffer.dtype) // 8
+        width = _whole_bytes(element_bits(element.buffer.dtype))
         is_atomic, guards = around.is_atomic, around.guards
         self._note(
             Sight(element.buffer, False, True, index, width, is_atomic=is_atomic, guards=guards)
@@ -152,7 +155,7 @@ class _Look:
                             is_write,
                             True,
                             index,
-                            pointee_bits(call) // 8,
+                            _whole_bytes(pointee_bits(call)),
                             extent=call.args[3],
                             is_copy=around.is_copy,
                             is_atomic=around.is_atomic,
@@ -170,3 +173,8 @@ class _Look:
             if buffer.scope in SHARED_SCOPES:
                 index = sight.index if is_plain and sight.width else None
                 self.found.append(replace(sight, buffer=buffer, index=index))
+
+
+def _whole_bytes(bits: int) -> int:
+    """Bytes of an element; 0 for one that ends in the middle of a byte."""
+    return bits // 8 if bits % 8 == 0 else 0

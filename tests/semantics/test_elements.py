@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, format_expr
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.kernel import ANYWHERE, Buffer, element_bits
 from smemreuse.semantics.elements import (
     addressed_element,
+    byte_offset,
     bytes_of,
     claimed_bytes,
     flat_index,
     is_typed,
     places_in,
     pointee_bits,
-    scaled,
 )
 from smemreuse.semantics.evaluate import Threads, evaluate
 
@@ -69,10 +69,19 @@ def test_the_bits_of_what_it_points_to() -> None:
 
 def test_an_offset_counts_bytes() -> None:
     index = Var("i")
-    assert scaled(index, 8) is index
-    assert format_expr(scaled(index, 32)) == "i * 4"
-    assert format_expr(scaled(index, 4)) == "i * 4 // 8"
-    assert scaled(Const(0), 32) == Const(0)
+    assert byte_offset(index, "int8") is index
+    assert format_expr(byte_offset(index, "float32")) == "i * 4"
+    assert format_expr(byte_offset(index, "int4")) == "i * 4 // 8"
+    assert byte_offset(Const(0), "float32") == Const(0)
+
+
+@pytest.mark.parametrize("dtype", ["int1", "uint2", "int3", "int2x4"])
+def test_of_integers_of_fewer_bits_than_four_the_byte_is_not_known(dtype: str) -> None:
+    buffer = Buffer("B", dtype, (Const(64),), "shared")
+    assert byte_offset(Var("i"), dtype) is ANYWHERE
+    assert byte_offset(Const(0), dtype) == Const(0)
+    begin = Call("address_of", (Load(buffer, (Const(0),)),))
+    assert bytes_of(begin, 4) == (4 * element_bits(dtype) // 8, False)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())

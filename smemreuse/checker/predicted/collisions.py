@@ -156,6 +156,8 @@ class Collisions:
         (_, first), (_, second) = one, two
         if first.by_pointer is not second.by_pointer:
             return True
+        if first.index is None or second.index is None:
+            return False  # unknown elements, such as those of less than a byte
         begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))
         if first.by_pointer:
             places: tuple[int, ...] = (begin[0] // first.width, begin[1] // second.width)
