@@ -1,0 +1,1 @@
+"""Mechanisms switched off one at a time, and what changes then."""
