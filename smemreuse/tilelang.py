@@ -2,7 +2,7 @@
 
 `footprint` and `fits` tell what kernels need of shared memory without compiling them.
 
-Needs TileLang 0.1.15 (`pip install smemreuse[tilelang]`).
+Needs TileLang (`pip install smemreuse[tilelang]`).
 """
 
 from __future__ import annotations

@@ -73,12 +73,12 @@ NEEDING = {
     "tilelang": (
         _has_tilelang,
         (
-            *("compilers/tilelang", "gpu", "baselines/test_tilelang.py"),
+            *("compilers/tilelang", "gpu", "versions/merges/test_tilelang.py"),
             *("semantics/test_*_tilelang.py", "scripts/test_benchmarks.py"),
             *("scripts/test_spaces.py", "scripts/test_tune.py"),
         ),
     ),
-    "tvm": (_has_tvm, ("compilers/tvm", "baselines/test_tvm*.py", "semantics/test_*_tvm.py")),
+    "tvm": (_has_tvm, ("compilers/tvm", "versions/merges/test_tvm*.py", "semantics/test_*_tvm.py")),
 }
 """The tests with a compiler's marker, which import it."""
 

@@ -16,11 +16,12 @@ from tilelang.transform.pass_config import normalize_pass_configs
 
 import smemreuse.tilelang
 from scripts.applied.stored import function_of
-from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.results.verdict import UNSOUND, Verdict
 from smemreuse.targets.architectures import Architecture, architecture
 from smemreuse.targets.blocks import BlockMemory, block_memory
+from smemreuse.versions import version_of
+from smemreuse.versions.merges import Merge, configured
 
 AGGRESSIVE = "tl.enable_aggressive_shared_memory_merge"
 
@@ -133,6 +134,7 @@ def _launch(
 ) -> dict[str, Any]:
     """One launched kernel: what its blocks take under TileLang's merges and under smemreuse's."""
     first = next(iter(lowered.values()))
+    version = version_of(first.kernel)
     found = first.footprint(arch)
     default: dict[str, Any] = {"bytes": found.bytes_before, "blocks": found.blocks_before}
     launch: dict[str, Any] = {
@@ -140,8 +142,8 @@ def _launch(
         "threads": found.threads,
         "limit": found.limit,
         "default": default,
-        "aggressive": _under(tilelang_0_1_15.AGGRESSIVE, first, arch),
-        "side_by_side": _under(tilelang_0_1_15.DEFAULT.without_reuse(), first, arch),
+        "aggressive": _under(configured(version, aggressive=True), first, arch),
+        "side_by_side": _under(configured(version, disable_reuse=True), first, arch),
     }
     for label, each in lowered.items():
         after = each.footprint(arch)
@@ -162,7 +164,7 @@ def _more(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one > other
 
 
-def _under(stock: Baseline, lowered: LoweredKernel, arch: Architecture) -> dict[str, Any]:
+def _under(stock: Merge, lowered: LoweredKernel, arch: Architecture) -> dict[str, Any]:
     """What a block takes under a merge of TileLang's, which is not judged."""
     kernel = lowered.kernel
     plans = [stock.plan(kernel, applied.plan.scope) for applied in lowered.plans]

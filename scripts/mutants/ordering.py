@@ -10,8 +10,8 @@ HISTORY = "checker/machine/history.py"
 MBARRIERS = "checker/machine/mbarriers.py"
 MEETINGS = "checker/machine/meetings.py"
 ORDER = "checker/machine/order.py"
-COLLISIONS = "checker/predicted/collisions.py"
-SITES = "checker/predicted/candidates.py"
+COLLISIONS = "versions/thread_sync/collisions.py"
+SITES = "versions/thread_sync/candidates.py"
 SIGNALS = "checker/machine/signals.py"
 SYNCHRONIZATION = "checker/machine/synchronization.py"
 
@@ -171,7 +171,7 @@ MUTATIONS = (
     Mutation(
         "barriers to come: what is compared collides",
         "checker/predicted/prediction.py",
-        "                if self.hoping\n",
+        "                if self.optimistic\n",
         "                if True\n",
     ),
     Mutation(
@@ -189,8 +189,8 @@ MUTATIONS = (
     Mutation(
         "barriers to come: a loop carries what is around it",
         COLLISIONS,
-        "        if loop is not None and not (loop in around.loops(one) and",
-        "        if False and not (loop in around.loops(one) and",
+        "        if loop is not None and not (loop in paths.loops(one) and",
+        "        if False and not (loop in paths.loops(one) and",
     ),
     Mutation(
         "barriers to come: a loop that goes round once carries",
@@ -219,19 +219,19 @@ MUTATIONS = (
     Mutation(
         "barriers to come: an arm brings no barrier of its own",
         SITES,
-        "    def _may_meet(self, block: Block) -> bool:\n",
-        "    def _may_meet(self, block: Block) -> bool:\n        return False\n",
+        "    def _may_hold(self, block: Block) -> bool:\n",
+        "    def _may_hold(self, block: Block) -> bool:\n        return False\n",
     ),
     Mutation(
         "barriers to come: those that are left out have been met",
         "checker/predicted/barriers.py",
-        "        if kept is not None:\n            agent.marks.keep(kept)\n",
+        "        if kept is not None:\n            agent.timestamps.keep(kept)\n",
         "",
     ),
     Mutation(
         "barriers to come: the first arm's end is remembered, too",
         SITES,
-        "        if self.meets(branch.orelse):\n            return orelse\n",
+        "        if self.may_be_in(branch.orelse):\n            return orelse\n",
         "",
     ),
     Mutation(

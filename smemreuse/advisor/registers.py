@@ -19,9 +19,9 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.effects import Engine
-from smemreuse.semantics.register_pass import handed_over
 from smemreuse.semantics.table import effect_of, evaluated_call
 from smemreuse.targets.architectures import MOST_REGISTERS, REGISTERS, WARP
+from smemreuse.versions import version_of
 
 BESIDE = 32
 """Registers for addresses, counters and temporaries beside a thread's fragments."""
@@ -46,7 +46,7 @@ def registers_of(kernel: Kernel, threads: int) -> Registers:
     """
     wanted = live_registers(kernel)
     most = min(MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
-    handed = handed_over(kernel.body, threads)
+    handed = version_of(kernel).register_pass.handed_over(kernel.body, threads)
     if handed is not None:
         return Registers(wanted, min(handed, most), spilled(kernel, wanted - max(handed, most)))
     return Registers(wanted, min(wanted, most), spilled(kernel, wanted - most))

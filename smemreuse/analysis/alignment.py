@@ -13,6 +13,7 @@ from smemreuse.ir.kernel import (
     Kernel,
     element_bits,
 )
+from smemreuse.versions import version_of
 
 MIN_ALIGNMENT = 16
 """Bytes: the widest vector access (`float4`, 16-byte cp.async), and TVM's own minimum."""
@@ -48,7 +49,7 @@ def needed_alignments(facts: KernelFacts, scope: str) -> Mapping[Buffer, int]:
     for buffer in kernel.allocations(scope):
         element = _power_of_two(element_bits(buffer.dtype) // 8)
         implied = SWIZZLE_ALIGNMENT if buffer in swizzled else 1
-        stated = _stated(buffer, kernel.dialect.data_alignment)
+        stated = _stated(buffer, version_of(kernel).data_alignment)
         required = max(stated, _required(buffer.name, recorded, implied))
         result[buffer] = max(MIN_ALIGNMENT, element, required)
     return result

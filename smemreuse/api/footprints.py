@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smemreuse.baselines import baseline_of
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import InputError, PlanError
 from smemreuse.explainer.headroom import headroom_of
@@ -21,6 +20,7 @@ from smemreuse.pipeline.planning import planned
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture, architecture
 from smemreuse.targets.blocks import block_memory
+from smemreuse.versions.merges import merge_of
 
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "kb": 1 << 10, "mib": 1 << 20, "mb": 1 << 20}
 
@@ -110,7 +110,7 @@ def measured(
 def _planned(
     kernel: Kernel, on: Architecture | None, stock: bool, options: PlanOptions
 ) -> Measured:
-    own = baseline_of(kernel)
+    own = merge_of(kernel)
     plans = tuple(
         own.plan(kernel, scope) if stock else planned(kernel, scope, options, on).plan
         for scope in kernel.shared_scopes()

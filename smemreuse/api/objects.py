@@ -40,7 +40,7 @@ class Kernel(ir.Kernel):
         """The same kernel, with what is known of it."""
         if isinstance(kernel, Kernel):
             return kernel
-        made = Kernel(kernel.name, kernel.body, kernel.attrs, kernel.dialect)
+        made = Kernel(kernel.name, kernel.body, kernel.attrs, kernel.version)
         made.derived.update(kernel.derived)
         return made
 

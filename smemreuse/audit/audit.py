@@ -18,6 +18,7 @@ from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.table import BLOCK_BARRIER, evaluated_call
+from smemreuse.versions import version_of
 
 ONE_EACH = "a typed view of the arena is one buffer, or one view of it, as Apache TVM leaves them"
 PERHAPS_ONE = "views disturb each other, but two of one buffer may share bytes on purpose"
@@ -113,7 +114,7 @@ def _comes_later(
     """Whether a pass is still to insert barriers; Apache TVM's has run before the merge."""
     if barriers is not BarrierStage.AUTO:
         return barriers is BarrierStage.LATER
-    if merged and not kernel.dialect.synchronizes_later:
+    if merged and not version_of(kernel).synchronizes_later:
         return False
     return not _has_barriers(kernel, scope)
 
@@ -127,7 +128,7 @@ def barriers_follow(kernel: Kernel, barriers: BarrierStage) -> bool:
     """
     if barriers is not BarrierStage.AUTO:
         return barriers is BarrierStage.LATER
-    if not kernel.dialect.synchronizes_later:
+    if not version_of(kernel).synchronizes_later:
         return False
     scopes, accesses = kernel.shared_scopes(), KernelAccesses.of(kernel.body).by_statement
     touched = False

@@ -18,6 +18,7 @@ from smemreuse.ir.kernel import Bind, Block, Buffer, Declare, Kernel, walk_state
 from smemreuse.ir.labels import label
 from smemreuse.semantics.accesses import KernelAccesses, accesses_of
 from smemreuse.semantics.pointers import Pointers, address_of
+from smemreuse.versions import version_of
 
 UNKNOWN_SIZE = 2**40
 """Bytes; stands for a reach that is not known."""
@@ -169,6 +170,6 @@ def _reached(
             if first is not None:
                 last = first + footprint.stride * (footprint.count - 1) + footprint.size
                 reach[var] = max(reach[var], last)
-            elif not kernel.dialect.merges_into_views or not declared[var]:
+            elif not version_of(kernel).merges_into_views or not declared[var]:
                 reach[var] = UNKNOWN_SIZE
     return reach

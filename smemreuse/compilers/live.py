@@ -12,7 +12,6 @@ from typing import Any
 
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.errors import BackendError
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
 from smemreuse.ir.kernel import (
     ANYWHERE,
@@ -32,6 +31,7 @@ from smemreuse.ir.kernel import (
     While,
     is_row_major,
 )
+from smemreuse.versions import Version
 
 _BINARY = {
     "Add": "add",
@@ -75,7 +75,7 @@ def kernels_of(mod: Any, visitor: type[LiveVisitor]) -> list[Kernel]:
 class LiveVisitor:
     """One function's conversion. Variables keep their identity, names may repeat."""
 
-    dialect: Dialect
+    version: Version
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         """`merged` gives the buffers that a plan has made pointers into an arena, by the variables
@@ -90,7 +90,7 @@ class LiveVisitor:
 
     def kernels(self, name: str, func: Any) -> list[Kernel]:
         attrs = {str(key): _plain(value) for key, value in (func.attrs or {}).items()}
-        return split_kernels(name, self.block(func.body), attrs, self.dialect)
+        return split_kernels(name, self.block(func.body), attrs, self.version.key)
 
     def again(self) -> LiveVisitor:
         """A visitor for what passes have made of the function that this one has read.
@@ -157,7 +157,7 @@ class LiveVisitor:
         return stmt
 
     def leave(self, node: Any) -> Stmt:
-        """`break`, `continue` and `return` as the calls that they are in other dialects."""
+        """`break`, `continue` and `return` as the calls that they are in other printed forms."""
         return Evaluate(Call(_LEAVING[type(node).__name__], ()))
 
     def bind(self, node: Any) -> Stmt:

@@ -3,11 +3,11 @@
 A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 
 - a `LiveVisitor` that reads its live TIR, and a function that writes a proposal's plans into it;
-- a `Dialect` in `dialects.py` and a `Baseline` in `smemreuse.baselines`;
+- a module in `smemreuse.versions`, with the object that says what the compiler does;
 - a `MergeSession` whose pass does, for each function,
 
       function = DeviceFunction(name, func, Visitor())
-      attempts = self.attempts(function, SHARED_SCOPES, baseline_of(function.kernels[0]))
+      attempts = self.attempts(function, SHARED_SCOPES, merge_of(function.kernels[0]))
 
       def verify(proposal):  # apply the plans, have the barriers inserted, look at what is there
           return function.judged(proposal, with_barriers(rewritten(function, proposal.plans)))
@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from smemreuse.baselines import Baseline
 from smemreuse.checker import remember_from
 from smemreuse.checker.budget import renew_work
 from smemreuse.compilers.live import LiveVisitor
@@ -45,6 +44,7 @@ from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Mending
 from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
 from smemreuse.results.verdict import UNSOUND, Verdict
+from smemreuse.versions.merges import Merge
 
 S = TypeVar("S", bound="MergeSession")
 
@@ -112,7 +112,7 @@ class MergeSession:
         self,
         function: DeviceFunction,
         scopes: Sequence[str],
-        stock: Baseline,
+        stock: Merge,
         options: PlanOptions | None = None,
     ) -> Attempts | None:
         """What may be tried for a function; None where there is nothing to merge.
@@ -135,7 +135,7 @@ class MergeSession:
         self,
         function: DeviceFunction,
         choice: Choice,
-        stock: Baseline,
+        stock: Merge,
         judge_stock: Callable[[int, str], Verdict],
         lint: Callable[[int], LintReport] | None = None,
         mendings: Sequence[Mending] = (),
@@ -200,7 +200,7 @@ class MergeSession:
         """Tells whoever compiles of what they would not expect."""
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
-    def _warn_of_refuted(self, applied: AppliedPlan, stock: Baseline) -> None:
+    def _warn_of_refuted(self, applied: AppliedPlan, stock: Merge) -> None:
         """Where the compiler's own merge takes fewer bytes, and is wrong: that is a bug of it."""
         own = stock.plan(applied.kernel, applied.plan.scope)
         for plan, verdict in applied.rejected:

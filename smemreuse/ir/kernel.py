@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from smemreuse.errors import InputError
-from smemreuse.ir.dialect import UNSTATED, Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Var, walk
 
 DYNAMIC_SCOPE = "shared.dyn"
@@ -26,6 +25,9 @@ TVM_ALIGNMENT = 64
 
 Apache TVM gives it to such a buffer, merged or not; in TileLang it says nothing.
 """
+
+UNSTATED = "unstated"
+"""The version of a kernel that no reader made."""
 
 _DTYPE = re.compile(
     r"(?:custom\[(?P<custom>\w+)\](?P<bits>\d{1,4})?"
@@ -321,13 +323,14 @@ def nodes_of(stmt: Stmt) -> tuple[Expr, ...]:
 class Kernel:
     """One device kernel: its statements and the function attributes that planning needs.
 
+    `version` is the key of the compiler version that it comes from, for `smemreuse.versions`.
     `derived` keeps what was worked out about it, under whatever worked it out.
     """
 
     name: str
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
-    dialect: Dialect = UNSTATED
+    version: str = UNSTATED
     derived: dict[object, object] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:

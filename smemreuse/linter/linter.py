@@ -17,7 +17,7 @@ from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.slice import Relevance, operations_of
 from smemreuse.checker.execution.unfollowed import unfollowed
-from smemreuse.checker.predicted.prediction import Foreseen, seen_of
+from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.checker.verdict.layout import Layout
 from smemreuse.ir.expr import Call, Var
@@ -159,10 +159,10 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
         )
-        foreseen = None
+        prediction = None
         if subject.barriers_follow:  # it compares within one buffer: nobody knows which are merged
-            seen = seen_of(kernel, accesses.pointers)
-            foreseen = Foreseen.of(kernel.body, seen, operations, {}, {}, work)
+            view = view_of(kernel, accesses.pointers)
+            prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
         setting = Setting(
             relevance,
             layout,
@@ -172,7 +172,7 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
             remembered=remembered,
             findings=partial(Hazards, known),
             every_case=every_case,
-            foreseen=foreseen,
+            prediction=prediction,
         )
         return _run(HazardTraces(setting, known), known, kernel.body)
 

@@ -25,6 +25,7 @@ from smemreuse.semantics.synchronizing import (
     warp_barrier,
 )
 from smemreuse.semantics.table import evaluated_call, evaluated_effect
+from smemreuse.versions import version_of
 
 RELEASES = (Signal.ARRIVE, Signal.ARRIVE_AND_EXPECT)
 WARP = 32
@@ -59,7 +60,7 @@ class Candidates:
     def are_written(self, candidate: Candidate) -> bool:
         """Whether it is known how the kernel's compiler writes what is put in: barriers, and what
         the kernel has already."""
-        if self.kernel.dialect.has_tilelang_operations:
+        if version_of(self.kernel).has_tilelang_operations:
             return True
         return candidate.operations <= {block_barrier(self.scope).op} | self._operations
 

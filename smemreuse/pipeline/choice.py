@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from smemreuse.baselines import Baseline
 from smemreuse.checker.budget import limit_work
 from smemreuse.checker.execution.slice import operations_of
 from smemreuse.errors import PlanError
@@ -20,6 +19,7 @@ from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.search import APPLIED, Search
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions.merges import Merge
 
 
 class Verifier(Protocol):
@@ -45,7 +45,7 @@ class Attempts:
         kernels: Sequence[Kernel],
         scopes: Sequence[Sequence[str]],
         options: PlanOptions,
-        stock: Baseline,
+        stock: Merge,
         arch: Architecture | None = None,
         *,
         trusting: bool = False,

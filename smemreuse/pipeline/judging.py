@@ -15,6 +15,7 @@ from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
+from smemreuse.versions import version_of
 
 _Bytes = tuple[tuple[Buffer, int], ...]
 """Offsets or alignments of buffers, which then can be a key."""
@@ -61,7 +62,7 @@ def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[St
 
     None where a later pass of the compiler sees to it.
     """
-    if kernel.dialect.synchronizes_later:
+    if version_of(kernel).synchronizes_later:
         return frozenset()
     return facts_of(kernel).ask(barriers_of_layout, tuple(offsets.items()))
 
@@ -90,7 +91,7 @@ def verdict_of_layout(
         places,
         arena,
         align,
-        assume_barriers=kernel.dialect.synchronizes_later,
+        assume_barriers=version_of(kernel).synchronizes_later,
         accesses=facts_of(kernel).memory,
         work=work_of(facts.kernel),
         glancing=glancing,

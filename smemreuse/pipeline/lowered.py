@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from smemreuse.baselines import Baseline
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.results.footprint import KernelFootprint
@@ -18,6 +17,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, target_architecture, threads_of
 from smemreuse.targets.blocks import block_memory
+from smemreuse.versions.merges import Merge
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,7 @@ class LoweredKernel:
     """
 
     kernel: Kernel
-    stock: Baseline
+    stock: Merge
     plans: tuple[AppliedPlan, ...] = ()
     judge_stock: Callable[[str], Verdict] | None = field(default=None, repr=False, compare=False)
     lint: Callable[[], LintReport] | None = field(default=None, repr=False, compare=False)

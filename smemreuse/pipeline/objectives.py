@@ -23,9 +23,15 @@ from smemreuse.policies.attribution import inner
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
-from smemreuse.semantics.register_pass import launch_registers
-from smemreuse.targets.architectures import WARP, Architecture, architecture_for, threads_of
+from smemreuse.targets.architectures import (
+    REGISTERS,
+    WARP,
+    Architecture,
+    architecture_for,
+    threads_of,
+)
 from smemreuse.targets.blocks import block_memory
+from smemreuse.versions import version_of
 
 LOCAL = "local"
 REGISTER_BYTES = 4
@@ -50,7 +56,7 @@ def registers_at_launch(facts: KernelFacts) -> int | None:
     kernel, threads = facts.kernel, threads_of(facts.kernel)
     if threads is None:
         return None
-    handed_over = launch_registers(kernel.body, threads)
+    handed_over = version_of(kernel).register_pass.at_launch(kernel.body, threads, REGISTERS)
     return facts.ask(held_in_locals) if handed_over is None else handed_over
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smemreuse.baselines import baseline_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate
@@ -23,6 +22,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import PolicyName
 from smemreuse.results.verdict import UNPROVED
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions.merges import merge_of
 
 __all__ = [
     "OBJECTIVES",
@@ -77,7 +77,7 @@ def chosen_on_dump(
 ) -> Chosen:
     """As `choose_for`, found anew."""
     kernel = facts.kernel
-    attempts = Attempts([kernel], [[scope]], options, baseline_of(kernel), arch)
+    attempts = Attempts([kernel], [[scope]], options, merge_of(kernel), arch)
     found = choose(attempts, unchecked=unchecked)
     (chosen,) = found.proposal
     return Chosen(chosen, found.refused[chosen])

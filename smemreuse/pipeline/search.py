@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from smemreuse.baselines import Baseline, baseline_of
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.pipeline.candidate import Candidate
@@ -32,6 +31,8 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions import version_of
+from smemreuse.versions.merges import Merge, merge_of
 
 ROUNDS = 8
 """Plans that are made of one start at most; each keeps more pairs apart."""
@@ -58,7 +59,7 @@ class Search:
     kernel: Kernel
     scope: str
     options: PlanOptions
-    stock: Baseline
+    stock: Merge
     arch: Architecture | None = None
     trusting: bool = False
     refused: list[Candidate] = field(default_factory=list)
@@ -249,7 +250,7 @@ class Search:
 
     def _own_below(self, proved: Plan) -> Candidate | None:
         """The compiler's own layout where it is smaller than what is proved, and not refuted."""
-        for own in dict.fromkeys((self.stock, baseline_of(self.kernel))):
+        for own in dict.fromkeys((self.stock, merge_of(self.kernel))):
             plan = own.plan(self.kernel, self.scope)
             if plan.arena_bytes < proved.arena_bytes and self._may_be_own(plan):
                 origin = self._origin_of_own(own, plan)
@@ -261,7 +262,7 @@ class Search:
         refuted = any(plan.offsets == one.offsets for one in self._own_refuted)
         return not plan.provenance.failures and not refuted
 
-    def _origin_of_own(self, own: Baseline, plan: Plan) -> Origin | None:
+    def _origin_of_own(self, own: Merge, plan: Plan) -> Origin | None:
         """On what ground a compiler's own layout may be applied; None where on none."""
         keeps = self._keeps_unproved(own)
         if self.trusting and keeps:
@@ -275,12 +276,12 @@ class Search:
         self._blamed(candidate)
         return None
 
-    def _keeps_unproved(self, own: Baseline) -> bool:
+    def _keeps_unproved(self, own: Merge) -> bool:
         """Whether a compiler's sharing that nobody proves nor refutes may stay."""
         # Its options may be known to be wrong; and by default it merges no other scope, in which
         # its `ThreadSync` would see each buffer alone.
-        is_default = own is baseline_of(self.kernel) and self.scope == DYNAMIC_SCOPE
-        return self.kernel.dialect.keeps_unproved and is_default and not self.options.strict
+        is_default = own is merge_of(self.kernel) and self.scope == DYNAMIC_SCOPE
+        return version_of(self.kernel).keeps_unproved and is_default and not self.options.strict
 
     def _for_speed(self, proved: Candidate) -> Candidate:
         """As little sharing as keeps the blocks of the smallest arena, and the most L1."""

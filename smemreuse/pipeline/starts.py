@@ -9,7 +9,6 @@ from enum import Enum
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant
@@ -22,6 +21,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin, PackerName, PolicyName, Provenance
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.versions.merges import merge_for
 
 
 class Start(Enum):
@@ -44,7 +44,8 @@ def attributed_ranges(
     facts: KernelFacts, scope: str, policy: PolicyName, packer: PackerName
 ) -> Liveness:
     """Live ranges of an attribution rule, or of a compiler where both names stand for one's."""
-    kernel, stock = facts.kernel, baseline_for(policy, packer)
+    kernel = facts.kernel
+    stock = merge_for(kernel, policy, packer)
     if stock is not None and not stock.only_whole:
         return stock.liveness(kernel, scope)
     sequence, live = sequence_of(kernel, scope, policy)

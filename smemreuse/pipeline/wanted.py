@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from smemreuse.baselines import baseline_for
 from smemreuse.facts import KernelFacts
 from smemreuse.pipeline.objectives import reckoned, rooms, with_least_sharing
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.starts import attributed_plan, side_by_side
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions.merges import merge_for
 
 
 def wanted_plan(
@@ -21,7 +21,7 @@ def wanted_plan(
     provenance tells them.
     """
     policy, packer, objective = options.policy, options.packer, options.objective
-    stock = baseline_for(policy, packer)
+    stock = merge_for(facts.kernel, policy, packer)
     if stock is not None and stock.only_whole and objective != "none":
         return stock.plan(facts.kernel, scope).with_provenance(objective=objective)
     if objective == "none" and policy == "dataflow":

@@ -1,7 +1,7 @@
 """TileLang's packer: live ranges in order of their beginning, best fit among the freed blocks.
 
-Reproduces `LinearScanPack` of TileLang 0.1.15's `merge_shared_memory_allocations.cc`, ties
-included, so that our model of that pass can be held against the pass itself.
+Reproduces `LinearScanPack` of TileLang's `merge_shared_memory_allocations.cc`, ties included, so
+that our model of that pass can be held against the pass itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Apache TVM's packer: a free map of entries, each of which is reused as a whole, in layers.
 
-Reproduces the memory plan of apache-tvm 0.27's `merge_shared_memory_allocations.cc`, so that our
+Reproduces the memory plan of apache-tvm's `merge_shared_memory_allocations.cc`, so that our
 model of that pass can be held against the pass itself. A buffer takes a freed entry that is at most
 16 times its size, or else freed entries that are smaller, one after the other, until they are large
 enough together or none are left. The latter joins their layers by index, which is unsound: an entry

@@ -14,6 +14,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.verdict import Judged, Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for
+from smemreuse.versions import version_of
 
 Data = dict[str, object]
 
@@ -231,5 +232,5 @@ def heading(subject: Subject) -> Data:
         "file": subject.file,
         "name": subject.kernel.name,
         "scope": subject.scope,
-        "dialect": subject.kernel.dialect.name,
+        "dialect": version_of(subject.kernel).dialect,
     }

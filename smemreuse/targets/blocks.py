@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions import version_of
 
 STATIC_LIMIT = 48 * 1024
 """Bytes of statically allocated shared memory that a block can have; beyond, ptxas refuses."""
@@ -88,7 +89,7 @@ def block_memory(kernel: Kernel, plans: Iterable[Plan]) -> BlockMemory:
     for buffer in kernel.allocations():
         if buffer.scope.startswith("shared") and buffer.scope not in arenas:
             sizes[buffer.scope == DYNAMIC_SCOPE].append(buffer.size)
-    declared = kernel.dialect
+    declared = version_of(kernel)
     asked = [one.alignment or 1 for one in kernel.allocations(DYNAMIC_SCOPE)]
     if DYNAMIC_SCOPE in arenas:
         asked += arenas[DYNAMIC_SCOPE].alignments.values()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.analysis.alignment import alignments
-from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Evaluate, If, Kernel, Stmt
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.versions import APACHE_TVM
 from tests.analysis.trees import access_ptr, load, shared, store
 
 A, B = shared("A"), shared("B")
@@ -108,7 +108,7 @@ def test_apache_tvm_aligns_to_what_its_buffers_say() -> None:
     """64 bytes where nobody asked for another; its own merge and unmerged arrays do the same."""
     wider = Buffer("W", "uint8", (Const(8),), "shared.dyn", alignment=128)
     stated = Buffer("S", "uint8", (Const(8),), "shared.dyn", alignment=64)
-    kernel = Kernel("k", (Allocate(A), Allocate(stated), Allocate(wider)), dialect=APACHE_TVM)
+    kernel = Kernel("k", (Allocate(A), Allocate(stated), Allocate(wider)), version=APACHE_TVM)
     assert list(alignments(kernel, "shared.dyn").values()) == [64, 64, 128]
 
 

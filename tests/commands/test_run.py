@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.results.run import RunKernel
+from smemreuse.versions.merges import merge_of
 from tests.commands.running import assert_one_line_error, run
 from tests.conftest import DUMPS
 
@@ -115,7 +115,7 @@ def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
 
     monkeypatch.setattr(module, "run_kernel", fail)
     (kernel,) = read_dump(DUMPS / "batched_gemm.sm_80.tir").kernels
-    (told,) = module._explained([LoweredKernel(kernel, BASELINES["tilelang-0.1.15"])])
+    (told,) = module._explained([LoweredKernel(kernel, merge_of(kernel))])
     assert (told.plans, told.footprint.name) == ((), kernel.name)
     assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {error}\n"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.explainer.carried import carried, carried_overview, carried_unmerged, placed
@@ -24,6 +23,8 @@ from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.suite import SuiteKernel
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import target_architecture
+from smemreuse.versions import TILELANG
+from smemreuse.versions.merges import merge_of
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump
 from tests.compilers.text.texts import kernel_of as text_kernel
 from tests.conftest import DUMPS, ONE_OF_EACH
@@ -49,8 +50,8 @@ def plans_of(kernel: Kernel) -> Iterator[tuple[str, Judged]]:
     """A proved one, one that is wrong here and there, and the compiler's own."""
     yield "dataflow", judged_plan(kernel, DYNAMIC, objective="speed")
     yield "inner", judged_plan(kernel, DYNAMIC, "inner")
-    if kernel.dialect.name == "tilelang":
-        own = BASELINES["tilelang-0.1.15"].plan(kernel, DYNAMIC)
+    if kernel.version == TILELANG:
+        own = merge_of(kernel).plan(kernel, DYNAMIC)
         yield "own", (own, judge(kernel, own))
 
 

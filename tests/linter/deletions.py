@@ -80,7 +80,7 @@ def deletions(kernel: Kernel) -> Iterator[Deletion]:
     for stmt in walk_statements(kernel.body):
         effect = evaluated_effect(stmt)
         if effect is not None and _orders(effect):
-            without = Kernel(kernel.name, _without(kernel.body, stmt), kernel.attrs, kernel.dialect)
+            without = Kernel(kernel.name, _without(kernel.body, stmt), kernel.attrs, kernel.version)
             yield Deletion(label(stmt), stmt.line, without)
 
 

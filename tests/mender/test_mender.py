@@ -30,6 +30,7 @@ from tests.checker.small import (
     under,
 )
 from tests.conftest import DUMPS, ROOT
+from tests.versions.made_up import registered
 
 FIXTURES = ROOT / "fixtures" / "lint"
 
@@ -308,18 +309,20 @@ def test_beyond_its_budget_a_hazard_stays(monkeypatch: pytest.MonkeyPatch) -> No
     assert [one.why for one in found.unmended] == [mender.GIVEN_UP]
 
 
-def test_what_a_compiler_writes_otherwise_is_not_put_in() -> None:
+def test_what_a_compiler_writes_otherwise_is_not_put_in(monkeypatch: pytest.MonkeyPatch) -> None:
     (kernel,) = read_dump(FIXTURES / "refilled_without_fence.tir").kernels
-    dialect = replace(kernel.dialect, has_tilelang_operations=False)
-    found = mended(replace(kernel, dialect=dialect))
+    version = registered(monkeypatch, has_tilelang_operations=False)
+    found = mended(replace(kernel, version=version))
     assert found.mends == ()
     assert [one.why for one in found.unmended] == [mender.NOT_WRITTEN]
 
 
-def test_the_same_goes_in_where_the_kernel_writes_it_itself() -> None:
+def test_the_same_goes_in_where_the_kernel_writes_it_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (kernel,) = read_dump(FIXTURES / "cp_async_not_waited_for.tir").kernels
-    dialect = replace(kernel.dialect, has_tilelang_operations=False)
-    assert put_in(mended(replace(kernel, dialect=dialect))) == MENDED["cp_async_not_waited_for"]
+    version = registered(monkeypatch, has_tilelang_operations=False)
+    assert put_in(mended(replace(kernel, version=version))) == MENDED["cp_async_not_waited_for"]
 
 
 def test_a_fence_stands_before_the_loops_of_what_needs_it() -> None:

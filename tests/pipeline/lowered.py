@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from smemreuse.baselines import BASELINES
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.versions import TILELANG, VERSIONS
+from smemreuse.versions.merges import configured
 from tests.conftest import DUMPS
 
-STOCK = BASELINES["tilelang-0.1.15"]
+STOCK = configured(VERSIONS[TILELANG])
 
 
 def lowered(kernel: Kernel, objective: str = "speed") -> LoweredKernel:

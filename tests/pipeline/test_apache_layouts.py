@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from smemreuse.baselines import baseline_of
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge_as_it_is
 from smemreuse.pipeline.planning import checked_options, choose_for, compare_policies
+from smemreuse.versions.merges import merge_of
 
 SCOPE = "shared.dyn"
 HEADER = """\
@@ -30,7 +30,7 @@ def kernel_of(body: str, *buffers: str) -> Kernel:
 def test_the_compiler_s_own_layout_is_tried_where_it_is_proved() -> None:
     """Buffers that are only written: TVM puts them on each other, and it is sound."""
     kernel = kernel_of("A[tx] = T.float32(0)\nB[tx] = T.float32(0)\n", "A", "B")
-    own = baseline_of(kernel).plan(kernel, SCOPE)
+    own = merge_of(kernel).plan(kernel, SCOPE)
     assert (own.arena_bytes, judge_as_it_is(kernel, own).sound) == (512, True)
     chosen = choose_for(kernel, SCOPE, checked_options("dataflow", "best", "speed"))
     assert chosen.plan.arena_bytes <= own.arena_bytes

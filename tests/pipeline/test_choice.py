@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.baselines import baseline_of
 from smemreuse.errors import PlanError
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
@@ -19,6 +18,7 @@ from smemreuse.pipeline.planning import (
 )
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
+from smemreuse.versions.merges import merge_of
 from tests.pipeline.kernels import DYN, dumped
 
 CARRIED = "scratch_before_carried.sm_80"
@@ -28,7 +28,7 @@ CARRIED = "scratch_before_carried.sm_80"
 def attempts(*kernels: Kernel, policy: str = "dataflow") -> Attempts:
     options = checked_options(policy, "best", "bytes")
     scopes = [[DYN] for _ in kernels]
-    return Attempts(kernels, scopes, options, baseline_of(kernels[0]), trusting=True)
+    return Attempts(kernels, scopes, options, merge_of(kernels[0]), trusting=True)
 
 
 class Answering:
@@ -60,7 +60,7 @@ def kept_early() -> tuple[Attempts, Candidate]:
     the rules, and nothing smaller can come of any start."""
     kernel = dumped("flash_attention.sm_90a")
     options = checked_options("dataflow", "best", "speed")
-    found = Attempts([kernel], [[DYN]], options, baseline_of(kernel), trusting=True)
+    found = Attempts([kernel], [[DYN]], options, merge_of(kernel), trusting=True)
     (first,) = found.best()
     return found, first
 

@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from smemreuse.analysis import linearize
-from smemreuse.baselines import baseline_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Block
 from smemreuse.pipeline.choice import Attempts
@@ -15,6 +14,7 @@ from smemreuse.pipeline.planning import checked_options, compare_policies
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.semantics import accesses
 from smemreuse.semantics.pointers import Pointers, find_pointers
+from smemreuse.versions.merges import merge_of
 from tests.pipeline.kernels import DYN, dumped
 
 
@@ -35,7 +35,7 @@ def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(linearize, "_Linearizer", Counted)
     monkeypatch.setattr(accesses, "find_pointers", followed)
     options = checked_options("dataflow", "best", "speed")
-    attempts = Attempts([kernel], [[DYN]], options, baseline_of(kernel))
+    attempts = Attempts([kernel], [[DYN]], options, merge_of(kernel))
     for _ in range(2):
         proposal = attempts.best()
         assert [candidate.verdict.sound for candidate in proposal] == [True]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.baselines import baseline_of
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
@@ -19,6 +18,7 @@ from smemreuse.results.provenance import (
 )
 from smemreuse.results.verdict import SOUND, UNPROVED
 from smemreuse.targets.architectures import ARCHITECTURES
+from smemreuse.versions.merges import merge_of
 from tests.pipeline.kernels import DYN, dumped, unfollowed
 
 
@@ -43,7 +43,7 @@ def test_what_the_checker_proves_of_inner_s_ranges() -> None:
 def test_what_is_kept_from_the_compiler() -> None:
     kernel = unfollowed()
     plan = plan_kernel(kernel, DYN)
-    own = baseline_of(kernel)
+    own = merge_of(kernel)
     kept = Provenance("dataflow", own.packer, "bytes", Origin.KEPT_FROM_COMPILER)
     assert plan.provenance == kept
     assert plan.offsets == plan_kernel(kernel, DYN, policy=own.policy, packer=own.packer).offsets

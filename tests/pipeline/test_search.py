@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.baselines import baseline_of
-from smemreuse.baselines.tilelang_0_1_15 import AGGRESSIVE
 from smemreuse.checker import ONLY_GLANCED
 from smemreuse.compilers.text.reader import parse_dump, read_dump
 from smemreuse.facts import facts_of
@@ -24,6 +22,8 @@ from smemreuse.results.provenance import Origin
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, Violation
 from smemreuse.targets.architectures import ARCHITECTURES, target_architecture
+from smemreuse.versions import TILELANG, VERSIONS, version_of
+from smemreuse.versions.merges import configured, merge_of
 from tests.compilers.text.texts import dump
 from tests.pipeline.kernels import DYN, apache, dumped, unfollowed
 
@@ -52,7 +52,7 @@ G[tx] = Z[tx]
 
 
 def search(kernel: Kernel, options: PlanOptions = BYTES, *, trusting: bool = False) -> Search:
-    return Search(kernel, DYN, options, baseline_of(kernel), trusting=trusting)
+    return Search(kernel, DYN, options, merge_of(kernel), trusting=trusting)
 
 
 def phases() -> tuple[Kernel, dict[str, Buffer]]:
@@ -102,7 +102,7 @@ def test_in_the_end_nothing_is_shared_but_by_the_compiler() -> None:
     assert ours.best().plan.sharing_pairs() == []
     own = found.best()
     assert own.provenance.origin is Origin.KEPT_FROM_COMPILER
-    assert own.plan.offsets == baseline_of(kernel).plan(kernel, DYN).offsets
+    assert own.plan.offsets == merge_of(kernel).plan(kernel, DYN).offsets
     assert own.with_verdict(Verdict(UNPROVED)).acceptable
     found.learn(refuted(own))
     assert found.best().plan.sharing_pairs() == []
@@ -128,12 +128,13 @@ def test_a_compiler_whose_sharing_is_not_trusted_has_no_floor() -> None:
 def test_what_an_option_of_the_compiler_shares_is_no_floor() -> None:
     """TileLang's aggressive merge is known to be wrong; by default it does no such thing."""
     kernel = dumped("scratch_before_carried.sm_80")
-    found = Search(kernel, DYN, BYTES, AGGRESSIVE)
+    aggressive = configured(VERSIONS[TILELANG], aggressive=True)
+    found = Search(kernel, DYN, BYTES, aggressive)
     best = found.best()
-    assert AGGRESSIVE.plan(kernel, DYN).arena_bytes < best.plan.arena_bytes
+    assert aggressive.plan(kernel, DYN).arena_bytes < best.plan.arena_bytes
     assert best.verdict.sound
     assert [one.verdict.verdict for one in found.told_of(best.plan)] == [UNSOUND]
-    assert best.plan.arena_bytes <= baseline_of(kernel).plan(kernel, DYN).arena_bytes
+    assert best.plan.arena_bytes <= merge_of(kernel).plan(kernel, DYN).arena_bytes
 
 
 def test_inner_is_tried_in_kernels_without_mbarriers() -> None:
@@ -179,7 +180,7 @@ def test_a_wanted_rule_gives_way_to_what_is_proved() -> None:
 def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str) -> None:
     for kernel in read_dump(str(dump_path)).kernels:
         for scope in kernel.shared_scopes():
-            own = baseline_of(kernel).plan(kernel, scope)
+            own = merge_of(kernel).plan(kernel, scope)
             if judge(kernel, own).verdict is UNSOUND:
                 continue
             plan = plan_kernel(kernel, scope, objective=objective)
@@ -190,8 +191,8 @@ def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str)
 def test_a_start_that_is_not_tried_in_a_lowering_costs_no_block(dump_path: Path) -> None:
     """What is not tried could have had fewer bytes, and no more blocks than what is applied."""
     for kernel in read_dump(str(dump_path)).kernels:
-        own = baseline_of(kernel).plan(kernel, DYN)
-        if DYN in kernel.shared_scopes() and kernel.dialect.keeps_unproved:
+        own = merge_of(kernel).plan(kernel, DYN)
+        if DYN in kernel.shared_scopes() and version_of(kernel).keeps_unproved:
             chosen = search(kernel, SPEED, trusting=True).best().plan
             standing, best = (
                 Standing.of(kernel, plan, target_architecture(kernel) or SM_90)
@@ -237,7 +238,7 @@ def test_in_a_lowering_a_glance_is_enough_before_a_plan_is_applied(
     nothing_settled(monkeypatch)
     seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
     monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
-    own = baseline_of(kernel).plan(kernel, DYN)
+    own = merge_of(kernel).plan(kernel, DYN)
     hoped = search(kernel, SPEED, trusting=True).best().plan
     pairs = [{one.name, two.name} for one, two, _ in hoped.sharing_pairs()]
     assert seen[0].offsets == own.offsets
@@ -252,7 +253,7 @@ def test_what_mostly_holds_is_applied_before_it_is_looked_at(
     kernel = dumped("flash_attention.sm_90a")
     seen = glancing_at(kernel, monkeypatch, "Qs", "Os")
     monkeypatch.delattr("smemreuse.pipeline.judging.check_plan")
-    own = baseline_of(kernel).plan(kernel, DYN)
+    own = merge_of(kernel).plan(kernel, DYN)
     assert search(kernel, SPEED, trusting=True).best().plan.offsets == own.offsets
     smallest = search(kernel, STRICT, trusting=True).best()
     assert smallest.provenance.origin is Origin.TRACED
@@ -306,7 +307,7 @@ def blocks(kernel: Kernel, plan: Plan) -> int:
 def test_l1_is_not_worth_it_that_every_round_waits() -> None:
     """The epilogue's buffer could lie in the stages; then each tile waits for the one before."""
     kernel = dumped("batched_gemm.sm_90a")
-    own, fast = baseline_of(kernel).plan(kernel, DYN), plan_kernel(kernel, DYN, objective="speed")
+    own, fast = merge_of(kernel).plan(kernel, DYN), plan_kernel(kernel, DYN, objective="speed")
     small = plan_kernel(kernel, DYN)
     assert rounds_of_sharing(kernel, small) > rounds_of_sharing(kernel, own)
     if blocks(kernel, fast) == blocks(kernel, own):

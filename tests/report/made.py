@@ -23,7 +23,6 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from smemreuse.compilers.dialects import TILELANG
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Allocate, Buffer, Evaluate, For, Kernel, Stmt, Store
@@ -37,6 +36,7 @@ from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange, StmtEntry, Touch
 from smemreuse.results.timeline import Band, Mark, Step, Timeline
 from smemreuse.results.verdict import SOUND, UNSOUND, Judged, Verdict, Violation
+from smemreuse.versions import TILELANG
 
 SCOPE = "shared.dyn"
 KB = 1024

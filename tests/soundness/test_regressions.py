@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var
 from smemreuse.ir.kernel import (
@@ -29,6 +28,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import SOUND, UNSOUND
+from smemreuse.versions import APACHE_TVM
 from tests.pipeline.rules import plan_of_the_rules
 from tests.soundness.compare import differing, inputs_from
 from tests.soundness.kernels import (
@@ -521,7 +521,7 @@ def _of_block(*body: Stmt) -> Kernel:
     """With a barrier of all threads between the statements, as Apache TVM has them already."""
     barrier = evaluate("tvm_storage_sync", Const("shared"))
     apart = [one for stmt in body for one in (stmt, barrier)]
-    return replace(build(*apart, buffers=(A, B, CELL)), dialect=APACHE_TVM)
+    return replace(build(*apart, buffers=(A, B, CELL)), version=APACHE_TVM)
 
 
 @pytest.mark.parametrize("name", FOLLOWED_BY_NOBODY)

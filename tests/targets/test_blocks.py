@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.targets.architectures import ARCHITECTURES
 from smemreuse.targets.blocks import STATIC_LIMIT, BlockMemory, block_memory
+from smemreuse.versions import APACHE_TVM, LEGACY, TILELANG
 from tests.compilers.text.texts import dump
 
 H200 = ARCHITECTURES["sm_90"]
@@ -84,19 +83,17 @@ E[tx] = D[tx]
 """
 
 
-def both(dialect: Dialect) -> Kernel:
+def both(version: str) -> Kernel:
     (kernel,) = parse_dump(dump(BOTH)).kernels
-    return replace(kernel, dialect=dialect)
+    return replace(kernel, version=version)
 
 
 @pytest.mark.parametrize(
-    ("dialect", "static", "total"),
+    ("version", "static", "total"),
     [(TILELANG, 24, 1_024 + 1_024), (LEGACY, 24, 1_024 + 1_024), (APACHE_TVM, 72, 128 + 1_024)],
 )
-def test_each_compiler_declares_its_own_alignment(
-    dialect: Dialect, static: int, total: int
-) -> None:
-    kernel = both(dialect)
+def test_each_compiler_declares_its_own_alignment(version: str, static: int, total: int) -> None:
+    kernel = both(version)
     for memory in (
         block_memory(kernel, []),
         block_memory(kernel, [plan_kernel(kernel, "shared.dyn", objective="none")]),
@@ -124,11 +121,11 @@ extern "C" __global__ void kernel(unsigned char *out) {
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize(
-    ("dialect", "static", "dynamic"), [(TILELANG, 16, 1024), (APACHE_TVM, 64, 64)]
+    ("version", "static", "dynamic"), [(TILELANG, 16, 1024), (APACHE_TVM, 64, 64)]
 )
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_ptxas_counts_alike(
-    dialect: Dialect, static: int, dynamic: int, is_alone: bool, tmp_path: Path
+    version: str, static: int, dynamic: int, is_alone: bool, tmp_path: Path
 ) -> None:
     """The static part with its padding, of arrays declared as the two compilers do."""
     array = "" if is_alone else f"extern __shared__ __align__({dynamic}) unsigned char D[];"
@@ -144,6 +141,6 @@ def test_ptxas_counts_alike(
     )
     counted = re.search(r"(\d+) bytes smem", done.stdout + done.stderr)
     assert counted is not None
-    memory = block_memory(both(dialect), [])
+    memory = block_memory(both(version), [])
     expected = memory.static if is_alone else (memory.total or 0) - (memory.dynamic or 0)
     assert int(counted[1]) == expected

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from smemreuse.checker.execution.slice import Relevance
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
-from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_call
 
 _SCOPES = (Attr, For, If, While, Assert)
@@ -31,11 +31,6 @@ class Leaf:
     def waits(self) -> bool:
         """Whether it waits for a phase of an mbarrier."""
         return self.effect is not None and self.effect.signals is Signal.WAIT
-
-    @property
-    def waits_for_copies(self) -> bool:
-        waits = self.effect.waits if self.effect is not None else None
-        return waits is not None and waits.engine is Engine.CP_ASYNC
 
 
 class Leaves:

@@ -10,7 +10,7 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.execution.slice import Relevance
 from smemreuse.checker.loops.periods import Periods
-from smemreuse.checker.predicted.prediction import Foreseen
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.values.descriptors import Holders
 from smemreuse.checker.values.footprints import Footprints
 from smemreuse.checker.values.vectors import Vectors
@@ -21,7 +21,6 @@ from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
 from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
-from smemreuse.semantics.fence_pass import fences_to_come
 
 MAX_VECTOR = 1 << 17
 """Threads times iterations that are evaluated at once."""
@@ -78,9 +77,9 @@ class Setting:
         remembered: Remembered | None = None,
         findings: Callable[[Layout, Block], Findings] = Findings,
         every_case: bool = False,
-        foreseen: Foreseen | None = None,
+        prediction: Prediction | None = None,
     ):
-        """`foreseen` are the barriers that a later pass puts in, None where all are there."""
+        """`prediction` are the barriers that a later pass puts in, None where all are there."""
         self.relevance = relevance
         self.findings = findings
         self.every_case = every_case
@@ -90,12 +89,12 @@ class Setting:
         self.holders = Holders(relevance.body, relevance.accesses)
         self.layout = layout
         self.axes = axes
-        self.foreseen = foreseen
+        self.prediction = prediction
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
         self.footprints = remembered.footprints.counted_by(self.work)
-        self.fenced = frozenset() if foreseen is None else fences_to_come(relevance.body)
+        self.fenced = frozenset() if prediction is None else prediction.view.fenced
         self.compares_loops = True
         self._at_once: dict[For, bool] = {}
 

@@ -10,7 +10,7 @@ from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent, Steps
 from smemreuse.checker.machine.synchronization import Synchronization
-from smemreuse.checker.predicted.barriers import LaterPass
+from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.verdict.findings import Findings
 from smemreuse.ir.kernel import Assert, For, If, Stmt, Store, While
@@ -26,7 +26,7 @@ class Statements:
         findings: Findings,
         accesses: Accesses,
         synchronization: Synchronization,
-        later_pass: LaterPass,
+        predicted: PredictedBarriers,
         loops: Loops,
     ):
         self._relevance, self._fenced = setting.relevance, setting.fenced
@@ -35,7 +35,7 @@ class Statements:
         self._findings = findings
         self._accesses = accesses
         self._synchronization = synchronization
-        self._later_pass = later_pass
+        self._predicted = predicted
         self._loops = loops
 
     def perform(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
@@ -46,10 +46,10 @@ class Statements:
         if threads.count == 0:
             return False
         if leaf.touches:
-            self._later_pass.before(agent, stmt)
-            self._later_pass.comes_to(stmt, agent)
+            self._predicted.before(agent, stmt)
+            self._predicted.comes_to(stmt, agent)
         else:
-            self._later_pass.enters(stmt, agent)
+            self._predicted.enters(stmt, agent)
         if leaf.sets:
             assert isinstance(stmt, Store)
             self._values.store(stmt, threads)
@@ -63,8 +63,7 @@ class Statements:
         self._synchronization.perform(leaf.call, stmt, agent)
         if leaf.effect.fence:
             self._synchronization.fence(agent)
-        if leaf.waits_for_copies:
-            self._later_pass.behind_wait(agent)
+        self._predicted.after(leaf.effect, agent)
         return False
 
     def wait(self, leaf: Leaf, agent: Agent) -> Steps:
@@ -76,7 +75,7 @@ class Statements:
     def come_behind_fence(self, stmt: Stmt, agent: Agent) -> None:
         """A proxy fence that a later pass puts before a statement, if it does."""
         if stmt in self._fenced:
-            self._later_pass.before(agent)
+            self._predicted.before(agent)
             self._synchronization.fence(agent, assumed=True)
 
     def access(self, stmt: Stmt, agent: Agent) -> None:
@@ -93,6 +92,6 @@ class Statements:
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
         if self._relevance.accesses.get(stmt) and agent.threads.count:
-            self._later_pass.before(agent, stmt)
-            self._later_pass.comes_to(stmt, agent)
+            self._predicted.before(agent, stmt)
+            self._predicted.comes_to(stmt, agent)
             self.access(stmt, agent)

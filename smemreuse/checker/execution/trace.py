@@ -27,7 +27,7 @@ from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
-from smemreuse.checker.predicted.barriers import LaterPass
+from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
@@ -76,14 +76,14 @@ class Trace:
         synchronization = Synchronization(
             setting.relevance, setting.vectors, *shared, accesses, self.findings
         )
-        self._later_pass = LaterPass(setting, self.state, synchronization)
+        self._predicted = PredictedBarriers(setting, self.state, synchronization)
         self._statements = Statements(
             setting,
             self.values,
             self.findings,
             accesses,
             synchronization,
-            self._later_pass,
+            self._predicted,
             self._loops,
         )
 
@@ -134,7 +134,7 @@ class Trace:
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
             else:
-                self._later_pass.passes(stmt, agent)
+                self._predicted.passes(stmt, agent)
 
     def _run_all(self, arm: Arm) -> Steps:
         threads = arm.agent.threads
@@ -164,8 +164,8 @@ class Trace:
     def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
         """Runs several branches, each thread those that it takes, threads that agree together."""
         branches = [stmt for stmt, _ in group]
-        self._later_pass.enters(branches[0], agent)
-        self._later_pass.before_branch(branches[0], agent)
+        self._predicted.enters(branches[0], agent)
+        self._predicted.before_branch(branches[0], agent)
         arms = []
         for choice, mine in self._vectors.choices([mask for _, mask in group]):
             blocks = tuple(
@@ -204,23 +204,23 @@ class Trace:
     # Branches -----------------------------------------------------------------------------------
 
     def _if(self, stmt: If, agent: Agent) -> Steps:
-        self._later_pass.enters(stmt, agent)
+        self._predicted.enters(stmt, agent)
         self._statements.header(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
         if condition is None and self._setting.is_told(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
-        self._later_pass.before_branch(stmt, agent)
+        self._predicted.before_branch(stmt, agent)
         if condition is None:
             self._either(stmt, agent)
         elif isinstance(condition, int):
             if not condition:
-                self._later_pass.skips(agent, stmt.then)
+                self._predicted.skips(agent, stmt.then)
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
             if condition:
-                self._later_pass.skips(agent, stmt.orelse)
-            self._later_pass.behind_branch(stmt, agent)
+                self._predicted.skips(agent, stmt.orelse)
+            self._predicted.behind_branch(stmt, agent)
             agent.threads = threads
         else:
             arms = [
@@ -238,8 +238,8 @@ class Trace:
         All threads may meet at a barrier before they part, and where they have met again.
         """
         apart = [(arm.agent, arm.blocks) for arm in arms]
-        self._later_pass.part(agent, apart, branches)
-        self._later_pass.before(agent)
+        self._predicted.part(agent, apart, branches)
+        self._predicted.before(agent)
         running = [self._run_all(arm) for arm in arms]
         paused: dict[Steps, list[Pause]] = {}
         while running:
@@ -258,8 +258,8 @@ class Trace:
             elif not paused and running:
                 yield BLOCKED
             paused.clear()  # they go on, for the sake of those who wait for them
-        self._later_pass.before(agent)
-        self._later_pass.join(agent, apart, branches)
+        self._predicted.before(agent)
+        self._predicted.join(agent, apart, branches)
 
     def _either(self, stmt: If, agent: Agent) -> None:
         """A condition on data: both outcomes, from the same state, then what is sure in both."""
@@ -268,14 +268,18 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        with self._later_pass.unsure(agent, apart):
-            marks = agent.marks.copy()
+        with self._predicted.unsure(agent, apart):
+            timestamps = agent.timestamps.copy()
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
-            after_then, agent.marks, marks = self.state.become(before), marks, agent.marks
+            after_then, agent.timestamps, timestamps = (
+                self.state.become(before),
+                timestamps,
+                agent.timestamps,
+            )
             self._drive(self._run(stmt.orelse, agent))
-            agent.threads, agent.marks = threads, marks.joined(agent.marks)
-        self._later_pass.skips(agent, stmt.then, stmt.orelse)
+            agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
+        self._predicted.skips(agent, stmt.then, stmt.orelse)
         if apart:
             self._report_arms(stmt)
             self.values.set_apart(after_then, self.state)
@@ -296,7 +300,7 @@ class Trace:
     # Loops --------------------------------------------------------------------------------------
 
     def _for(self, stmt: For, agent: Agent) -> Steps:
-        self._later_pass.enters(stmt, agent)
+        self._predicted.enters(stmt, agent)
         self._statements.header(stmt, agent)
         threads, loops, covered = agent.threads, agent.loops, agent.covered
         noted = self.loops_of_block.begin(stmt, agent)
@@ -313,7 +317,7 @@ class Trace:
                 self.findings.forked = True
                 yield from self._loops.go_through(stmt, begin, length, agent, self._run)
                 if not length.rounds:
-                    self._later_pass.skips_loop(agent, stmt)
+                    self._predicted.skips_loop(agent, stmt)
             else:
                 self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif step == 0:
@@ -327,11 +331,11 @@ class Trace:
             else:
                 yield from self._loops.iterate(stmt, rounds, agent, self._run, noted)
         else:
-            self._later_pass.skips_loop(agent, stmt)
+            self._predicted.skips_loop(agent, stmt)
         agent.threads, agent.loops, agent.covered = threads, loops, covered
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
-        self._later_pass.enters(stmt, agent)
+        self._predicted.enters(stmt, agent)
         threads, went_round = agent.threads, False
         while True:
             self._statements.header(stmt, agent)
@@ -340,7 +344,7 @@ class Trace:
                 break
             if not condition:
                 if not went_round:
-                    self._later_pass.skips_loop(agent, stmt)
+                    self._predicted.skips_loop(agent, stmt)
                 return
             self._tick()
             yield from self._run(stmt.body, agent)
@@ -354,13 +358,13 @@ class Trace:
         apart = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
-            before, marks = self.state.copy(), agent.marks.copy()
+            before, timestamps = self.state.copy(), agent.timestamps.copy()
             agent.threads = threads
-            with self._later_pass.unsure(agent, apart):
+            with self._predicted.unsure(agent, apart):
                 if isinstance(stmt, For):
-                    agent.marks.begin_round(stmt)
+                    agent.timestamps.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))
-                agent.threads, agent.marks = threads, marks.joined(agent.marks)
+                agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
                 self._statements.access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
                 self.values.set_apart(before, self.state)
@@ -368,7 +372,7 @@ class Trace:
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)
             if settled:
-                self._later_pass.skips_loop(agent, stmt)
+                self._predicted.skips_loop(agent, stmt)
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
 

@@ -121,7 +121,7 @@ class Loops:
                 agent.tallies = (*outer, tally)
             agent.threads = threads.bind(stmt.var, rounds[at])
             agent.loops = (*loops, (stmt.var.name, rounds[at]))
-            agent.marks.begin_round(stmt)
+            agent.timestamps.begin_round(stmt)
             yield from run(stmt.body, agent)
             at += 1
         agent.tallies = outer

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.loops.fast_forward import LoopTally
-from smemreuse.checker.predicted.timestamps import Arm, Marks
+from smemreuse.checker.predicted.timestamps import Arm, Timestamps
 from smemreuse.semantics.evaluate import Threads
 
 BLOCKED = object()
@@ -26,8 +26,8 @@ class Agent:
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
     the iterations of those loops have done to mbarriers. `covered`: in a loop that is compared with
     those of other blocks as a whole (`loop_runs`). `arms` are those that these threads are in,
-    `outside` the epochs in which the others were when they parted, and `marks` tell when these have
-    been where, for the barriers that a later pass puts in.
+    `outside` the epochs in which the others were when they parted, and `timestamps` those of the
+    statements that these have executed, for the barriers that `ThreadSync` is to insert.
     """
 
     threads: Threads
@@ -37,7 +37,7 @@ class Agent:
     covered: bool = False
     arms: tuple[Arm, ...] = ()
     outside: np.ndarray | None = None
-    marks: Marks = field(default_factory=Marks)
+    timestamps: Timestamps = field(default_factory=Timestamps)
 
     def of(self, threads: Threads) -> Agent:
         """Some of the threads, on their own."""

@@ -19,18 +19,19 @@ from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
-from smemreuse.checker.predicted.timestamps import Arm, Mark
+from smemreuse.checker.predicted.timestamps import Arm, Timestamp
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
+from smemreuse.semantics.effects import Effect
 
-MAX_MARKS = 64
+MAX_COMPARED = 64
 """Statements with which another one is compared, the latest first."""
 
 
-class LaterPass:
+class PredictedBarriers:
     """What is assumed in a trace; nothing where the kernel has all its barriers."""
 
     def __init__(self, setting: Setting, state: State, synchronization: Synchronization):
-        self._foreseen = setting.foreseen
+        self._prediction = setting.prediction
         self._state = state
         self._vectors = setting.vectors
         self._synchronization = synchronization
@@ -40,37 +41,38 @@ class LaterPass:
     def before(self, agent: Agent, stmt: Stmt | None = None) -> None:
         """All who come by that are known to be here may have met before what they do now, if that
         is a statement that has a place for a barrier before it, or since the last such place."""
-        if self._foreseen is None:
+        if self._prediction is None:
             return
-        if stmt is not None and self._foreseen.sites.may_stand(stmt):
+        if stmt is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
         if not agent.partly:
-            self._synchronization.assume_barrier(agent.threads, hoping=self._foreseen.hoping)
+            self._synchronization.assume_barrier(agent.threads, hoping=self._prediction.optimistic)
 
     def comes_to(self, stmt: Stmt, agent: Agent) -> None:
         """Whatever the pass sees collide with a statement has a barrier before it."""
-        if self._foreseen is not None and agent.threads.count and self._foreseen.sees(stmt):
+        if self._prediction is not None and agent.threads.count and self._prediction.sees(stmt):
             if not agent.partly:
                 self._require(stmt, agent)
-            agent.marks.note(stmt, self._mark(agent))
+            agent.timestamps.note(stmt, self._stamp(agent))
 
     def passes(self, stmt: Stmt, agent: Agent) -> None:
         """By a statement in which nothing else matters: barriers in it may be left out."""
-        sites = None if self._foreseen is None else self._foreseen.sites
-        if sites is not None and sites.may_be_around(stmt):
+        candidates = None if self._prediction is None else self._prediction.candidates
+        if candidates is not None and candidates.may_be_at(stmt):
             self._settle(agent)
         self.comes_to(stmt, agent)
-        if sites is not None and sites.may_skip(stmt):
-            agent.marks.clear()
+        if candidates is not None and candidates.may_be_skipped(stmt):
+            agent.timestamps.clear()
 
     def enters(self, stmt: Stmt, agent: Agent) -> None:
         """A barrier may stand before a branch or a loop."""
-        if self._foreseen is not None and self._foreseen.sites.may_stand(stmt):
+        if self._prediction is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
 
-    def behind_wait(self, agent: Agent) -> None:
-        """TileLang's `ThreadSync` puts one directly behind each wait for cp.async, too."""
-        if self._foreseen is not None and not agent.partly:
+    def after(self, effect: Effect, agent: Agent) -> None:
+        """There is one directly after some operations, whatever collides."""
+        prediction = self._prediction
+        if prediction is not None and prediction.view.rules.follows(effect) and not agent.partly:
             self._synchronization.barrier(agent.threads)
 
     # Branches ------------------------------------------------------------------------------------
@@ -78,16 +80,16 @@ class LaterPass:
     def before_branch(self, branch: If, agent: Agent) -> None:
         """What is seen to collide with the first statements of a branch has a barrier before it,
         whether they are carried out now or not."""
-        if self._foreseen is not None and not agent.partly:
-            for stmt in self._foreseen.sites.heads(branch):
+        if self._prediction is not None and not agent.partly:
+            for stmt in self._prediction.candidates.heads(branch):
                 self._require(stmt, agent)
 
     def behind_branch(self, branch: If, agent: Agent) -> None:
         """What is seen to collide with the last statements of a branch has a barrier behind it,
         whether they have been carried out now or not."""
-        if self._foreseen is not None and not agent.partly:
-            for stmt in self._foreseen.sites.ends(branch):
-                agent.marks.note(stmt, self._mark(agent))
+        if self._prediction is not None and not agent.partly:
+            for stmt in self._prediction.candidates.ends(branch):
+                agent.timestamps.note(stmt, self._stamp(agent))
 
     def part(
         self,
@@ -95,20 +97,20 @@ class LaterPass:
         arms: Iterable[tuple[Agent, Sequence[Block]]],
         branches: Iterable[If],
     ) -> None:
-        """Some of an agent's threads run blocks on their own, with marks that no others see."""
-        foreseen = self._foreseen
-        if foreseen is None:
+        """Some of an agent's threads run blocks on their own, with timestamps of their own."""
+        prediction = self._prediction
+        if prediction is None:
             return
-        by_thread = all(foreseen.is_of_thread(one.condition) for one in branches)
+        by_thread = all(prediction.is_of_thread(one.condition) for one in branches)
         epochs = self._state.order.epochs
         for arm, blocks in arms:
             ids = arm.threads.ids
             warps = self._vectors.warps(ids)
             is_whole = len(self._vectors.full_warps(ids)) == len(warps)
-            may_meet = any(map(foreseen.sites.meets, blocks))
+            may_meet = any(map(prediction.candidates.may_be_in, blocks))
             arm.arms = (*agent.arms, Arm(warps, by_thread and is_whole, may_meet))
             arm.outside = self._epochs(agent, epochs)
-            arm.marks = agent.marks.copy()
+            arm.timestamps = agent.timestamps.copy()
 
     def join(
         self,
@@ -118,55 +120,59 @@ class LaterPass:
     ) -> None:
         """They are together again: what the pass takes for a barrier on the way may have been one
         of an arm alone."""
-        foreseen = self._foreseen
-        if foreseen is None:
+        prediction = self._prediction
+        if prediction is None:
             return
         blocks = [block for one in branches for block in (one.then, one.orelse)]
-        sites = [
-            (block, _meeting_in(block, arms)) for block in blocks if foreseen.sites.meets(block)
+        candidates = [
+            (block, _meeting_in(block, arms))
+            for block in blocks
+            if prediction.candidates.may_be_in(block)
         ]
-        before = dict(agent.marks.last)
+        before = dict(agent.timestamps.last)
         for arm, _ in arms:
             self._settle(arm)
-        for _, warps in sites:
-            agent.marks.limit(warps)
+        for _, warps in candidates:
+            agent.timestamps.limit(warps)
         for arm, mine in arms:
-            last = max((at for at, (block, _) in enumerate(sites) if block in mine), default=-1)
-            tails = frozenset[Stmt]().union(*map(foreseen.sites.tail, mine))
-            for stmt, mark in arm.marks.last.items():
-                if before.get(stmt) is mark:
+            last = max(
+                (at for at, (block, _) in enumerate(candidates) if block in mine), default=-1
+            )
+            tails = frozenset[Stmt]().union(*map(prediction.candidates.tail, mine))
+            for stmt, stamp in arm.timestamps.last.items():
+                if before.get(stmt) is stamp:
                     continue
-                for at, (block, warps) in enumerate(sites):
+                for at, (block, warps) in enumerate(candidates):
                     if (block in mine and stmt not in tails) or at > last:
-                        mark = mark.limited(warps)
-                if mark.is_of_anyone:
-                    agent.marks.note(stmt, mark)
+                        stamp = stamp.limited(warps)
+                if stamp.is_of_anyone:
+                    agent.timestamps.note(stmt, stamp)
 
     def skips(self, agent: Agent, *blocks: Block) -> None:
         """Threads leave out blocks, or may, in which there may be a barrier that the pass counts
         on, if not for what stands behind it."""
-        if self._foreseen is None:
+        if self._prediction is None:
             return
-        sites = self._foreseen.sites
+        candidates = self._prediction.candidates
         kept: frozenset[Stmt] | None = None
         for block in blocks:
-            if sites.meets(block):
-                kept = sites.tail(block)
+            if candidates.may_be_in(block):
+                kept = candidates.tail(block)
             elif kept is not None:
-                kept |= sites.tail(block)
+                kept |= candidates.tail(block)
         if kept is not None:
-            agent.marks.keep(kept)
+            agent.timestamps.keep(kept)
 
     def skips_loop(self, agent: Agent, loop: For | While) -> None:
         """As `skips`, of a loop that goes round no time, or may."""
-        if self._foreseen is not None and self._foreseen.sites.meets_inside(loop):
-            agent.marks.keep(self._foreseen.sites.tail(loop.body))
+        if self._prediction is not None and self._prediction.candidates.may_be_inside(loop):
+            agent.timestamps.keep(self._prediction.candidates.tail(loop.body))
 
     @contextmanager
     def unsure(self, agent: Agent, apart: bool) -> Iterator[None]:
         """Inside, an unknown few of the threads run on their own, if `apart`."""
         arms, outside = agent.arms, agent.outside
-        if self._foreseen is not None and apart:
+        if self._prediction is not None and apart:
             warps = self._vectors.warps(agent.threads.ids)
             agent.outside = self._epochs(agent, self._state.order.epochs)
             agent.arms = (*arms, Arm(warps, meets=False, may_meet=True))
@@ -176,7 +182,7 @@ class LaterPass:
         finally:
             agent.arms, agent.outside = arms, outside
 
-    # Marks ---------------------------------------------------------------------------------------
+    # Timestamps ----------------------------------------------------------------------------------
 
     def _epochs(self, agent: Agent, epochs: np.ndarray) -> np.ndarray:
         """Those that an agent's warps are in, and that the others were in when these parted."""
@@ -187,46 +193,46 @@ class LaterPass:
         found[inside] = epochs[inside]
         return found
 
-    def _mark(self, agent: Agent) -> Mark:
+    def _stamp(self, agent: Agent) -> Timestamp:
         order = self._state.order
         warps = self._vectors.warps(agent.threads.ids)
         known = order.inserted[warps].max(axis=0, initial=0)
-        return Mark(self._epochs(agent, order.epochs), known, agent.arms)
+        return Timestamp(self._epochs(agent, order.epochs), known, agent.arms)
 
     def _settle(self, agent: Agent) -> None:
         """A new epoch begins, before which there may be a barrier."""
         order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
-        if agent.marks.latest:
+        if agent.timestamps.latest:
             known = order.inserted[warps].max(axis=0, initial=0)
-            agent.marks.settle(warps, order.epochs, known)
+            agent.timestamps.settle(warps, order.epochs, known)
         order.advance(warps)
 
     def _require(self, stmt: Stmt, agent: Agent) -> None:
         """All that the pass compares with a statement, the latest first: the rest came before."""
-        assert self._foreseen is not None
-        marks = agent.marks
-        self._meet_latest(stmt, None, marks.last, agent)
-        for loop in reversed(self._foreseen.around.loops(stmt)):
-            self._meet_latest(stmt, loop, marks.before.get(loop, {}), agent)
+        assert self._prediction is not None
+        timestamps = agent.timestamps
+        self._meet_latest(stmt, None, timestamps.last, agent)
+        for loop in reversed(self._prediction.view.paths.loops(stmt)):
+            self._meet_latest(stmt, loop, timestamps.before.get(loop, {}), agent)
 
     def _meet_latest(
-        self, stmt: Stmt, loop: For | None, marks: dict[Stmt, Mark], agent: Agent
+        self, stmt: Stmt, loop: For | None, timestamps: dict[Stmt, Timestamp], agent: Agent
     ) -> None:
-        foreseen, order = self._foreseen, self._state.order
-        assert foreseen is not None
+        prediction, order = self._prediction, self._state.order
+        assert prediction is not None
         warps = self._vectors.warps(agent.threads.ids)
-        for earlier in islice(reversed(marks), MAX_MARKS):
-            if foreseen.known(earlier, stmt, loop) is False:
+        for earlier in islice(reversed(timestamps), MAX_COMPARED):
+            if prediction.known(earlier, stmt, loop) is False:
                 continue
-            mark = marks[earlier]
-            among = _together(mark, agent)
+            stamp = timestamps[earlier]
+            among = _together(stamp, agent)
             which = warps if among is None else np.intersect1d(warps, among)
             if not len(which):
                 continue
-            if order.is_inserted(which, mark.epochs, among):
+            if order.is_inserted(which, stamp.epochs, among):
                 return
-            if foreseen.collides(earlier, stmt, loop):
-                order.insert(which, mark.epochs, mark.known, among)
+            if prediction.collides(earlier, stmt, loop):
+                order.insert(which, stamp.epochs, stamp.known, among)
                 if among is None:
                     return
 
@@ -239,12 +245,12 @@ def _meeting_in(block: Block, arms: Sequence[tuple[Agent, Sequence[Block]]]) -> 
     return running[0].warps
 
 
-def _together(mark: Mark, agent: Agent) -> np.ndarray | None:
+def _together(stamp: Timestamp, agent: Agent) -> np.ndarray | None:
     """The warps that meet between what was marked and what an agent does now, None for all: in an
     arm of some threads a barrier may be of these alone."""
-    pairs = zip(mark.arms, agent.arms, strict=False)
+    pairs = zip(stamp.arms, agent.arms, strict=False)
     common = [mine for mine, theirs in pairs if mine is theirs]
-    limits = [] if mark.among is None else [mark.among]
+    limits = [] if stamp.among is None else [stamp.among]
     if common:
         limits.append(common[-1].warps if common[-1].meets else np.arange(0))
     limits += [arm.warps for arm in agent.arms[len(common) :] if arm.may_meet]

@@ -1,4 +1,4 @@
-"""All that tells where a later pass puts barriers into a kernel under a plan (rule 6)."""
+"""Where `ThreadSync` is going to put barriers into a kernel under a plan (rule 6)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.slice import Operations
-from smemreuse.checker.predicted.candidates import Sites
-from smemreuse.checker.predicted.collisions import Collisions
-from smemreuse.checker.predicted.path_conditions import Surroundings
 from smemreuse.ir.expr import Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
     Block,
@@ -22,97 +19,89 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.launch import AXES, launches, tag_of, thread_axes
 from smemreuse.semantics.pointers import Pointers
-from smemreuse.semantics.sights import Sight, sights_of
+from smemreuse.versions import Version, version_of
+from smemreuse.versions.thread_sync import ThreadSync
+from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
+from smemreuse.versions.thread_sync.candidates import BarrierCandidates
+from smemreuse.versions.thread_sync.collisions import Collisions
+from smemreuse.versions.thread_sync.path_conditions import PathConditions
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the pass sees of a kernel, whatever the plan is."""
+class ThreadSyncView:
+    """A kernel as `ThreadSync` sees it, and the fences that are inserted into it, whatever the plan
+    is."""
 
-    around: Surroundings
+    rules: ThreadSync
+    paths: PathConditions
     collisions: Collisions
     thread_variables: frozenset[Var]
-    in_order: tuple[Stmt, ...]
+    fenced: frozenset[Stmt]
 
     @staticmethod
-    def of(body: Block, pointers: Pointers) -> Seen:
+    def of(body: Block, pointers: Pointers, version: Version) -> ThreadSyncView:
         """Raises `UnknownThreads`."""
-        around = Surroundings(body, thread_axes(body))
-        sights: dict[Stmt, tuple[Sight, ...]] = {}
+        paths, rules = PathConditions(body, thread_axes(body)), version.thread_sync
+        entries: dict[Stmt, tuple[AccessEntry, ...]] = {}
         for stmt in walk_statements(body):
-            found = sights_of(stmt, pointers)
+            found = entries_of(stmt, pointers, rules)
             if found:
-                sights[stmt] = found
+                entries[stmt] = found
         own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
-        return Seen(around, Collisions(around, sights), frozenset(own), tuple(sights))
+        fenced = version.fence_pass.fences_to_come(body)
+        return ThreadSyncView(rules, paths, Collisions(paths, entries), frozenset(own), fenced)
 
 
-def _positions(body: Block, sites: Sites) -> dict[Stmt, int]:
-    found: dict[Stmt, int] = {}
-    last = 0
-    for stmt in walk_statements(body):
-        last += sites.may_stand(stmt) or (bool(nested_blocks(stmt)) and sites.may_be_around(stmt))
-        found[stmt] = last
-    return found
-
-
-def seen_of(kernel: Kernel, pointers: Pointers) -> Seen:
+def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:
     """That of a kernel, kept with it. Raises `UnknownThreads`."""
-    found = kernel.derived.get(Seen)
-    if not isinstance(found, Seen):
-        found = kernel.derived[Seen] = Seen.of(kernel.body, pointers)
+    found = kernel.derived.get(ThreadSyncView)
+    if not isinstance(found, ThreadSyncView):
+        found = ThreadSyncView.of(kernel.body, pointers, version_of(kernel))
+        kernel.derived[ThreadSyncView] = found
     return found
 
 
 @dataclass
-class Foreseen:
-    """The same under a plan: `offsets` are those of buffers that the pass sees in one arena.
+class Prediction:
+    """The barriers that are to come under a plan: `offsets` are those of buffers in one arena.
 
-    With `hoping`, all that the pass compares is taken to collide, and a barrier to be wherever one
-    may be, though nobody knows: for a plan that is judged once more when the barriers are there.
+    With `optimistic`, all that the pass compares is taken to collide, and a barrier to be wherever
+    one may be: for a plan that is judged once more when the barriers are there.
     """
 
-    seen: Seen
-    sites: Sites
+    view: ThreadSyncView
+    candidates: BarrierCandidates
     offsets: Mapping[Buffer, int]
     work: Work
     _positions: Mapping[Stmt, int]
-    hoping: bool = False
+    optimistic: bool = False
     _known: dict[tuple[Stmt, Stmt, For | None], bool] = field(default_factory=dict)
 
     @staticmethod
     def of(
         body: Block,
-        seen: Seen,
+        view: ThreadSyncView,
         operations: Operations,
         offsets: Mapping[Buffer, int],
         partners: Mapping[Buffer, Collection[Buffer]],
         work: Work,
         *,
-        hoping: bool = False,
-    ) -> Foreseen:
+        optimistic: bool = False,
+    ) -> Prediction:
         """`partners` are the buffers that share bytes with another one."""
-
-        def surely(one: Stmt, two: Stmt) -> bool:
-            return seen.collisions.surely(one, two, None, offsets, work)
-
-        sites = Sites(
+        candidates = BarrierCandidates(
             body,
-            seen.collisions.sights,
+            view.collisions,
             operations.effects,
+            view.rules,
             partners,
-            surely,
-            seen.collisions.moves_on,
+            lambda one, two: view.collisions.surely(one, two, None, offsets, work.do),
         )
-        return Foreseen(seen, sites, offsets, work, _positions(body, sites), hoping)
-
-    @property
-    def around(self) -> Surroundings:
-        return self.seen.around
+        return Prediction(view, candidates, offsets, work, _positions(body, candidates), optimistic)
 
     def sees(self, stmt: Stmt) -> bool:
         """Whether a statement itself is compared with others."""
-        return stmt in self.seen.collisions.sights
+        return stmt in self.view.collisions.entries
 
     def position(self, stmt: Stmt) -> int:
         """How many statements up to this one may have a barrier before them: what is at one
@@ -128,11 +117,11 @@ class Foreseen:
         next round of a loop."""
         key = (one, two, loop)
         if key not in self._known:
-            collisions = self.seen.collisions
+            collisions = self.view.collisions
             self._known[key] = (
                 collisions.perhaps(one, two, loop, self.offsets)
-                if self.hoping
-                else collisions.surely(one, two, loop, self.offsets, self.work)
+                if self.optimistic
+                else collisions.surely(one, two, loop, self.offsets, self.work.do)
             )
         return self._known[key]
 
@@ -141,4 +130,16 @@ class Foreseen:
         leaves no barrier, since it does not know who comes."""
         if any(isinstance(node, Load) for node in walk(condition)):
             return False
-        return variables_in(condition) <= self.seen.thread_variables
+        return variables_in(condition) <= self.view.thread_variables
+
+
+def _positions(body: Block, candidates: BarrierCandidates) -> dict[Stmt, int]:
+    """The number of candidates up to each statement."""
+    found: dict[Stmt, int] = {}
+    last = 0
+    for stmt in walk_statements(body):
+        last += candidates.may_precede(stmt) or bool(
+            nested_blocks(stmt) and candidates.may_be_at(stmt)
+        )
+        found[stmt] = last
+    return found

@@ -24,7 +24,7 @@ class Arm:
 
 
 @dataclass(frozen=True, eq=False)
-class Mark:
+class Timestamp:
     """The epochs of all warps when a statement was last carried out, and what was known by then to
     be over: the latest such statement that the pass compares with another one has a barrier between
     the two, and so has all that came before it.
@@ -38,18 +38,18 @@ class Mark:
     arms: tuple[Arm, ...] = ()
     among: np.ndarray | None = None
 
-    def limited(self, warps: np.ndarray) -> Mark:
+    def limited(self, warps: np.ndarray) -> Timestamp:
         """Where no others than these warps may be at the barrier."""
         among = warps if self.among is None else np.intersect1d(self.among, warps)
         return replace(self, among=among)
 
-    def either(self, other: Mark) -> Mark:
+    def either(self, other: Timestamp) -> Timestamp:
         """The earlier of two times."""
         among = self.among if other.among is None else self.limited(other.among).among
         pairs = zip(self.arms, other.arms, strict=False)
         arms = tuple(mine for mine, theirs in pairs if mine is theirs)
         epochs = np.minimum(self.epochs, other.epochs)
-        return Mark(epochs, np.minimum(self.known, other.known), arms, among)
+        return Timestamp(epochs, np.minimum(self.known, other.known), arms, among)
 
     @property
     def is_of_anyone(self) -> bool:
@@ -57,35 +57,35 @@ class Mark:
 
 
 @dataclass
-class Marks:
+class Timestamps:
     """Of each statement the latest, oldest first; and those of before the round of each loop.
 
     `latest` are the statements since which no barrier can have come.
     """
 
-    last: dict[Stmt, Mark] = field(default_factory=dict)
-    before: dict[For, dict[Stmt, Mark]] = field(default_factory=dict)
+    last: dict[Stmt, Timestamp] = field(default_factory=dict)
+    before: dict[For, dict[Stmt, Timestamp]] = field(default_factory=dict)
     latest: set[Stmt] = field(default_factory=set)
 
-    def copy(self) -> Marks:
-        return Marks(dict(self.last), dict(self.before), set(self.latest))
+    def copy(self) -> Timestamps:
+        return Timestamps(dict(self.last), dict(self.before), set(self.latest))
 
-    def note(self, stmt: Stmt, mark: Mark) -> None:
+    def note(self, stmt: Stmt, stamp: Timestamp) -> None:
         self.last.pop(stmt, None)
-        self.last[stmt] = mark
+        self.last[stmt] = stamp
         self.latest.add(stmt)
 
     def settle(self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray) -> None:
         """A barrier may come now, for the first time behind the latest statements: what these warps
         have done since then is done before it as well."""
         for stmt in self.latest:
-            mark = self.last[stmt]
-            now = mark.epochs.copy()
+            stamp = self.last[stmt]
+            now = stamp.epochs.copy()
             now[warps] = epochs[warps]
-            settled = replace(mark, epochs=now, known=np.maximum(mark.known, known))
-            for marks in (self.last, *self.before.values()):
-                if marks.get(stmt) is mark:
-                    marks[stmt] = settled
+            settled = replace(stamp, epochs=now, known=np.maximum(stamp.known, known))
+            for timestamps in (self.last, *self.before.values()):
+                if timestamps.get(stmt) is stamp:
+                    timestamps[stmt] = settled
         self.latest.clear()
 
     def begin_round(self, loop: For) -> None:
@@ -100,31 +100,31 @@ class Marks:
 
     def keep(self, statements: Collection[Stmt]) -> None:
         """A barrier that the pass counts on may not have been met, but behind these."""
-        for marks in (self.last, *self.before.values()):
-            for stmt in [one for one in marks if one not in statements]:
-                del marks[stmt]
+        for timestamps in (self.last, *self.before.values()):
+            for stmt in [one for one in timestamps if one not in statements]:
+                del timestamps[stmt]
         self.latest.intersection_update(statements)
 
     def limit(self, warps: np.ndarray) -> None:
         """A barrier that the pass counts on may have been one of these warps alone."""
-        for marks in (self.last, *self.before.values()):
-            for stmt, mark in list(marks.items()):
-                marks[stmt] = mark.limited(warps)
+        for timestamps in (self.last, *self.before.values()):
+            for stmt, stamp in list(timestamps.items()):
+                timestamps[stmt] = stamp.limited(warps)
         if not len(warps):
             self.clear()
 
-    def joined(self, other: Marks) -> Marks:
+    def joined(self, other: Timestamps) -> Timestamps:
         """Either may be the case."""
-        twin = Marks(_either(self.last, other.last))
+        twin = Timestamps(_either(self.last, other.last))
         for loop in {**self.before, **other.before}:
             twin.before[loop] = _either(self.before.get(loop, {}), other.before.get(loop, {}))
         return twin
 
 
-def _either(one: dict[Stmt, Mark], other: dict[Stmt, Mark]) -> dict[Stmt, Mark]:
+def _either(one: dict[Stmt, Timestamp], other: dict[Stmt, Timestamp]) -> dict[Stmt, Timestamp]:
     """A statement that was come by on one side alone might as well have been on the other."""
     found = dict(one)
-    for stmt, mark in other.items():
+    for stmt, stamp in other.items():
         mine = found.pop(stmt, None)
-        found[stmt] = mark if mine is None or mine is mark else mine.either(mark)
+        found[stmt] = stamp if mine is None or mine is stamp else mine.either(stamp)
     return found

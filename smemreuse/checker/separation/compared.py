@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 
-from smemreuse.checker.predicted.prediction import Foreseen
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.checker.separation.tree import Scope
@@ -33,13 +33,13 @@ class Compared:
     def __init__(
         self,
         facts: Facts,
-        foreseen: Foreseen,
+        prediction: Prediction,
         region: Scope,
         group: Reach,
         accesses: tuple[Accesses, Accesses],
     ):
         self._facts = facts
-        self._foreseen = foreseen
+        self._prediction = prediction
         self._region = region
         self._group = group
         self._bodies: dict[Stmt, list[Stmt]] = {}
@@ -47,7 +47,7 @@ class Compared:
         if self._place(first[0][0]) > self._place(second[0][0]):
             first, second = second, first
         self._first, self._second = first, second
-        self._seen = foreseen.seen.in_order
+        self._seen = [*prediction.view.collisions.entries]
 
     def everywhere(self) -> bool:
         """Whether a barrier is put on every way that needs one."""
@@ -90,17 +90,17 @@ class Compared:
     def _inside(self, loop: Scope) -> list[Stmt]:
         assert loop.owner is not None
         if loop.owner not in self._bodies:
-            frames = self._foreseen.around.loops
+            frames = self._prediction.view.paths.loops
             self._bodies[loop.owner] = [stmt for stmt in self._seen if loop.owner in frames(stmt)]
         return self._bodies[loop.owner]
 
     def _behind(self, one: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
         """What is seen from a statement on, and what is before it with no barrier in between."""
-        since = self._foreseen.position  # statements are in their order, and positions, too
+        since = self._prediction.position  # statements are in their order, and positions, too
         return among[bisect_left(among, since(one), key=since) :]
 
     def _before(self, two: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
-        order = self._foreseen.around.order
+        order = self._prediction.view.paths.order
         return among[: bisect_right(among, order[two], key=order.__getitem__)]
 
     def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
@@ -122,7 +122,7 @@ class Compared:
             scope = scope.parent
 
     def _meet(self, earlier: Stmt, later: Stmt) -> bool:
-        if not self._foreseen.collides(earlier, later, None):
+        if not self._prediction.collides(earlier, later, None):
             return False
         scope = self._facts.tree.region((earlier, later))
         begin, end = (self._facts.tree.index_in(scope, one) for one in (earlier, later))
@@ -130,7 +130,7 @@ class Compared:
 
     def _meet_round(self, earlier: Stmt, later: Stmt, loop: Scope) -> bool:
         assert isinstance(loop.owner, For)
-        if not self._foreseen.collides(earlier, later, loop.owner):
+        if not self._prediction.collides(earlier, later, loop.owner):
             return False
         begin, end = (self._facts.tree.index_in(loop, one) for one in (earlier, later))
         passed = (*loop.statements[begin:], *loop.statements[: end + 1])
@@ -141,7 +141,7 @@ class Compared:
         pass takes for a barrier in them."""
         if not self._facts.assumed_for(scope.statements[0], self._group):
             return False
-        return not any(map(self._foreseen.sites.may_skip, passed))
+        return not any(map(self._prediction.candidates.may_be_skipped, passed))
 
 
 def _ways(first: Accesses, second: Accesses) -> Iterator[tuple[Stmt, Stmt]]:

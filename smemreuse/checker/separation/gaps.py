@@ -190,7 +190,7 @@ class Gaps:
             keep = constant(call.args[waits.keep or 0]) if given else 0
             if keep is not None and keep >= 0:
                 state = _each(state, lambda since: since.waited(waits.engine, keep))
-            if waits.engine is Engine.CP_ASYNC and self._ground.assumed_behind(stmt):
+            if self._ground.assumed_after(stmt, effect):
                 state = _each(state, lambda since: since.met(sure=True))
         return state
 

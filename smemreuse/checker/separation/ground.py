@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from smemreuse.checker.predicted.prediction import Foreseen
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.kernel import Block, If, Stmt
-from smemreuse.semantics.effects import Engine
+from smemreuse.semantics.effects import Effect, Engine
 
 
 class Ground:
@@ -24,11 +24,11 @@ class Ground:
         facts: Facts,
         accesses: tuple[Accesses, Accesses],
         group: Reach,
-        foreseen: Foreseen | None,
+        prediction: Prediction | None,
     ):
         self._facts = facts
         self._group = group
-        self._foreseen = foreseen
+        self._prediction = prediction
         self.accesses: dict[Stmt, list[tuple[int, Engine]]] = {}
         self.accessed: set[Stmt] = set()
         for which, found in enumerate(accesses):
@@ -50,19 +50,22 @@ class Ground:
     def assumed_before(self, stmt: Stmt) -> bool:
         """Whether a later pass puts a barrier before a statement, if there is need for one: it does
         where all come by that access the buffers (rule 6)."""
-        if self._foreseen is None or not self._facts.assumed_for(stmt, self._group):
+        if self._prediction is None or not self._facts.assumed_for(stmt, self._group):
             return False
         if self._facts.touches(stmt):
             return True
         parts = isinstance(stmt, If) and self._facts.parts_for_sure(stmt)
         return parts and not self.meets_in_part(stmt)
 
-    def assumed_behind(self, stmt: Stmt) -> bool:
-        """Whether a later pass puts a barrier directly behind a wait for cp.async."""
-        return self._foreseen is not None and self._facts.assumed_for(stmt, self._group)
+    def assumed_after(self, stmt: Stmt, effect: Effect) -> bool:
+        """Whether a later pass puts a barrier directly after an operation."""
+        prediction = self._prediction
+        if prediction is None or not prediction.view.rules.follows(effect):
+            return False
+        return self._facts.assumed_for(stmt, self._group)
 
     def meets_in_part(self, stmt: Stmt) -> bool:
         """Whether some threads may meet in a branch, which a later pass may be content with."""
-        if not isinstance(stmt, If) or self._foreseen is None:
+        if not isinstance(stmt, If) or self._prediction is None:
             return False
-        return self._facts.splits(stmt) and self._foreseen.sites.meets_inside(stmt)
+        return self._facts.splits(stmt) and self._prediction.candidates.may_be_inside(stmt)

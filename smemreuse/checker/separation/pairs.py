@@ -16,7 +16,7 @@ import numpy as np
 from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.execution.slice import Operations
-from smemreuse.checker.predicted.prediction import Foreseen
+from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.separation.compared import Compared
 from smemreuse.checker.separation.facts import Accesses, Facts
 from smemreuse.checker.separation.gaps import Gap, Gaps
@@ -43,10 +43,10 @@ class Separation:
         accesses: Mapping[Stmt, tuple[MemoryAccess, ...]],
         operations: Operations,
         work: Work,
-        foreseen: Foreseen | None,
+        prediction: Prediction | None,
     ):
         self._work = work
-        self._foreseen = foreseen
+        self._prediction = prediction
         self._facts: Facts | None = None
         try:
             work.do(STATEMENT * operations.count)
@@ -87,13 +87,13 @@ class Separation:
         if not reach.together or any(_may_leave(facts, found, layout) for found in accesses):
             return False
         self._work.do(STATEMENT * len(region.statements))
-        foreseen = self._foreseen
+        prediction = self._prediction
         if (
-            foreseen is not None
-            and not Compared(facts, foreseen, region, reach, accesses).everywhere()
+            prediction is not None
+            and not Compared(facts, prediction, region, reach, accesses).everywhere()
         ):
-            foreseen = None
-        ground = Ground(facts, accesses, reach, foreseen)
+            prediction = None
+        ground = Ground(facts, accesses, reach, prediction)
         loop = region.loop
         Gaps(ground).require_none((loop or region).statements, loop is not None)
         if loop is not None:

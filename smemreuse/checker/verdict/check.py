@@ -11,7 +11,7 @@ from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.slice import Relevance, operations_of
 from smemreuse.checker.execution.traces import Outcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
-from smemreuse.checker.predicted.prediction import Foreseen, seen_of
+from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.separation import Separation
 from smemreuse.checker.verdict.findings import Finding
 from smemreuse.checker.verdict.layout import Layout
@@ -78,11 +78,11 @@ def check_plan(
     most = Work(OF_CHECK, work or work_of(kernel))
     setup = _Setup(accesses, assume_barriers, budget, most, glancing, hoping)
     try:
-        foreseen = _foreseen(kernel, scope, layout, setup)
+        prediction = _prediction(kernel, scope, layout, setup)
     except (UnknownThreads, Uncovered) as reason:
         return Verdict(UNPROVED, (), (*beyond, str(reason)))
-    remaining = _remaining(kernel, layout, setup, foreseen)
-    findings, traced = _traces(kernel, remaining, setup, foreseen)
+    remaining = _remaining(kernel, layout, setup, prediction)
+    findings, traced = _traces(kernel, remaining, setup, prediction)
     open_pairs = _open_pairs(remaining, findings, traced)
     uncovered = (*beyond, *traced.reasons)
     certain = tuple(finding.violation for finding in findings if finding.certain)
@@ -144,30 +144,34 @@ class _Setup:
     hoping: bool
 
 
-def _foreseen(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Foreseen | None:
+def _prediction(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Prediction | None:
     """The barriers that a later pass puts in. It sees the buffers of the dynamic scope in one arena
     each behind the other, and any other one alone."""
     if not setup.assume_barriers:
         return None
-    seen, operations = seen_of(kernel, setup.accesses.pointers), operations_of(kernel)
+    view, operations = view_of(kernel, setup.accesses.pointers), operations_of(kernel)
     together = (layout.offsets, layout.partners) if scope == DYNAMIC_SCOPE else ({}, {})
-    return Foreseen.of(kernel.body, seen, operations, *together, setup.work, hoping=setup.hoping)
+    return Prediction.of(
+        kernel.body, view, operations, *together, setup.work, optimistic=setup.hoping
+    )
 
 
-def _remaining(kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None) -> Layout:
+def _remaining(
+    kernel: Kernel, layout: Layout, setup: _Setup, prediction: Prediction | None
+) -> Layout:
     """The layout without the pairs that need no execution."""
     separation = Separation(
         kernel,
         setup.accesses.by_statement,
         operations_of(kernel),
         setup.work,
-        foreseen,
+        prediction,
     )
     return separation.remaining(layout)
 
 
 def _traces(
-    kernel: Kernel, layout: Layout, setup: _Setup, foreseen: Foreseen | None
+    kernel: Kernel, layout: Layout, setup: _Setup, prediction: Prediction | None
 ) -> tuple[list[Finding], _Uncovered]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     if not layout.partners:
@@ -191,7 +195,7 @@ def _traces(
             budget=setup.budget,
             work=setup.work,
             remembered=remembered_of(kernel),
-            foreseen=foreseen,
+            prediction=prediction,
         )
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:

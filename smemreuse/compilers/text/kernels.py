@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     Allocate,
@@ -23,7 +22,7 @@ from smemreuse.semantics.pointers import find_pointers
 
 
 def split_kernels(
-    name: str, body: Block, attrs: Mapping[str, object], dialect: Dialect
+    name: str, body: Block, attrs: Mapping[str, object], version: str
 ) -> list[Kernel]:
     """The device kernels of a function: none for a host function, usually one.
 
@@ -37,16 +36,16 @@ def split_kernels(
             isinstance(stmt, Allocate) and stmt.buffer.scope.startswith("shared")
             for stmt in walk_statements(body)
         )
-        return [Kernel(name, body, attrs, dialect)] if allocates_shared else []
+        return [Kernel(name, body, attrs, version)] if allocates_shared else []
     if len(launches) == 1:
-        return [Kernel(name, body, attrs, dialect)]
+        return [Kernel(name, body, attrs, version)]
     inside = {stmt for launch in launches for stmt in walk_statements((launch,))}
     outside = [stmt for stmt in walk_statements(body) if stmt not in inside]
     kernels = []
     for index, launch in enumerate(launches):
         prologue = tuple(_prologue(outside, launch))
         kernel_name = f"{name}#{index}" if index else name
-        kernels.append(Kernel(kernel_name, (*prologue, launch), attrs, dialect))
+        kernels.append(Kernel(kernel_name, (*prologue, launch), attrs, version))
     return kernels
 
 

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from smemreuse.compilers.dialects import APACHE_TVM, LEGACY, TILELANG
 from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.compilers.text.statements import FunctionText, StatementReader
 from smemreuse.compilers.text.symbols import outer_names
 from smemreuse.errors import InputError
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.kernel import Kernel
 from smemreuse.plugins import ensure
+from smemreuse.versions import APACHE_TVM, LEGACY, TILELANG
 
 MAX_BYTES = 64 * 2**20
 _MAX_BITS = 1024
@@ -114,7 +113,7 @@ def parse_dump(source: str, file: str = "<dump>") -> Dump:
     """Reads a dump from its text. Raises `InputError` for anything that is not TVMScript."""
     ensure()
     try:
-        functions = tuple(_functions(_parse(source), _prefixes(source), _dialect(source)))
+        functions = tuple(_functions(_parse(source), _prefixes(source), _version(source)))
     except InputError as error:
         raise error.located(file=file) from None
     except (RecursionError, MemoryError):
@@ -157,7 +156,7 @@ def _prefixes(source: str) -> frozenset[str]:
     return frozenset(found) | _DEFAULT_PREFIXES
 
 
-def _dialect(source: str) -> Dialect:
+def _version(source: str) -> str:
     """Which compiler wrote the dump, as far as its imports and the form of its barriers say.
 
     Before 2026 `tirx` was `tir`; Apache TVM's form is its own; else it is TileLang.
@@ -170,23 +169,23 @@ def _dialect(source: str) -> Dialect:
 
 
 def _functions(
-    module: ast.Module, prefixes: frozenset[str], dialect: Dialect
+    module: ast.Module, prefixes: frozenset[str], version: str
 ) -> Iterator[DumpFunction]:
     _refuse_program(module)
     nodes = [node for node in _function_nodes(module.body) if _is_prim_func(node)]
     if not nodes:
         _require_script(module, prefixes)
-        reader = StatementReader(module.body, prefixes, lenient=True, dialect=dialect)
+        reader = StatementReader(module.body, prefixes, lenient=True, version=version)
         yield _function("fragment", reader.read())
     outer = outer_names(module.body, prefixes)
     for node in nodes:
-        reader = StatementReader(node.body, prefixes, outer, lenient=False, dialect=dialect)
+        reader = StatementReader(node.body, prefixes, outer, lenient=False, version=version)
         yield _function(node.name, reader.read(node.args.args))
 
 
 def _function(name: str, text: FunctionText) -> DumpFunction:
     check_depth(text.body)
-    kernels = split_kernels(name, text.body, text.attrs, text.dialect)
+    kernels = split_kernels(name, text.body, text.attrs, text.version)
     return DumpFunction(name, tuple(kernels), text)
 
 

@@ -24,11 +24,11 @@ from smemreuse.compilers.text.reader import Dump, DumpFunction
 from smemreuse.compilers.text.script import write_script
 from smemreuse.compilers.text.statements import FunctionText
 from smemreuse.errors import PlanError
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Const, Expr
 from smemreuse.ir.kernel import THREAD_EXTENT, Attr, Buffer, Kernel, walk_statements
 from smemreuse.pipeline.judging import barriers_with
 from smemreuse.results.plan import Plan
+from smemreuse.versions import Version, version_of
 
 Planner = Callable[[Kernel, str], Plan]
 
@@ -110,7 +110,7 @@ class _Editor(LineEdits):
         arena = self._fresh(_ARENA_NAMES[plan.scope])
         for buffer in plan.buffers:
             offset = plan.offset_of(buffer)
-            self._replace(text.spans[buffer], buffer, arena, offset, kernel.dialect)
+            self._replace(text.spans[buffer], buffer, arena, offset, version_of(kernel))
         prefix = _script_prefix(_allocating_call(text.spans[plan.buffers[0]]))
         size = write_script(_arena_size(plan), prefix)
         make = f'{arena} = {prefix}.alloc_buffer(({size},), "uint8", scope="{plan.scope}")'
@@ -130,14 +130,14 @@ class _Editor(LineEdits):
         return len(before)
 
     def _replace(
-        self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr, dialect: Dialect
+        self, node: ast.Assign, buffer: Buffer, arena: str, offset: Expr, version: Version
     ) -> None:
         indent = self._whole_line(node)
         call = _allocating_call(node)
         prefix = _script_prefix(call)
         handle = f'{prefix}.handle("{buffer.dtype}", "{buffer.scope}")'
         place = write_script(offset, prefix)
-        if dialect.merges_into_views:
+        if version.merges_into_views:
             address = f"{prefix}.address_of({arena}[{place}])"
             view = _view_call(call, f"{prefix}.reinterpret({handle}.ty, {address})")
             new = [f"{indent}{buffer.name} = {view}"]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from smemreuse.analysis.alignment import recorded_alignments
-from smemreuse.compilers.dialects import LEGACY, TILELANG
 from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.attributes import literal_dict
 from smemreuse.compilers.text.buffers import need
@@ -24,7 +23,6 @@ from smemreuse.compilers.text.names import Definition, NameTable
 from smemreuse.compilers.text.symbols import OuterNames
 from smemreuse.compilers.text.whole import check_whole, last_operand, refuse_rest
 from smemreuse.errors import InputError
-from smemreuse.ir.dialect import Dialect
 from smemreuse.ir.expr import Call, Const, Expr, Load
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
@@ -40,6 +38,7 @@ from smemreuse.ir.kernel import (
     Store,
     While,
 )
+from smemreuse.versions import LEGACY, TILELANG
 
 _LOOP_KINDS = {
     "range": "serial",
@@ -61,7 +60,7 @@ class FunctionText:
     attrs: dict[str, object]
     spans: dict[Buffer, ast.Assign]  # not those of TVM before 2026
     launches: dict[int, ast.stmt]  # by line, for thread launches
-    dialect: Dialect
+    version: str
     definitions: list[Definition]
 
 
@@ -75,12 +74,12 @@ class StatementReader:
         outer: OuterNames = MappingProxyType({}),
         *,
         lenient: bool,
-        dialect: Dialect = TILELANG,
+        version: str = TILELANG,
     ):
         legacy = LegacyAllocations(nodes, prefixes)
         self._prefixes = prefixes
         self._nodes = nodes
-        self._dialect = LEGACY if legacy.found else dialect
+        self._version = LEGACY if legacy.found else version
         self._attrs: dict[str, object] = {}
         self._launches: dict[int, ast.stmt] = {}
         self._names = NameTable(prefixes, legacy, outer, lenient=lenient)
@@ -99,7 +98,7 @@ class StatementReader:
             attrs=self._attrs,
             spans=self._definitions.spans,
             launches=self._launches,
-            dialect=self._dialect,
+            version=self._version,
             definitions=self._names.definitions,
         )
 

@@ -1,4 +1,4 @@
-"""TileLang 0.1.15: its live TIR, the pass inside its lowering, what its kernels need."""
+"""TileLang: its live TIR, the pass inside its lowering, what its kernels need."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ import functools
 import hashlib
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import tilelang
-import tilelang.transform
 import tvm_ffi
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
@@ -23,6 +23,7 @@ from tilelang.language.eager import builder
 from smemreuse.compilers.tilelang.active import current_session, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.compilers.tilelang.parsing import remembering
+from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 
@@ -39,15 +40,14 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        _require(tilelang.transform, "MergeSharedMemoryAllocations", "ThreadSync")
+        passes = attrgetter(VERSION.names.passes)(tilelang)
+        _require(passes, "MergeSharedMemoryAllocations", "ThreadSync")
         _require(KernelCache, "_get_base_key", "cached")
         _require(AutoTuner, "generate_cache_key", "run")
         _require(JITKernel, "from_database")
         _require(builder, "mutate")
-        tilelang.transform.MergeSharedMemoryAllocations = _merge_pass(
-            tilelang.transform.MergeSharedMemoryAllocations
-        )
-        tilelang.transform.ThreadSync = _thread_sync(tilelang.transform.ThreadSync)
+        passes.MergeSharedMemoryAllocations = _merge_pass(passes.MergeSharedMemoryAllocations)
+        passes.ThreadSync = _thread_sync(passes.ThreadSync)
         KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
         JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
@@ -69,7 +69,7 @@ def _require(owner: Any, *names: str) -> None:
         if not hasattr(owner, name):
             raise BackendError(
                 f"TileLang {tilelang.__version__} has no {owner.__name__}.{name}; "
-                "smemreuse is written for TileLang 0.1.15"
+                f"smemreuse is written for {VERSION.name}"
             )
 
 

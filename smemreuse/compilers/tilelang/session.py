@@ -14,7 +14,6 @@ from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
 from smemreuse import _version
-from smemreuse.baselines import Baseline, tilelang_0_1_15
 from smemreuse.compilers.session import DeviceFunction, MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized, mended_or_as_it_is
 from smemreuse.compilers.tilelang.verify import (
@@ -23,17 +22,16 @@ from smemreuse.compilers.tilelang.verify import (
     StockMerge,
     with_barriers,
 )
-from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.compilers.tilelang.visitor import VERSION, TirVisitor
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.plugins import stamp
 from smemreuse.results.mending import Mending
+from smemreuse.versions.merges import Merge, configured
 
 Pass: TypeAlias = Callable[[Any], Any]
 
-DISABLE_SYNC = "tl.disable_thread_storage_sync"
-MERGE_STATIC = "tirx.merge_static_smem"
 PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
 
 
@@ -43,7 +41,7 @@ class _Lowering(threading.local):
 
     def __init__(self) -> None:
         self.merged: dict[str, PendingMerge] = {}
-        self.unmerged: dict[str, tuple[DeviceFunction, Baseline]] = {}
+        self.unmerged: dict[str, tuple[DeviceFunction, Merge]] = {}
         self.lowered: list[LoweredKernel] = []
 
 
@@ -117,7 +115,7 @@ class Session(MergeSession):
             options = self.options
             if disable_reuse:
                 options = replace(options, objective="none")
-            elif bool(ctx.config.get(DISABLE_SYNC, False)):
+            elif bool(ctx.config.get(VERSION.names.disable_sync, False)):
                 # Rule 6: with this switch no later pass inserts the barriers that reuse needs, and
                 # TileLang's own sharing is not to be believed (TileLang issue 2416).
                 options = replace(options, strict=True)
@@ -209,7 +207,7 @@ class Session(MergeSession):
         function = pending.function
         choice, confirmed = pending.confirmed(func, unchecked=self.unchecked)
         config = dict(tvm.transform.PassContext.current().config)
-        stock = pending.stock.baseline
+        stock = pending.stock.merge
         merged = function.visitor.allocated
         synchronized, mendings = self._mended(Synchronized(function.name, confirmed, merged))
         if synchronized.func is not confirmed and not self.unchecked:
@@ -238,21 +236,20 @@ class Session(MergeSession):
 class Wanted:
     """What a lowering asks of a merge: in whose place, of which scopes, and with what options."""
 
-    stock: Baseline
+    stock: Merge
     stock_pass: Pass
     scopes: Sequence[str]
     options: PlanOptions
 
 
-def own_merge(*, disable_reuse: bool, aggressive: bool) -> Baseline:
+def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:
     """What TileLang's own pass does under its options."""
-    stock = tilelang_0_1_15.AGGRESSIVE if aggressive else tilelang_0_1_15.DEFAULT
-    return stock.without_reuse() if disable_reuse else stock
+    return configured(VERSION, aggressive=aggressive, disable_reuse=disable_reuse)
 
 
 def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The scopes that TileLang's own pass merges under a `PassContext`'s configuration."""
-    static = bool(config.get(MERGE_STATIC, False))
+    static = bool(config.get(VERSION.names.merge_static, False))
     return (DYNAMIC_SCOPE, "shared") if static else (DYNAMIC_SCOPE,)
 
 

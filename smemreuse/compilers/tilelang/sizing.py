@@ -75,7 +75,7 @@ class _Sizing(Session):
                 pending.function.kernels, pending.wanted.launches, strict=True
             ):
                 plans = [one.plan for one in launch]  # not judged: that is what takes time
-                stock = [pending.stock.baseline.plan(kernel, one.scope) for one in plans]
+                stock = [pending.stock.merge.plan(kernel, one.scope) for one in plans]
                 self.sized.append(sized(kernel, plans, stock))
         for function, _ in self._lowering.unmerged.values():
             self.sized += [sized(kernel, [], []) for kernel in function.kernels]

@@ -14,7 +14,6 @@ from typing import Any
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
-from smemreuse.baselines import Baseline
 from smemreuse.compilers.records import Recorder, Settings, dumped
 from smemreuse.compilers.session import DeviceFunction, scopes_to_merge
 from smemreuse.compilers.tilelang.mending import Synchronized
@@ -36,6 +35,7 @@ from smemreuse.results.carried import ScopePlans
 from smemreuse.results.mending import Mending
 from smemreuse.results.suite import Judgement
 from smemreuse.results.verdict import Verdict
+from smemreuse.versions.merges import Merge
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Now(threading.local):
 
     def __init__(self) -> None:
         self.received: dict[str, _Received] = {}
-        self.audited: dict[str, tuple[DeviceFunction, Baseline, tuple[str, ...]]] = {}
+        self.audited: dict[str, tuple[DeviceFunction, Merge, tuple[str, ...]]] = {}
         self.noted: list[tuple[str, LoweredKernel]] = []
         self.warning = ""
 
@@ -238,7 +238,7 @@ def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _as_the_compiler_merged(
-    func: Any, function: DeviceFunction, stock: Baseline, scopes: tuple[str, ...]
+    func: Any, function: DeviceFunction, stock: Merge, scopes: tuple[str, ...]
 ) -> Iterator[LoweredKernel]:
     """The kernels of a function that the compiler has merged and given its barriers, judged."""
     wanted = [scopes_to_merge(kernel, scopes) for kernel in function.kernels]

@@ -14,12 +14,12 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
-from smemreuse.baselines import Baseline
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
 from smemreuse.results.verdict import Verdict
+from smemreuse.versions.merges import Merge
 
 
 def with_barriers(name: str, func: Any) -> Any:
@@ -35,14 +35,14 @@ def with_barriers(name: str, func: Any) -> Any:
 class StockMerge:
     """TileLang's own merge as a lowering configures it: what it does, and the pass itself."""
 
-    baseline: Baseline
+    merge: Merge
     run: Callable[[Any], Any]
 
     def makes(self, proposal: Proposal) -> bool:
         """Whether a proposal asks for nothing but what that pass does."""
         return all(
             one.provenance.is_own
-            and one.plan.offsets == self.baseline.plan(one.kernel, one.scope).offsets
+            and one.plan.offsets == self.merge.plan(one.kernel, one.scope).offsets
             for one in proposal
         )
 
@@ -101,7 +101,7 @@ class StockAudit:
     """
 
     function: DeviceFunction
-    stock: Baseline
+    stock: Merge
     chosen: Proposal
     config: dict[str, Any]
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tilelang
 from tilelang import tvm
 
-from smemreuse.compilers.dialects import TILELANG
 from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Block, Buffer, Declare, Kernel, Stmt
+from smemreuse.versions import TILELANG, installed
 
-ir, tirx = tvm.ir, tvm.tirx
+VERSION = installed(TILELANG, tilelang.__version__)
+
+ir, tirx = tvm.ir, getattr(tvm, VERSION.names.tir)
 
 
 def read_function(name: str, func: Any) -> list[Kernel]:
@@ -28,7 +31,7 @@ def read_module(mod: Any) -> list[Kernel]:
 class TirVisitor(LiveVisitor):
     """Buffers are objects here, with a data variable of their own that allocations define."""
 
-    dialect = TILELANG
+    version = VERSION
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         super().__init__(merged)

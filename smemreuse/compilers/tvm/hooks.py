@@ -10,12 +10,14 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import tvm
 from tvm.s_tir.pipeline import default_s_tir_pipeline
 
 from smemreuse.compilers.tvm.session import Session
+from smemreuse.compilers.tvm.visitor import VERSION
 from smemreuse.errors import BackendError
 
 PIPELINE = "smemreuse"
@@ -48,12 +50,13 @@ def _install() -> None:
     with _lock:
         if _installed:
             return
-        if not hasattr(tvm.s_tir.transform, _PASS):
+        passes = attrgetter(VERSION.names.passes)(tvm)
+        if not hasattr(passes, _PASS):
             raise BackendError(
-                f"TVM {tvm.__version__} has no s_tir.transform.{_PASS}; "
-                "smemreuse is written for Apache TVM 0.27"
+                f"TVM {tvm.__version__} has no {passes.__name__}.{_PASS}; "
+                f"smemreuse is written for {VERSION.name}"
             )
-        setattr(tvm.s_tir.transform, _PASS, _dispatching(getattr(tvm.s_tir.transform, _PASS)))
+        setattr(passes, _PASS, _dispatching(getattr(passes, _PASS)))
         _installed = True
 
 

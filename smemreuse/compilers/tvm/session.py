@@ -7,10 +7,9 @@ from typing import Any
 
 import tvm
 
-from smemreuse.baselines import apache_tvm_0_27
 from smemreuse.compilers.session import DeviceFunction, MergeSession
 from smemreuse.compilers.tvm.rewrite import apply_plans, has_volatile_buffers
-from smemreuse.compilers.tvm.visitor import TvmVisitor
+from smemreuse.compilers.tvm.visitor import VERSION, TvmVisitor
 from smemreuse.ir.kernel import SHARED_SCOPES, Stmt
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import choose
@@ -19,8 +18,9 @@ from smemreuse.pipeline.judging import judge_as_it_is
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
+from smemreuse.versions.merges import configured
 
-STOCK = apache_tvm_0_27.DEFAULT
+STOCK = configured(VERSION)
 
 
 class Session(MergeSession):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tvm
 from tvm import ir, tirx
 
-from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Bind, Block, Buffer, Declare, Kernel, Stmt
+from smemreuse.versions import APACHE_TVM, installed
 
+VERSION = installed(APACHE_TVM, tvm.__version__)
 _INLINED_CUDA = "tirx.cuda.func_call"  # printed with the type that it returns
 
 
@@ -29,7 +31,7 @@ def read_module(mod: Any) -> list[Kernel]:
 class TvmVisitor(LiveVisitor):
     """A buffer is a variable here, whose type says what it is; `buffer_data` is its address."""
 
-    dialect = APACHE_TVM
+    version = VERSION
 
     def __init__(self, merged: Mapping[Any, Buffer] | None = None) -> None:
         super().__init__(merged)

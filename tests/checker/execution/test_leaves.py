@@ -37,15 +37,15 @@ def test_what_has_others_in_it_is_no_leaf() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "waits", "for_copies"),
+    ("text", "waits"),
     [
-        ("T.mbarrier_wait_parity(full[0], 0)\n", True, False),
-        ("T.ptx_wait_group(0)\n", False, True),
-        ("T.tma_store_wait(0, T.bool(True))\n", False, False),
+        ("T.mbarrier_wait_parity(full[0], 0)\n", True),
+        ("T.ptx_wait_group(0)\n", False),
+        ("T.tma_store_wait(0, T.bool(True))\n", False),
     ],
 )
-def test_what_is_waited_for(text: str, waits: bool, for_copies: bool) -> None:
+def test_what_is_waited_for(text: str, waits: bool) -> None:
     kernel = kernel_of(text)
     leaf = setting_of(kernel).leaves(statement(kernel, text[2:10]))
     assert leaf is not None
-    assert (leaf.waits, leaf.waits_for_copies) == (waits, for_copies)
+    assert leaf.waits is waits

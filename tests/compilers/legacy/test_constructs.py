@@ -6,7 +6,6 @@ from textwrap import dedent, indent
 
 import pytest
 
-from smemreuse.compilers.dialects import LEGACY, TILELANG
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import InputError, PlanError
@@ -26,6 +25,7 @@ from smemreuse.pipeline.planning import plan_kernel, sequence_of
 from smemreuse.semantics.accesses import MemoryAccess, accesses_of
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
+from smemreuse.versions import LEGACY, TILELANG
 from tests.compilers.text.test_round_trip import outer
 from tests.compilers.text.texts import LAUNCH, kernel_of, leaves
 
@@ -92,7 +92,7 @@ def test_an_allocation(form: str, call: str, dtype: str, size: int, scope: str) 
     (buffer,) = kernel.allocations()
     assert (buffer.name, buffer.dtype, buffer.size, buffer.scope) == ("X", dtype, size, scope)
     assert buffer.line == 6
-    assert kernel.dialect == LEGACY
+    assert kernel.version == LEGACY
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,9 @@ def test_the_parameters_of_2022() -> None:
     "text", ["T.attr(0, 'a', 1)", "T.evaluate(0)", "As = T.alloc_buffer((4,))"]
 )
 def test_the_import_alone_says_that_a_dump_is_legacy(text: str) -> None:
-    assert kernel_of(dump(LAUNCH + text)).dialect == LEGACY
-    assert kernel_of(dump(LAUNCH + text).replace("tir as", "tirx as")).dialect == TILELANG
-    assert kernel_of(LAUNCH + BUFFERS + text).dialect == LEGACY
+    assert kernel_of(dump(LAUNCH + text)).version == LEGACY
+    assert kernel_of(dump(LAUNCH + text).replace("tir as", "tirx as")).version == TILELANG
+    assert kernel_of(LAUNCH + BUFFERS + text).version == LEGACY
 
 
 # Intrinsics -----------------------------------------------------------------------------------

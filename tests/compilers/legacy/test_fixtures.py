@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers import dialects
+from smemreuse import versions
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.ir.labels import node_name
@@ -55,7 +55,7 @@ def test_apply_refuses_with_the_line(path: Path) -> None:
 def test_the_published_stream_k_kernel() -> None:
     """The dump of "TVM's shared memory reuse pass" (LeiWang1999, September 2024), unchanged."""
     kernel = kernel_in(STREAM_K)
-    assert (kernel.name, kernel.dialect) == ("fragment", dialects.LEGACY)
+    assert (kernel.name, kernel.version) == ("fragment", versions.LEGACY)
     sizes = {buffer.name: buffer.size for buffer in kernel.allocations("shared.dyn")}
     assert sizes == {A: 33280, B: 32768, RED: 131072, C: 2048}
 

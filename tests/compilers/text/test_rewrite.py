@@ -8,12 +8,12 @@ import pytest
 
 from smemreuse.audit import applied_layout
 from smemreuse.checker import check_plan
-from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import Verdict
+from smemreuse.versions import APACHE_TVM
 from tests.compilers.text.test_round_trip import outer, shared_touches
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump, kernel_of, launched
 from tests.conftest import DUMPS
@@ -415,7 +415,7 @@ def test_a_dump_of_apache_tvm_gets_the_barriers_that_its_plan_needs() -> None:
     """`ThreadSync` has run before it was written, and does not run again (rule 6)."""
     dump = parse_dump(TVM_PHASES)
     merged = merge_text(dump, plan_kernel)
-    assert [kernel.dialect for kernel in dump.kernels] == [APACHE_TVM]
+    assert [kernel.version for kernel in dump.kernels] == [APACHE_TVM]
     before = merged.source.splitlines()
     assert before[before.index("        for k in range(2):") - 1].strip() == (
         'T.tvm_storage_sync("shared")'

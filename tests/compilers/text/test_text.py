@@ -9,7 +9,6 @@ from textwrap import indent
 
 import pytest
 
-from smemreuse.compilers.dialects import TILELANG
 from smemreuse.compilers.text.reader import parse_dump, read_dump, split_lines
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Const, format_expr
@@ -25,6 +24,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label, node_name
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
+from smemreuse.versions import TILELANG
 from tests.compilers.text.texts import (
     BUFFERS,
     LAUNCH,
@@ -75,7 +75,7 @@ def test_a_module_gives_its_device_kernels_in_order() -> None:
     dumped = parse_dump(MODULE)
     assert [function.name for function in dumped.functions] == ["host", "one", "two"]
     assert [kernel.name for kernel in dumped.kernels] == ["one", "two"]
-    assert dumped.kernels[0].dialect == TILELANG
+    assert dumped.kernels[0].version == TILELANG
 
 
 def test_two_modules_in_a_file_are_both_read() -> None:

@@ -10,9 +10,9 @@ import tilelang
 
 from smemreuse.ir.kernel import Block, Stmt, nested_blocks
 from smemreuse.ir.labels import label
-from smemreuse.semantics.fence_pass import fences_to_come
 from smemreuse.semantics.table import evaluated_effect
 from smemreuse.tilelang import read_module
+from smemreuse.versions import version_of
 from tests.compilers.tilelang.conftest import CASES, Case
 from tests.compilers.tilelang.lowering import before_merge
 
@@ -45,7 +45,8 @@ def told(body: Block, is_fenced: Callable[[Stmt], bool]) -> Iterator[str]:
 def listed(mod: Any, *, to_come: bool) -> list[str]:
     lines: list[str] = []
     for kernel in read_module(mod):
-        fences = fences_to_come(kernel.body) if to_come else frozenset()
+        rules = version_of(kernel).fence_pass
+        fences = rules.fences_to_come(kernel.body) if to_come else frozenset()
         lines += told(kernel.body, fences.__contains__)
     return lines
 

@@ -11,12 +11,12 @@ import tilelang
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
-from smemreuse.baselines import baseline_of
 from smemreuse.compilers.session import DeviceFunction
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.judging import judge_with_barriers
+from smemreuse.versions.merges import merge_of
 from tests.compilers.tilelang.conftest import Case
 from tests.compilers.tilelang.lowering import arena_of, lower
 from tests.conftest import DUMPS
@@ -224,7 +224,7 @@ def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
     (kernel,) = read_dump(DUMPS / "leaf_both.sm_80.tir").kernels
     function = DeviceFunction(kernel.name, None, TirVisitor())
     with smemreuse.tilelang.merge() as session:
-        session._lowering.unmerged[kernel.name] = (function, baseline_of(kernel))
+        session._lowering.unmerged[kernel.name] = (function, merge_of(kernel))
         tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
     assert session.kernels == []
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from fixtures.tvm import FIXTURES, Fixture
-from smemreuse.compilers.dialects import APACHE_TVM
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Kernel, expressions_of, walk_statements
 from smemreuse.pipeline.planning import sequence_of
+from smemreuse.versions import APACHE_TVM
 
 pytestmark = pytest.mark.tvm
 
@@ -56,7 +56,7 @@ def test_frontends_agree(captured: tuple[Any, Any]) -> None:
         for ours, read in zip(live, text, strict=True):
             assert lines(ours) == lines(read)
             assert live_ranges(ours) == live_ranges(read)
-            assert (ours.dialect, read.dialect) == (APACHE_TVM, APACHE_TVM)
+            assert (ours.version, read.version) == (APACHE_TVM, APACHE_TVM)
 
 
 def test_a_host_function_has_no_kernel() -> None:

@@ -1,4 +1,4 @@
-"""What Apache TVM 0.27's merge pass sees of a kernel, blind spots included, for parity with it.
+"""What Apache TVM's merge pass sees of a kernel, blind spots included, for parity with it.
 
 It differs from our policy `outer` in what it takes for a touch. Of `address_of(buf[i])` it sees
 what is read to compute `i`, and nothing of `buf`. A buffer's address counts where it is named, also
@@ -19,7 +19,6 @@ from typing import ClassVar
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.baselines.baseline import Baseline
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Expr, Load, Pointer, children
@@ -48,12 +47,13 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import StockFailure, StockFault
 from smemreuse.results.sequence import LiveRange, StmtEntry, Touch
 from smemreuse.semantics.elements import addressed_element, is_typed
+from smemreuse.versions.merges.merge import Merge
 
 _SMALL_BITS = 32
 
 
 @dataclass(frozen=True)
-class ApacheMerge(Baseline):
+class ApacheMerge(Merge):
     """`s_tir.transform.MergeSharedMemoryAllocations`, which has no option."""
 
     compiler: ClassVar[str] = "Apache TVM"
@@ -77,9 +77,6 @@ class ApacheMerge(Baseline):
         align = {one: max(needed[one], own) for one, own in plan.alignments.items()}
         plan = plan.with_provenance(failures=self.failures(kernel, scope))
         return replace(plan, alignments=align)
-
-
-DEFAULT = ApacheMerge("Apache TVM 0.27", "outer", "tvm")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Where in a kernel a later pass may have barriers, whatever it sees collide (rule 6).
+"""Where in a kernel `ThreadSync` may put barriers, whatever it takes to collide (rule 6).
 
-TileLang's `ThreadSync` looks at the statements of a branch or loop first, and gives what collides
+The pass looks at the statements of a branch or loop first, and gives what collides
 there a barrier of those who come to it. Whoever looks at what is around finds that barrier on the
 way, and takes it for one of all threads that is surely met: also where the arm is not taken, the
 loop goes round no time, or some threads alone are in it.
@@ -25,10 +25,11 @@ from smemreuse.ir.kernel import (
     nested_blocks,
     walk_statements,
 )
-from smemreuse.semantics.effects import Effect, Engine, Group
-from smemreuse.semantics.sights import Sight
+from smemreuse.semantics.effects import Effect, Group
+from smemreuse.versions.thread_sync import ThreadSync
+from smemreuse.versions.thread_sync.collisions import Collisions
 
-Doing = Callable[[Stmt], Iterable[Effect]]
+Effects = Callable[[Stmt], Iterable[Effect]]
 
 
 @dataclass(frozen=True)
@@ -60,52 +61,49 @@ class _Group:
     is_whole: bool
 
 
-class Sites:
-    """The places for barriers of one kernel, where `partners` share their bytes.
-
-    `sights` and `doing` tell what the pass sees of a statement itself, and what its operations do.
-    """
+class BarrierCandidates:
+    """The places for barriers of one kernel, where `partners` share their bytes."""
 
     def __init__(
         self,
         body: Block,
-        sights: Mapping[Stmt, tuple[Sight, ...]],
-        doing: Doing,
+        collisions: Collisions,
+        effects: Effects,
+        rules: ThreadSync,
         partners: Mapping[Buffer, Collection[Buffer]],
         surely: Callable[[Stmt, Stmt], bool],
-        moves_on: Callable[[Stmt, For], bool],
     ):
-        """`surely` tells whether it surely sees a statement collide with a later one, `moves_on`
-        whether it sees that one goes to other elements in the next round of a loop."""
-        self._sights = sights
-        self._doing = doing
+        """`effects` are those of a statement's operations. `surely`: whether the pass surely takes
+        a statement to collide with a later one."""
+        self._collisions = collisions
+        self._effects = effects
+        self._rules = rules
         self._partners = partners
         self._surely = surely
-        self._moves_on = moves_on
-        self._meets: dict[Block, bool] = {}
+        self._in: dict[Block, bool] = {}
         self._skips: dict[Stmt, bool] = {}
         self._kinds: dict[Stmt, Kinds] = {}
         self._heads: dict[If, tuple[Stmt, ...]] = {}
         self._tails: dict[Block, frozenset[Stmt]] = {}
-        self._around: dict[Stmt, bool] = {}
+        self._at: dict[Stmt, bool] = {}
         self._inside: dict[Stmt, bool] = {}
         self._all: dict[Stmt, Kinds] = {}
-        self._standing: set[Stmt] = set()
-        self._stand(body, False)
+        self._preceded: set[Stmt] = set()
+        self._find(body, False)
 
     # Before statements ----------------------------------------------------------------------------
 
-    def may_stand(self, stmt: Stmt) -> bool:
+    def may_precede(self, stmt: Stmt) -> bool:
         """Whether there may be a barrier right before a statement."""
-        return stmt in self._standing
+        return stmt in self._preceded
 
-    def may_be_around(self, stmt: Stmt) -> bool:
+    def may_be_at(self, stmt: Stmt) -> bool:
         """Whether there may be one before a statement, or in it."""
-        if stmt not in self._around:
-            self._around[stmt] = any(map(self.may_stand, walk_statements((stmt,))))
-        return self._around[stmt]
+        if stmt not in self._at:
+            self._at[stmt] = any(map(self.may_precede, walk_statements((stmt,))))
+        return self._at[stmt]
 
-    def _stand(self, block: Block, looping: bool) -> None:
+    def _find(self, block: Block, looping: bool) -> None:
         """Finds these places: it may stand where a statement collides with one before it, or in a
         loop with any; before a loop of writes that collide, and before a branch that it is moved
         out of."""
@@ -122,15 +120,15 @@ class Sites:
                 self._sequence(stmt.body, before)
                 continue
             kinds = self._within(stmt)
-            may_meet = isinstance(stmt, (If, For, While)) and self.meets_inside(stmt)
+            may_meet = isinstance(stmt, (If, For, While)) and self.may_be_inside(stmt)
             if (
                 may_meet
                 or self.is_barrier(stmt)
-                or self.meets_before(stmt)
+                or self.may_be_before(stmt)
                 or any(self._may_collide(one.kinds, kinds) for one in before)
             ):
-                self._standing.add(stmt)
-            if any(map(_waits_for_copies, self._doing(stmt))):
+                self._preceded.add(stmt)
+            if any(map(self._rules.follows, self._effects(stmt))):
                 before.clear()  # the pass puts a barrier right behind it
             if kinds:
                 now = _Group(kinds, self._seen(stmt), not may_meet)
@@ -142,7 +140,7 @@ class Sites:
                 if len(before) > MAX_GROUPS:
                     before[:2] = [_Group(before[0].kinds | before[1].kinds, (), False)]
             for inner in nested_blocks(stmt):
-                self._stand(inner, isinstance(stmt, (For, While)))
+                self._find(inner, isinstance(stmt, (For, While)))
 
     def _within(self, stmt: Stmt) -> Kinds:
         """What is accessed in a statement."""
@@ -153,51 +151,53 @@ class Sites:
 
     # Barriers inside -----------------------------------------------------------------------------
 
-    def meets(self, block: Block) -> bool:
+    def may_be_in(self, block: Block) -> bool:
         """Whether there may be a barrier in a block."""
-        if block not in self._meets:
-            self._meets[block] = self._may_meet(block)
-        return self._meets[block]
+        if block not in self._in:
+            self._in[block] = self._may_hold(block)
+        return self._in[block]
 
-    def meets_inside(self, stmt: Stmt) -> bool:
+    def may_be_inside(self, stmt: Stmt) -> bool:
         """Whether there may be a barrier in a branch or loop."""
         if not isinstance(stmt, (For, While)):
-            return any(map(self.meets, nested_blocks(stmt)))
+            return any(map(self.may_be_in, nested_blocks(stmt)))
         if stmt not in self._inside:
-            self._inside[stmt] = self._may_meet((stmt,)) and not self._only_writes(stmt)
+            self._inside[stmt] = self._may_hold((stmt,)) and not self._only_writes(stmt)
         return self._inside[stmt]
 
-    def meets_before(self, stmt: Stmt) -> bool:
+    def may_be_before(self, stmt: Stmt) -> bool:
         """Whether there may be one before a loop for what its rounds write: where nothing is read
         in it the pass puts it there."""
-        return isinstance(stmt, For) and self._only_writes(stmt) and self.meets((stmt,))
+        return isinstance(stmt, For) and self._only_writes(stmt) and self.may_be_in((stmt,))
 
     def _only_writes(self, stmt: For | While) -> bool:
         """Whether a loop reads nothing, and a round of it has no place for a barrier."""
         reads = any(not kind.is_write for kind in self._within(stmt))
-        return isinstance(stmt, For) and not reads and not self.meets(stmt.body)
+        return isinstance(stmt, For) and not reads and not self.may_be_in(stmt.body)
 
-    def may_skip(self, stmt: Stmt) -> bool:
+    def may_be_skipped(self, stmt: Stmt) -> bool:
         """Whether threads that come by a statement may leave out a barrier that is in it."""
         if stmt not in self._skips:
-            self._skips[stmt] = self._may_skip(stmt)
+            self._skips[stmt] = self._is_skippable(stmt)
         return self._skips[stmt]
 
-    def _may_skip(self, stmt: Stmt) -> bool:
+    def _is_skippable(self, stmt: Stmt) -> bool:
         if isinstance(stmt, (If, While)):
-            return self.meets_inside(stmt)
+            return self.may_be_inside(stmt)
         if isinstance(stmt, For) and not (constant(stmt.extent) or 0) > 0:
-            return self.meets_inside(stmt)
-        return any(map(self.may_skip, (one for inner in nested_blocks(stmt) for one in inner)))
+            return self.may_be_inside(stmt)
+        return any(
+            map(self.may_be_skipped, (one for inner in nested_blocks(stmt) for one in inner))
+        )
 
-    def _may_meet(self, block: Block) -> bool:
+    def _may_hold(self, block: Block) -> bool:
         if any(map(self.is_barrier, walk_statements(block))):
             return True
         seen: dict[Kinds, None] = {}
         for stmt, loops in _inside(block, ()):
             kinds = self._own(stmt)
             if kinds and (
-                self._may_meet_itself(stmt, loops)
+                self._may_repeat(stmt, loops)
                 or any(self._may_collide(before, kinds) for before in seen)
             ):
                 return True
@@ -205,18 +205,23 @@ class Sites:
                 seen[kinds] = None
         return False
 
-    def _may_meet_itself(self, stmt: Stmt, loops: Sequence[For]) -> bool:
+    def _may_repeat(self, stmt: Stmt, loops: Sequence[For]) -> bool:
         """Whether a statement may be seen to collide with itself in the next round of a loop."""
         if not loops or not self._may_collide(self._own(stmt), self._own(stmt)):
             return False
-        sights = self._sights[stmt]
-        if len(sights) > 1 or sights[0].by_pointer:
+        entries = self._collisions.entries[stmt]
+        if len(entries) > 1 or entries[0].by_pointer:
             return True
-        return not all(self._moves_on(stmt, loop) for loop in loops)
+        return not all(self._collisions.moves_on(stmt, loop) for loop in loops)
 
     def is_barrier(self, stmt: Stmt) -> bool:
-        """Whether several warps meet at a statement, or a later pass has them meet behind it."""
-        return any(map(_is_barrier, self._doing(stmt)))
+        """Whether several warps meet at a statement, or the pass puts a barrier right after it."""
+        return any(map(self._is_barrier, self._effects(stmt)))
+
+    def _is_barrier(self, effect: Effect) -> bool:
+        if effect.meeting is not None:
+            return effect.meeting.group not in (Group.WARP, Group.NOBODY)
+        return self._rules.follows(effect)
 
     # What is accessed before and behind ----------------------------------------------------------
 
@@ -238,7 +243,7 @@ class Sites:
         """Those of a branch: of the first arm the pass has forgotten all where there may be a
         barrier in the second."""
         orelse = self._edge(branch.orelse, last=True)[0]
-        if self.meets(branch.orelse):
+        if self.may_be_in(branch.orelse):
             return orelse
         return self._edge(branch.then, last=True)[0] + orelse
 
@@ -248,7 +253,7 @@ class Sites:
         found: tuple[Stmt, ...] = ()
         kinds = NOTHING
         for stmt in reversed(block) if last else block:
-            if self.is_barrier(stmt) or (not last and self.meets_before(stmt)):
+            if self.is_barrier(stmt) or (not last and self.may_be_before(stmt)):
                 return found, True
             here, ends = self._edge_of(stmt, last)
             now = self._of(here)
@@ -263,8 +268,8 @@ class Sites:
         """As `_edge`, of a statement by itself."""
         if isinstance(stmt, (Attr, Assert)):
             return self._edge(stmt.body, last=last)
-        if not self.meets_inside(stmt):
-            return self._seen(stmt), last and self.meets_before(stmt)
+        if not self.may_be_inside(stmt):
+            return self._seen(stmt), last and self.may_be_before(stmt)
         if not isinstance(stmt, If):
             return (), True
         return self.ends(stmt) if last else self.heads(stmt), True
@@ -278,7 +283,7 @@ class Sites:
         if stmt not in self._kinds:
             self._kinds[stmt] = frozenset(
                 Kind(one.buffer, one.is_write, one.by_pointer, one.is_copy)
-                for one in self._sights.get(stmt, ())
+                for one in self._collisions.entries.get(stmt, ())
             )
         return self._kinds[stmt]
 
@@ -286,7 +291,7 @@ class Sites:
         return frozenset[Kind]().union(*map(self._own, statements))
 
     def _may_collide(self, before: Kinds, behind: Kinds) -> bool:
-        return any(self._may_be_seen(one, two) for one in before for two in behind)
+        return any(self._compares(one, two) for one in before for two in behind)
 
     def _must_collide(self, before: _Group, behind: _Group) -> bool:
         """Whether the pass surely sees something there collide with something here."""
@@ -295,7 +300,7 @@ class Sites:
         pairs = product(before.statements, behind.statements)
         return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
 
-    def _may_be_seen(self, one: Kind, two: Kind) -> bool:
+    def _compares(self, one: Kind, two: Kind) -> bool:
         if not (one.is_write or two.is_write) or one.buffer.scope != two.buffer.scope:
             return False
         if one.is_write and two.is_write and one.is_copy and two.is_copy:
@@ -313,14 +318,3 @@ def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[
         within = (*loops, stmt) if isinstance(stmt, For) else loops
         for inner in nested_blocks(stmt):
             yield from _inside(inner, within)
-
-
-def _is_barrier(effect: Effect) -> bool:
-    """Whether there is a barrier of several warps, or a later pass puts one behind it."""
-    if effect.meeting is not None:
-        return effect.meeting.group not in (Group.WARP, Group.NOBODY)
-    return _waits_for_copies(effect)
-
-
-def _waits_for_copies(effect: Effect) -> bool:
-    return effect.waits is not None and effect.waits.engine is Engine.CP_ASYNC

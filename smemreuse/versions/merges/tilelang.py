@@ -1,4 +1,4 @@
-"""TileLang 0.1.15's merge pass, by default and with its aggressive option, for parity.
+"""TileLang's merge pass, by default and with its aggressive option, for parity.
 
 The option, `tl.enable_aggressive_shared_memory_merge`, takes the inner policy's gen and kill points
 instead of outer's. Either way a kill is moved outwards when its nesting *level* is deeper than the
@@ -10,20 +10,20 @@ option the source of its wrong code, reproduced here and used nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from smemreuse.analysis.alignment import alignments
 from smemreuse.analysis.linearize import linearize
 from smemreuse.analysis.liveness import live_ranges
-from smemreuse.baselines.baseline import Baseline
 from smemreuse.ir.kernel import Block, Buffer, For, If, Kernel, Stmt, nested_blocks
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.sequence import Linearization, LiveRange
+from smemreuse.versions.merges.merge import Merge
 
 
 @dataclass(frozen=True)
-class TileLangMerge(Baseline):
+class TileLangMerge(Merge):
     """`tilelang.transform.MergeSharedMemoryAllocations`, which aligns as our policies do."""
 
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
@@ -35,14 +35,6 @@ class TileLangMerge(Baseline):
             pass_live_ranges(kernel.body, sequence),
             sequence.entries,
         )
-
-    def without_reuse(self) -> TileLangMerge:
-        """The pass with its option `disable_reuse`."""
-        return replace(self, objective="none")
-
-
-DEFAULT = TileLangMerge("TileLang 0.1.15", "outer", "tilelang")
-AGGRESSIVE = TileLangMerge("TileLang 0.1.15, aggressive", "inner", "tilelang")
 
 
 def pass_live_ranges(body: Block, sequence: Linearization) -> dict[Buffer, LiveRange]:

@@ -13,7 +13,7 @@ from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel, unique_names
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.provenance import Provenance
-from tests.baselines.emit import Emitter
+from tests.versions.merges.emit import Emitter
 
 ARENAS = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 

@@ -1,6 +1,6 @@
-"""Which threads come to a statement, and in which rounds of its loops, as a later pass has it.
+"""The threads that reach a statement, and in which rounds of its loops, as `ThreadSync` has it.
 
-TileLang's `ThreadSync` keeps for each access the ranges of the loops around it, the conditions of
+The pass keeps for each access the ranges of the loops around it, the conditions of
 the branches, and what variables were bound to. Here all of that is evaluated for all threads at
 once: in given rounds of some loops, and in any of the others.
 """
@@ -53,7 +53,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """One on what is not known: `symbols` are what it depends on. `is_range` is a loop's."""
+    """A condition on unknown values, which depends on `symbols`; `is_range`: a loop's range."""
 
     frame: Frame | None
     symbols: Symbols
@@ -61,10 +61,10 @@ class Condition:
 
 
 @dataclass(frozen=True, eq=False)
-class Comers:
-    """The threads that come to a statement, once for each round of the loops that are open.
+class ActiveThreads:
+    """The threads that reach a statement, once for each round of the loops that are `free`.
 
-    `free` are those loops, `conditions` those that have to hold beside.
+    `conditions` are those on unknown values that have to hold as well.
     """
 
     threads: Threads
@@ -72,7 +72,7 @@ class Comers:
     conditions: tuple[Condition, ...]
 
 
-class Surroundings:
+class PathConditions:
     """The scopes around each statement of a kernel whose blocks have these axes."""
 
     def __init__(self, body: Block, axes: Mapping[str, int]):
@@ -80,34 +80,34 @@ class Surroundings:
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
         self._everyone = np.arange(int(np.prod(list(axes.values()))))
-        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...], int], Comers | None] = {}
+        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...], int], ActiveThreads | None] = {}
         self._of_block: set[Var] = set()
         self._block(body, ())
 
     def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
         for stmt in block:
             self.frames[stmt], self.order[stmt] = frames, len(self.order)
-            self._of_block |= self._told_by_block(stmt)
+            self._of_block |= self._set_by_block(stmt)
             for number, inner in enumerate(nested_blocks(stmt)):
                 self._block(inner, (*frames, Frame(stmt, number == 0)))
             if isinstance(stmt, Bind):
                 frames = (*frames, Frame(stmt))
 
-    def _told_by_block(self, stmt: Stmt) -> set[Var]:
+    def _set_by_block(self, stmt: Stmt) -> set[Var]:
         """The variable that a statement sets to a block index, or to what is computed from one."""
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
             return set() if tag_of(stmt) in AXES else {stmt.var}
-        if isinstance(stmt, Bind) and self.asks_for_block(stmt.value):
+        if isinstance(stmt, Bind) and self.uses_block(stmt.value):
             return {stmt.var}
-        return {stmt.var} if isinstance(stmt, For) and self.asks_for_block(stmt.begin) else set()
+        return {stmt.var} if isinstance(stmt, For) and self.uses_block(stmt.begin) else set()
 
-    def asks_for_block(self, expr: Expr) -> bool:
+    def uses_block(self, expr: Expr) -> bool:
         return not self._of_block.isdisjoint(variables_in(expr))
 
     def depends_on_block(self, stmt: Stmt) -> bool:
-        """Whether it depends on the block who comes to a statement, and how often."""
+        """Whether the block decides which threads reach a statement, and how often."""
         return any(
-            self.asks_for_block(expr)
+            self.uses_block(expr)
             for frame in self.frames[stmt]
             if isinstance(frame.stmt, (If, For, While))
             for expr in expressions_of(frame.stmt)
@@ -117,7 +117,7 @@ class Surroundings:
         """The loops around a statement, outermost first."""
         return tuple(one.stmt for one in self.frames[stmt] if isinstance(one.stmt, For))
 
-    def are_apart(self, one: Stmt, two: Stmt) -> bool:
+    def are_exclusive(self, one: Stmt, two: Stmt) -> bool:
         """Whether two statements are in different arms of a branch."""
         for mine, theirs in zip(self._scopes(one), self._scopes(two), strict=False):
             if mine.stmt is not theirs.stmt:
@@ -129,43 +129,45 @@ class Surroundings:
     def _scopes(self, stmt: Stmt) -> Iterator[Frame]:
         return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
 
-    def at(self, stmt: Stmt, rounds: Mapping[For, int], place: int = BLOCKS[0]) -> Comers | None:
-        """Who comes to a statement in these rounds, from 0, of some loops around it; None if that
-        is not understood. `place` is one of `BLOCKS`."""
+    def at(
+        self, stmt: Stmt, rounds: Mapping[For, int], place: int = BLOCKS[0]
+    ) -> ActiveThreads | None:
+        """The threads that reach a statement in these rounds, from 0, of some loops around it; None
+        where that is not understood. `place` is one of `BLOCKS`."""
         mine = tuple((loop, rounds[loop]) for loop in self.loops(stmt) if loop in rounds)
         key = (stmt, mine, place)
         if key not in self._known:
             self._known[key] = self._found(stmt, dict(mine), place)
         return self._known[key]
 
-    def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> Comers | None:
-        comers: Comers | None = Comers(
+    def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
+        active: ActiveThreads | None = ActiveThreads(
             Threads(self._everyone, row=self._axes.get(AXES[0], 1)), frozenset(), ()
         )
         for frame in self.frames[stmt]:
-            if comers is not None:
-                comers = self._within(frame, comers, rounds, place)
-        return comers
+            if active is not None:
+                active = self._within(frame, active, rounds, place)
+        return active
 
     def _within(
-        self, frame: Frame, comers: Comers, rounds: Mapping[For, int], place: int
-    ) -> Comers | None:
-        stmt, threads = frame.stmt, comers.threads
+        self, frame: Frame, active: ActiveThreads, rounds: Mapping[For, int], place: int
+    ) -> ActiveThreads | None:
+        stmt, threads = frame.stmt, active.threads
         if isinstance(stmt, Bind):
             value = evaluate(stmt.value, threads)
-            return _with(comers, threads.bind(stmt.var, value))
+            return _restricted(active, threads.bind(stmt.var, value))
         if isinstance(stmt, For):
-            return self._round(frame, stmt, comers, rounds)
+            return self._round(frame, stmt, active, rounds)
         if isinstance(stmt, (If, While)):
-            return held(comers, stmt.condition, frame.holds, frame)
+            return held(active, stmt.condition, frame.holds, frame)
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD:
             return None
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return _with(comers, threads.bind(stmt.var, self._axis(stmt, threads, place)))
-        return comers
+            return _restricted(active, threads.bind(stmt.var, self._axis(stmt, threads, place)))
+        return active
 
     def _axis(self, stmt: Attr, threads: Threads, place: int) -> Value:
-        """Of the block index any will do: what is asked is whether there may be a collision."""
+        """The index of a thread, or of one block: for a collision any block will do."""
         tag = tag_of(stmt)
         if tag not in self._axes:
             last = (constant(stmt.value) or 1) - 1
@@ -173,17 +175,17 @@ class Surroundings:
         return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def _round(
-        self, frame: Frame, loop: For, comers: Comers, rounds: Mapping[For, int]
-    ) -> Comers | None:
-        threads = comers.threads
+        self, frame: Frame, loop: For, active: ActiveThreads, rounds: Mapping[For, int]
+    ) -> ActiveThreads | None:
+        threads = active.threads
         begin, extent, step = (
             evaluate(one, threads) for one in (loop.begin, loop.extent, loop.step)
         )
         if not isinstance(begin, int) or not isinstance(step, int) or step < 1:
             return None
-        conditions = comers.conditions
+        conditions = active.conditions
         if extent is None:
-            symbols = symbols_of(loop.extent, comers)
+            symbols = symbols_of(loop.extent, active)
             if symbols is None:
                 return None
             conditions = (*conditions, Condition(frame, symbols, is_range=True))
@@ -194,36 +196,40 @@ class Surroundings:
             at = rounds[loop]
             threads = threads.bind(loop.var, begin + at * step)
             goes_so_far = extent is None or at < count
-            return Comers(threads if goes_so_far else _nobody(threads), comers.free, conditions)
+            return ActiveThreads(
+                threads if goes_so_far else _none_of(threads), active.free, conditions
+            )
         count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
         values = begin + step * np.arange(count)
-        return Comers(threads.repeated(loop.var, values), comers.free | {loop}, conditions)
+        return ActiveThreads(threads.repeated(loop.var, values), active.free | {loop}, conditions)
 
 
-def held(comers: Comers, condition: Expr, holds: bool, frame: Frame | None) -> Comers | None:
-    """Those for whom a condition holds, or does not; None where nobody knows for which threads."""
+def held(
+    active: ActiveThreads, condition: Expr, holds: bool, frame: Frame | None
+) -> ActiveThreads | None:
+    """The threads for which a condition holds, or does not; None where those are not known."""
     if isinstance(condition, Call) and condition.op == "not":
-        return held(comers, condition.args[0], not holds, frame)
+        return held(active, condition.args[0], not holds, frame)
     if isinstance(condition, Call) and condition.op == ("and" if holds else "or"):
-        found: Comers | None = comers
+        found: ActiveThreads | None = active
         for part in condition.args:
             found = None if found is None else held(found, part, holds, frame)
         return found
-    threads = comers.threads
+    threads = active.threads
     value = evaluate(condition, threads)
     if value is None:
-        symbols = symbols_of(condition, comers)
+        symbols = symbols_of(condition, active)
         if symbols is None:
             return None
-        return Comers(threads, comers.free, (*comers.conditions, Condition(frame, symbols)))
+        return ActiveThreads(threads, active.free, (*active.conditions, Condition(frame, symbols)))
     mask = np.broadcast_to(np.equal(value, 0) != holds, threads.ids.shape)
-    return comers if mask.all() else _with(comers, threads.where(mask))
+    return active if mask.all() else _restricted(active, threads.where(mask))
 
 
-def symbols_of(expr: Expr, comers: Comers) -> Symbols | None:
+def symbols_of(expr: Expr, active: ActiveThreads) -> Symbols | None:
     """What an expression depends on that is not known; None if threads may differ in it."""
-    threads, found = comers.threads, set[Var | Buffer]()
-    rounds = {loop.var for loop in comers.free}
+    threads, found = active.threads, set[Var | Buffer]()
+    rounds = {loop.var for loop in active.free}
     for node in walk(expr):
         if isinstance(node, Var):
             value = threads.values.get(node)
@@ -238,22 +244,22 @@ def symbols_of(expr: Expr, comers: Comers) -> Symbols | None:
     return frozenset(found)
 
 
-def known_to_hold(comers: Comers, condition: Expr) -> Comers:
-    """Those for whom nothing that is known speaks against a condition."""
+def known_to_hold(active: ActiveThreads, condition: Expr) -> ActiveThreads:
+    """The threads for which a condition is not known to be false."""
     if isinstance(condition, Call) and condition.op == "and":
         for part in condition.args:
-            comers = known_to_hold(comers, part)
-        return comers
-    value = evaluate(condition, comers.threads)
+            active = known_to_hold(active, part)
+        return active
+    value = evaluate(condition, active.threads)
     if value is None:
-        return comers
-    mask = np.broadcast_to(np.not_equal(value, 0), comers.threads.ids.shape)
-    return _with(comers, comers.threads.where(mask))
+        return active
+    mask = np.broadcast_to(np.not_equal(value, 0), active.threads.ids.shape)
+    return _restricted(active, active.threads.where(mask))
 
 
-def _with(comers: Comers, threads: Threads) -> Comers:
-    return Comers(threads, comers.free, comers.conditions)
+def _restricted(active: ActiveThreads, threads: Threads) -> ActiveThreads:
+    return ActiveThreads(threads, active.free, active.conditions)
 
 
-def _nobody(threads: Threads) -> Threads:
+def _none_of(threads: Threads) -> Threads:
     return threads.where(np.zeros(threads.count, dtype=bool))

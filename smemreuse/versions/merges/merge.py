@@ -1,4 +1,4 @@
-"""What a compiler merges by itself: one object for each version and option of it."""
+"""A compiler's own merge: its live ranges, and the plan that its packer makes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from smemreuse.results.provenance import (
 
 
 @dataclass(frozen=True)
-class Baseline(ABC):
+class Merge(ABC):
     """One compiler's own merge, for parity with it and to be held against ours.
 
     `policy` and `packer` are what it is called on the command line, and what its plans are said to
@@ -59,5 +59,5 @@ class Baseline(ABC):
         return Provenance(self.policy, self.packer, self.objective)
 
 
-def _stock_plan(facts: KernelFacts, baseline: Baseline, scope: str) -> Plan:
-    return baseline.made(facts.kernel, scope)
+def _stock_plan(facts: KernelFacts, merge: Merge, scope: str) -> Plan:
+    return merge.made(facts.kernel, scope)

@@ -15,10 +15,10 @@ import pytest
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.tvm import read_module
-from tests.baselines.apache import emitted, layouts, merged, planned, read_text
 from tests.random_kernels.choices import Pick, run_seed
 from tests.random_kernels.trees import COMPILED_DTYPES, Grammar, grow_module
 from tests.soundness.kernels import format_kernel
+from tests.versions.merges.apache import emitted, layouts, merged, planned, read_text
 
 pytestmark = pytest.mark.tvm
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from smemreuse.baselines.tilelang_0_1_15 import pass_live_ranges
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Allocate, If, Kernel, Stmt
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
+from smemreuse.versions.merges.tilelang import pass_live_ranges
 from tests.analysis.trees import launch, load, loop, shared, store
 from tests.random_kernels.trees import trees
 

@@ -1,14 +1,14 @@
-"""Where TileLang's `InjectFenceProxy` is going to put its proxy fences (rule 11).
+"""`InjectFenceProxy` re-enacted: where TileLang is going to put its proxy fences (rule 11).
 
 The pass walks the statements in their order and keeps what the last one may have been that touched
-shared memory: a generic write, or an operation of the async proxy. Before the latter, behind the
+shared memory: a generic write, or an operation of the async proxy. Before the latter, after the
 former, it puts a fence. It knows of no buffers, bytes, threads or barriers, and reads do not count.
 So its fences do not depend on the plan, and none goes from one arm of a branch to the other.
-Re-enacted after the source of TileLang 0.1.15.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Flag
 
 from smemreuse.ir.expr import Expr, Load, Pointer, constant, walk
@@ -23,7 +23,6 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.pointers import is_for_writing
-from smemreuse.semantics.rows.fences import FENCED, FENCES
 from smemreuse.semantics.table import evaluated_call
 
 MAX_ROUNDS = 8
@@ -37,18 +36,48 @@ class Last(Flag):
     ASYNC = 4
 
 
-def fences_to_come(body: Block) -> frozenset[Stmt]:
-    """The statements right before which the pass puts a fence."""
-    walk_through = _Walk()
-    walk_through.block(body, Last.NOTHING)
-    return frozenset(walk_through.fenced)
+@dataclass(frozen=True)
+class FencePass:
+    """The lists of one version's pass, which knows operations by their names, whatever they do.
+
+    `fenced`: before these comes a fence where a generic write may have come before. `fences`: the
+    fences of the kernel's own that it sees.
+    """
+
+    fenced: frozenset[str]
+    fences: frozenset[str]
+
+    def fences_to_come(self, body: Block) -> frozenset[Stmt]:
+        """The statements right before which the pass puts a fence."""
+        walk_through = _Walk(self)
+        walk_through.block(body, Last.NOTHING)
+        return frozenset(walk_through.fenced)
+
+    def event(self, stmt: Stmt) -> Last | None:
+        """What the pass takes a statement itself for; of calls it sees those that stand alone."""
+        if isinstance(stmt, Store):
+            return Last.GENERIC if _is_shared(stmt.buffer.scope) else None
+        call = evaluated_call(stmt)
+        if call is None:
+            return None
+        if call.op in self.fences:
+            return Last.NOTHING
+        if call.op in self.fenced:
+            return Last.ASYNC
+        return Last.GENERIC if any(map(_is_written_through, walk(call))) else None
+
+    def is_async_only(self, block: Block) -> bool:
+        """Whether a block has operations of the async proxy, and no generic write."""
+        events = {self.event(stmt) for stmt in walk_statements(block)}
+        return Last.ASYNC in events and Last.GENERIC not in events
 
 
 class _Walk:
     """Finds the fences; more of them with every round of a loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: FencePass) -> None:
         self.fenced: set[Stmt] = set()
+        self._rules = rules
 
     def block(self, block: Block, last: Last) -> Last:
         for stmt in block:
@@ -62,20 +91,20 @@ class _Walk:
             return self._loop(stmt, last)
         for block in nested_blocks(stmt):
             last = self.block(block, last)
-        event = _event(stmt)
+        event = self._rules.event(stmt)
         if event is Last.ASYNC and last & Last.GENERIC:
             self.fenced.add(stmt)
         return last if event is None else event
 
     def _branch(self, stmt: If, last: Last) -> Last:
         arms = (stmt.then, stmt.orelse)
-        if last & Last.GENERIC and all(map(_is_async_only, arms)):
+        if last & Last.GENERIC and all(map(self._rules.is_async_only, arms)):
             self.fenced.add(stmt)
             last = Last.NOTHING
         return self.block(stmt.then, last) | self.block(stmt.orelse, last)
 
     def _loop(self, stmt: For | While, last: Last) -> Last:
-        if last & Last.GENERIC and _is_async_only(stmt.body):
+        if last & Last.GENERIC and self._rules.is_async_only(stmt.body):
             self.fenced.add(stmt)
             last = Last.NOTHING
         before, after = last, last
@@ -86,25 +115,6 @@ class _Walk:
             before = last | after
         surely = isinstance(stmt, For) and bool(constant(stmt.extent))
         return after if surely else last | after
-
-
-def _is_async_only(block: Block) -> bool:
-    events = {_event(stmt) for stmt in walk_statements(block)}
-    return Last.ASYNC in events and Last.GENERIC not in events
-
-
-def _event(stmt: Stmt) -> Last | None:
-    """What the pass takes a statement itself for; of calls it sees those that stand alone."""
-    if isinstance(stmt, Store):
-        return Last.GENERIC if _is_shared(stmt.buffer.scope) else None
-    call = evaluated_call(stmt)
-    if call is None:
-        return None
-    if call.op in FENCES:
-        return Last.NOTHING
-    if call.op in FENCED:
-        return Last.ASYNC
-    return Last.GENERIC if any(map(_is_written_through, walk(call))) else None
 
 
 def _is_written_through(expr: Expr) -> bool:

@@ -1,6 +1,6 @@
-"""Which statements a later pass surely sees collide, so that a barrier comes between (rule 6).
+"""Which statements `ThreadSync` surely takes to collide, so that a barrier comes between (rule 6).
 
-TileLang's `ThreadSync` leaves a barrier out where it proves that two accesses do not collide, or
+The pass leaves a barrier out where it proves that two accesses do not collide, or
 does not compare them. Its proofs hold for all threads, rounds and arguments. So one collision that
 is found in what it compares, for certain threads in certain rounds, tells that there is none:
 
@@ -14,28 +14,27 @@ is found in what it compares, for certain threads in certain rounds, tells that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from smemreuse.checker.budget import Work
-from smemreuse.checker.predicted.path_conditions import (
+from smemreuse.ir.expr import Var, constant
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.periodic import growth
+from smemreuse.versions.thread_sync.access_entries import AccessEntry
+from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
-    Comers,
+    ActiveThreads,
     Condition,
-    Surroundings,
+    PathConditions,
     Symbols,
     held,
     known_to_hold,
     symbols_of,
 )
-from smemreuse.ir.expr import Var, constant
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
-from smemreuse.semantics.evaluate import Threads, evaluate
-from smemreuse.semantics.periodic import growth
-from smemreuse.semantics.sights import Sight
 
 ROUNDS = 8
 """Rounds of a loop that are tried, and the last ones."""
@@ -53,14 +52,17 @@ MAX_STEPS = 256
 
 _THREADS = 1 << 11
 
-Made = tuple[Stmt, Sight]
+Made = tuple[Stmt, AccessEntry]
+
+Spend = Callable[[int], None]
+"""Counts units of work before they are done; it raises where there are too many."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Elements:
     """Indices of elements, in the units of their access, with the threads that come to them."""
 
-    comers: Comers
+    active: ActiveThreads
     index: np.ndarray
     guessed: Symbols = frozenset()
 
@@ -68,14 +70,14 @@ class _Elements:
 class Collisions:
     """Answers for the statements of one kernel; each pair is looked at once."""
 
-    def __init__(self, around: Surroundings, sights: Mapping[Stmt, tuple[Sight, ...]]):
-        self._around = around
-        self.sights = sights
+    def __init__(self, paths: PathConditions, entries: Mapping[Stmt, tuple[AccessEntry, ...]]):
+        self._paths = paths
+        self.entries = entries
         self._known: dict[tuple[object, ...], bool] = {}
         self._elements: dict[tuple[object, ...], _Elements | None] = {}
 
     def surely(
-        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+        self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
     ) -> bool:
         """Whether the pass sees one statement collide with a later one.
 
@@ -83,7 +85,7 @@ class Collisions:
         the buffers in their arena, in bytes; a buffer without one lies alone.
         """
         return any(
-            self._collide((one, first), (two, second), loop, offsets, work)
+            self._collide((one, first), (two, second), loop, offsets, spend)
             for first, second in self._compared(one, two, loop, offsets)
         )
 
@@ -102,40 +104,40 @@ class Collisions:
         key = (stmt, loop)
         if key not in self._known:
             self._known[key] = all(
-                _steps_on(sight, loop) or self._differs(stmt, sight, loop)
-                for sight in self.sights[stmt]
+                _steps_on(entry, loop) or self._differs(stmt, entry, loop)
+                for entry in self.entries[stmt]
             )
         return self._known[key]
 
-    def _differs(self, stmt: Stmt, sight: Sight, loop: For) -> bool:
+    def _differs(self, stmt: Stmt, entry: AccessEntry, loop: For) -> bool:
         count = constant(loop.extent)
-        if count is None or not 1 < count <= MAX_STEPS or sight.index is None:
+        if count is None or not 1 < count <= MAX_STEPS or entry.index is None:
             return False
         for at in range(count - 1):
-            found = self._around.at(stmt, {loop: at})
+            found = self._paths.at(stmt, {loop: at})
             now = None if found is None else found.threads.values.get(loop.var)
             if found is None or not isinstance(now, int):
                 return False
             then = found.threads.bind(loop.var, now + (constant(loop.step) or 1))
-            indices = evaluate(sight.index, found.threads), evaluate(sight.index, then)
+            indices = evaluate(entry.index, found.threads), evaluate(entry.index, then)
             if indices[0] is None or indices[1] is None:
                 return False
             step = np.asarray(indices[1]) - np.asarray(indices[0])
-            span = (sight.lanes - 1) * abs(sight.stride)
+            span = (entry.lanes - 1) * abs(entry.stride)
             if (np.abs(step) <= span).any():
                 return False
         return True
 
     def _compared(
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int]
-    ) -> Iterator[tuple[Sight, Sight]]:
+    ) -> Iterator[tuple[AccessEntry, AccessEntry]]:
         """The accesses of two statements that the pass compares with each other."""
-        around = self._around
-        if loop is None and (around.order[one] >= around.order[two] or around.are_apart(one, two)):
+        paths = self._paths
+        if loop is None and (paths.order[one] >= paths.order[two] or paths.are_exclusive(one, two)):
             return
-        if loop is not None and not (loop in around.loops(one) and loop in around.loops(two)):
+        if loop is not None and not (loop in paths.loops(one) and loop in paths.loops(two)):
             return
-        for first, second in product(self.sights.get(one, ()), self.sights.get(two, ())):
+        for first, second in product(self.entries.get(one, ()), self.entries.get(two, ())):
             both_write = first.is_write and second.is_write
             if not (first.is_write or second.is_write) or (both_write and loop is not None):
                 continue  # writes alone get a barrier before the loop
@@ -151,7 +153,7 @@ class Collisions:
                 yield first, second
 
     def _collide(
-        self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], work: Work
+        self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
     ) -> bool:
         (_, first), (_, second) = one, two
         if first.by_pointer is not second.by_pointer:
@@ -166,11 +168,11 @@ class Collisions:
             places = (begin[0] // first.width * first.width - places[0],)
         key = (first, second, loop, places)
         if key not in self._known:
-            self._known[key] = self._found(one, two, loop, places, work)
+            self._known[key] = self._found(one, two, loop, places, spend)
         return self._known[key]
 
     def _found(
-        self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], work: Work
+        self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], spend: Spend
     ) -> bool:
         tried = product(self._blocks(one, two), self._tried(one, two, loop))
         reaches = [False, False]
@@ -183,7 +185,7 @@ class Collisions:
                     return False
                 if shifted is not None and not _goes_on(shifted, rounds, first):
                     break
-                work.do(LANE * (first.index.size + second.index.size))
+                spend(LANE * (first.index.size + second.index.size))
                 if one[1].by_pointer:
                     found = _reaching(one[1], two[1], first, second, places)
                     reaches = [was or now for was, now in zip(reaches, found, strict=True)]
@@ -197,20 +199,20 @@ class Collisions:
 
     def _blocks(self, one: Made, two: Made) -> Sequence[int]:
         """Those that are tried: the first one does where none is asked for."""
-        around = self._around
+        paths = self._paths
         asked = any(
-            around.depends_on_block(stmt) or any(map(around.asks_for_block, sight.expressions))
-            for stmt, sight in (one, two)
+            paths.depends_on_block(stmt) or any(map(paths.uses_block, entry.expressions))
+            for stmt, entry in (one, two)
         )
         return BLOCKS if asked else BLOCKS[:1]
 
     def _tried(self, one: Made, two: Made, loop: For | None) -> Iterator[Mapping[For, int]]:
         """Rounds of the common loops: all in the first, then others of each. For elements another
         round of `loop` has to follow; pointers the pass compares in one and the same."""
-        theirs = self._around.loops(two[0])
+        theirs = self._paths.loops(two[0])
         common = [
             mine
-            for mine, other in zip(self._around.loops(one[0]), theirs, strict=False)
+            for mine, other in zip(self._paths.loops(one[0]), theirs, strict=False)
             if mine is other
         ]
         shifted = None if one[1].by_pointer else loop
@@ -234,18 +236,18 @@ class Collisions:
         shifted: For | None,
         guess: int,
     ) -> _Elements | None:
-        stmt, sight = made
-        key = (sight, tuple(rounds.items()), place, shifted, guess)
+        stmt, entry = made
+        key = (entry, tuple(rounds.items()), place, shifted, guess)
         if key not in self._elements:
-            found = self._around.at(stmt, rounds, place)
-            self._elements[key] = self._indices(stmt, sight, found, shifted, guess)
+            found = self._paths.at(stmt, rounds, place)
+            self._elements[key] = self._indices(stmt, entry, found, shifted, guess)
         return self._elements[key]
 
     def _indices(
         self,
         stmt: Stmt,
-        sight: Sight,
-        found: Comers | None,
+        entry: AccessEntry,
+        found: ActiveThreads | None,
         shifted: For | None,
         guess: int,
     ) -> _Elements | None:
@@ -253,9 +255,9 @@ class Collisions:
         not known, and the pass therefore takes for anything, is `guess`."""
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
-        for condition, holds in sight.guards if found is not None else ():
+        for condition, holds in entry.guards if found is not None else ():
             found = None if found is None else held(found, condition, holds, None)
-        if found is None or sight.index is None:
+        if found is None or entry.index is None:
             return None
         threads = found.threads
         if shifted is not None:
@@ -263,17 +265,17 @@ class Collisions:
             if not isinstance(now, int):
                 return None
             threads = threads.bind(shifted.var, now + 1)
-        index = evaluate(sight.index, threads)
+        index = evaluate(entry.index, threads)
         guessed: Symbols = frozenset()
         if index is None:
-            unknown = symbols_of(sight.index, found)
+            unknown = symbols_of(entry.index, found)
             if unknown is None:
                 return None
             guessed = unknown
             values = {**threads.values, **{one: guess for one in unknown if isinstance(one, Var)}}
             threads = Threads(threads.ids, values, lambda load, who: guess, threads.row)
-            index = evaluate(sight.index, threads)
-        if index is None or threads.count * sight.lanes > MAX_ELEMENTS:
+            index = evaluate(entry.index, threads)
+        if index is None or threads.count * entry.lanes > MAX_ELEMENTS:
             return None
         if isinstance(index, int) and abs(index) > MAX_INDEX:
             return None
@@ -283,24 +285,24 @@ class Collisions:
 
 def _goes_on(loop: For, rounds: Mapping[For, int], found: _Elements) -> bool:
     """Whether another round of a loop comes behind one."""
-    extent = evaluate(loop.extent, found.comers.threads)
+    extent = evaluate(loop.extent, found.active.threads)
     return not isinstance(extent, int) or rounds[loop] + 1 < extent
 
 
-def _in_one_arena(one: Sight, two: Sight) -> bool:
+def _in_one_arena(one: AccessEntry, two: AccessEntry) -> bool:
     """Whether the pass takes two buffers for one, wherever they lie."""
     return one.buffer.scope == two.buffer.scope == DYNAMIC_SCOPE
 
 
-def _steps_on(sight: Sight, loop: For) -> bool:
+def _steps_on(entry: AccessEntry, loop: For) -> bool:
     """Whether the next round of a loop is beyond all lanes of this one."""
-    step = None if sight.index is None else growth(sight.index, loop.var)
-    span = (sight.lanes - 1) * abs(sight.stride)
+    step = None if entry.index is None else growth(entry.index, loop.var)
+    span = (entry.lanes - 1) * abs(entry.stride)
     return step is not None and (step[0] > span or step[1] < -span)
 
 
 def _reaching(
-    one: Sight, two: Sight, first: _Elements, second: _Elements, places: tuple[int, ...]
+    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, places: tuple[int, ...]
 ) -> tuple[bool, bool]:
     """Whether what is behind one pointer goes as far as the other, for some of their threads, and
     the other way round; as the pass counts elements, each in its own width.
@@ -315,16 +317,20 @@ def _reaching(
     return bool(high.max() >= begin.min()), bool(end.max() >= low.min())
 
 
-def _reach(sight: Sight, found: _Elements, offset: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _reach(
+    entry: AccessEntry, found: _Elements, offset: int
+) -> tuple[np.ndarray, np.ndarray] | None:
     """The first and the last element behind a pointer, for some threads."""
-    extent = evaluate(sight.extent, found.comers.threads)
+    extent = evaluate(entry.extent, found.active.threads)
     if extent is None:
         return None
     begin = found.index + offset
     return begin, begin + np.broadcast_to(extent, begin.shape) - 1
 
 
-def _elements_meet(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+def _elements_meet(
+    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, shift: int
+) -> bool:
     """Whether elements begin at the same byte, of different threads unless both are written.
 
     `shift` is how far behind the second buffer the first one begins.
@@ -344,12 +350,14 @@ def _elements_meet(one: Sight, two: Sight, first: _Elements, second: _Elements, 
     return bool((~alone | (low[here] != least[there])).any())
 
 
-def _may_be_alike(one: Sight, two: Sight, first: _Elements, second: _Elements, shift: int) -> bool:
+def _may_be_alike(
+    one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, shift: int
+) -> bool:
     """Whether both may have the same index, and the same threads: the pass takes each of these for
     one that meets only itself."""
     if one.width != two.width or (one.lanes, one.stride) != (two.lanes, two.stride):
         return False
-    mine, theirs = first.comers, second.comers
+    mine, theirs = first.active, second.active
     if mine.free or theirs.free:
         return False  # the pass knows of a loop that goes round one of them alone
     if np.array_equal(mine.threads.ids, theirs.threads.ids):
@@ -357,11 +365,11 @@ def _may_be_alike(one: Sight, two: Sight, first: _Elements, second: _Elements, s
     return False
 
 
-def _bytes(sight: Sight, found: _Elements, shift: int) -> tuple[np.ndarray, np.ndarray]:
+def _bytes(entry: AccessEntry, found: _Elements, shift: int) -> tuple[np.ndarray, np.ndarray]:
     """Where each element begins, with its thread."""
-    lanes = sight.stride * np.arange(sight.lanes)
-    places = ((found.index[:, None] + lanes) * sight.width + shift).ravel()
-    return places, np.repeat(found.comers.threads.ids, sight.lanes)
+    lanes = entry.stride * np.arange(entry.lanes)
+    places = ((found.index[:, None] + lanes) * entry.width + shift).ravel()
+    return places, np.repeat(found.active.threads.ids, entry.lanes)
 
 
 def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -376,7 +384,7 @@ def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _compatible(first: _Elements, second: _Elements) -> bool:
     """Whether conditions on what is not known can hold for both: all that either has the other one
     has, too, or no two of them speak of the same. Nor may they of what is guessed."""
-    one, two = first.comers.conditions, second.comers.conditions
+    one, two = first.active.conditions, second.active.conditions
     guessed = first.guessed | second.guessed
     if any(each.symbols & guessed for each in (*one, *two)):
         return False

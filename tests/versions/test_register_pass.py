@@ -13,7 +13,8 @@ import pytest
 
 from scripts.benchmarks.cubin import resources
 from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.semantics.register_pass import launch_registers
+from smemreuse.targets.architectures import REGISTERS
+from smemreuse.versions import version_of
 
 KERNEL = """
 X = T.handle("int32", "global")
@@ -43,7 +44,7 @@ def registers(
         threads=threads, at=at, before=before, producer=producer, attribute=attribute
     )
     (kernel,) = parse_dump(text).kernels
-    return launch_registers(kernel.body, threads)
+    return version_of(kernel).register_pass.at_launch(kernel.body, threads, REGISTERS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import walk_statements
-from smemreuse.semantics.fence_pass import fences_to_come
+from smemreuse.versions import version_of
 
 HEADER = """
 X = T.handle("int32", "global")
@@ -29,7 +29,7 @@ READ = "D[tx] = A[tx]"
 def fenced(*lines: str) -> list[int]:
     """The lines, counted from 0, before which a fence comes."""
     (kernel,) = parse_dump(HEADER + "\n".join(lines)).kernels
-    found = fences_to_come(kernel.body)
+    found = version_of(kernel).fence_pass.fences_to_come(kernel.body)
     first = HEADER.count("\n") + 1
     return sorted((one.line or 0) - first for one in walk_statements(kernel.body) if one in found)
 

@@ -11,9 +11,9 @@ from smemreuse.ir.kernel import Allocate, Bind, Buffer, Evaluate, Stmt, Store
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.provenance import Provenance, StockFault
-from tests.baselines.apache import Merged, emitted, layouts, merged, read_text
 from tests.random_kernels.trees import launch
 from tests.soundness.kernels import load, loop
+from tests.versions.merges.apache import Merged, emitted, layouts, merged, read_text
 
 pytestmark = pytest.mark.tvm
 

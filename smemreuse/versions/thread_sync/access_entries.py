@@ -1,9 +1,9 @@
-"""What TileLang's `ThreadSync` sees of a statement's accesses to shared memory.
+"""The access entries that `ThreadSync` records of a statement.
 
-That is less, and more, than what the statement does. Elements are seen by their index, all else
-where an address is made of the buffer: an address that is taken counts as read, an access pointer
-as what its mask says, of as many elements as it claims. What is reached by a variable, a descriptor
-or an operation's own rules is not seen at all. Re-enacted after the source of TileLang 0.1.15.
+These are fewer, and more, than what the statement accesses. Elements are seen by their index, all
+else where an address is made of the buffer: an address that is taken counts as read, an access
+pointer as what its mask says, of as many elements as it claims. What is reached by a variable, a
+descriptor or an operation's own rules is not seen at all.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer, Var, co
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store, element_bits, expressions_of
 from smemreuse.semantics.elements import addressed_element, flat_index, is_typed, pointee_bits
 from smemreuse.semantics.pointers import Pointers, mask_of
-from smemreuse.semantics.rows.thread_sync import COPIES
 from smemreuse.semantics.table import effect_of
+from smemreuse.versions.thread_sync import ThreadSync
 
 _VECTOR = re.compile(r"x\d+$")
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """One access as the pass notes it.
+class AccessEntry:
+    """One access as the pass records it.
 
     `index` is the first element, counted in elements of `width` bytes from the beginning of the
     allocation `buffer`; None where it is not known what the pass makes of it, as of elements that
-    take no whole bytes (`width` is 0 then). `lanes` elements
-    follow, `stride` apart; of a pointer, `extent` elements on end. `guards` are the conditions in
-    the expression under which it is accessed, each with whether it has to hold.
+    take no whole bytes (`width` is 0 then). `lanes` elements follow, `stride` apart; of a pointer,
+    `extent` contiguous elements. `guards` are the conditions in the expression under which it is
+    accessed, each with whether it has to hold.
     """
 
     buffer: Buffer
@@ -53,7 +53,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class _Around:
+class _Context:
     """What an expression is an operand of."""
 
     is_copy: bool = False
@@ -61,84 +61,87 @@ class _Around:
     guards: tuple[tuple[Expr, bool], ...] = ()
 
 
-def sights_of(stmt: Stmt, pointers: Pointers) -> tuple[Sight, ...]:
-    """What the pass notes of a statement itself, of a branch or loop what its header reads."""
-    look = _Look(pointers)
+def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[AccessEntry, ...]:
+    """The entries of a statement itself; of a branch or loop those of what its header reads."""
+    recorder = _Recorder(pointers, rules)
     if isinstance(stmt, Store):
-        look.element(stmt.buffer, stmt.indices, True, _Around())
+        recorder.element(stmt.buffer, stmt.indices, True, _Context())
     for expr in expressions_of(stmt):
-        look.through(expr, _Around())
-    return tuple(look.found)
+        recorder.through(expr, _Context())
+    return tuple(recorder.found)
 
 
-class _Look:
+class _Recorder:
     """Goes through expressions as the pass does."""
 
-    def __init__(self, pointers: Pointers):
+    def __init__(self, pointers: Pointers, rules: ThreadSync):
         self._pointers = pointers
-        self.found: list[Sight] = []
+        self._copies = rules.copies
+        self.found: list[AccessEntry] = []
 
-    def through(self, expr: Expr, around: _Around) -> None:
+    def through(self, expr: Expr, context: _Context) -> None:
         if isinstance(expr, Load):
-            self.element(expr.buffer, expr.indices, False, around)
+            self.element(expr.buffer, expr.indices, False, context)
             for child in expr.indices:
-                self.through(child, around)
+                self.through(child, context)
         elif isinstance(expr, Call) and expr.op in CHOICES and len(expr.args) == 3:
-            self._choice(expr, around)
+            self._choice(expr, context)
         elif isinstance(expr, Call):
-            self._operation(expr, around)
+            self._operation(expr, context)
 
-    def _choice(self, call: Call, around: _Around) -> None:
+    def _choice(self, call: Call, context: _Context) -> None:
         condition, one, other = call.args
-        self.through(condition, around)
+        self.through(condition, context)
         for value, holds in ((one, True), (other, False)):
-            self.through(value, replace(around, guards=(*around.guards, (condition, holds))))
+            self.through(value, replace(context, guards=(*context.guards, (condition, holds))))
 
-    def _operation(self, call: Call, around: _Around) -> None:
+    def _operation(self, call: Call, context: _Context) -> None:
         element = addressed_element(call)
         if element is not None:
-            self._address(element, around)
+            self._address(element, context)
             for index in element.indices:
-                self.through(index, around)
+                self.through(index, context)
             return
         if is_typed(call) and len(call.args) == 5:
-            self._pointer(call, around)
-        is_copy = around.is_copy or call.op in COPIES
-        is_atomic = around.is_atomic or effect_of(call).atomic
-        inside = replace(around, is_copy=is_copy, is_atomic=is_atomic)
+            self._pointer(call, context)
+        is_copy = context.is_copy or call.op in self._copies
+        is_atomic = context.is_atomic or effect_of(call).atomic
+        inside = replace(context, is_copy=is_copy, is_atomic=is_atomic)
         for operand in call.args:
             self.through(operand, inside)
 
     def element(
-        self, buffer: Buffer, indices: tuple[Expr, ...], is_write: bool, around: _Around
+        self, buffer: Buffer, indices: tuple[Expr, ...], is_write: bool, context: _Context
     ) -> None:
         """An element, or a vector of them, that is loaded or stored."""
         bits, stride, lanes = element_bits(buffer.dtype), 1, 1
         index: Expr | None = flat_index(buffer, indices)
         if isinstance(index, Call) and index.op == "ramp":
             index, step, count = index.args
-            apart, number = constant(step), constant(count)
-            if apart is None or number is None:
+            distance, number = constant(step), constant(count)
+            if distance is None or number is None:
                 index = None
             else:
-                stride, lanes = apart, number
+                stride, lanes = distance, number
         if len(indices) != 1:
             index = None
-        guards = around.guards
-        self._note(
-            Sight(buffer, is_write, False, index, _whole_bytes(bits), stride, lanes, guards=guards)
+        width, guards = _whole_bytes(bits), context.guards
+        self._record(
+            AccessEntry(buffer, is_write, False, index, width, stride, lanes, guards=guards)
         )
 
-    def _address(self, element: Load, around: _Around) -> None:
+    def _address(self, element: Load, context: _Context) -> None:
         """An address that is taken is one element that is read, whatever is done there."""
         index = element.indices[0] if len(element.indices) == 1 else None
         width = _whole_bytes(element_bits(element.buffer.dtype))
-        is_atomic, guards = around.is_atomic, around.guards
-        self._note(
-            Sight(element.buffer, False, True, index, width, is_atomic=is_atomic, guards=guards)
+        is_atomic, guards = context.is_atomic, context.guards
+        self._record(
+            AccessEntry(
+                element.buffer, False, True, index, width, is_atomic=is_atomic, guards=guards
+            )
         )
 
-    def _pointer(self, call: Call, around: _Around) -> None:
+    def _pointer(self, call: Call, context: _Context) -> None:
         base, mask = call.args[1], mask_of(call)
         named: tuple[Buffer, ...] = ()
         index: Expr | None = None
@@ -149,30 +152,30 @@ class _Look:
         for buffer in named:
             for is_write in (False, True):
                 if mask is not (Access.READ if is_write else Access.WRITE):
-                    self._note(
-                        Sight(
+                    self._record(
+                        AccessEntry(
                             buffer,
                             is_write,
                             True,
                             index,
                             _whole_bytes(pointee_bits(call)),
                             extent=call.args[3],
-                            is_copy=around.is_copy,
-                            is_atomic=around.is_atomic,
-                            guards=around.guards,
+                            is_copy=context.is_copy,
+                            is_atomic=context.is_atomic,
+                            guards=context.guards,
                         )
                     )
 
-    def _note(self, sight: Sight) -> None:
+    def _record(self, entry: AccessEntry) -> None:
         """Of a view that begins elsewhere, of what a variable points to, and of elements that are
         vectors it is not known what the pass compares."""
-        named = sight.buffer
+        named = entry.buffer
         is_plain = isinstance(named.storage, Buffer) and named.elem_offset == Const(0)
         is_plain = is_plain and _VECTOR.search(named.dtype) is None
         for buffer in self._pointers.of_buffer(named):
             if buffer.scope in SHARED_SCOPES:
-                index = sight.index if is_plain and sight.width else None
-                self.found.append(replace(sight, buffer=buffer, index=index))
+                index = entry.index if is_plain and entry.width else None
+                self.found.append(replace(entry, buffer=buffer, index=index))
 
 
 def _whole_bytes(bits: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.predicted.prediction import seen_of
+from smemreuse.checker.predicted.prediction import view_of
 from smemreuse.ir.kernel import For, Kernel, Stmt, Store, walk_statements
 from smemreuse.semantics.accesses import KernelAccesses
 from tests.checker.small import kernel_of, under
@@ -17,9 +17,9 @@ POINTER = (
 
 
 def collides(kernel: Kernel, one: Stmt, two: Stmt, loop: For | None = None) -> bool:
-    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     offsets = dict.fromkeys(kernel.allocations("shared.dyn"), 0)
-    return seen.collisions.surely(one, two, loop, offsets, Work())
+    return view.collisions.surely(one, two, loop, offsets, Work().do)
 
 
 def stores(kernel: Kernel, name: str) -> list[Store]:
@@ -66,17 +66,17 @@ def test_two_pointers_are_apart_only_if_they_are_in_one_order(
 def test_a_thread_goes_to_other_elements_in_the_next_round(index: str, moves: bool) -> None:
     kernel = kernel_of(under("for i in range(4)", f"As[{index}] = tx\n"), elements=512)
     (store,) = stores(kernel, "As")
-    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
-    assert seen.collisions.moves_on(store, loop_of(kernel)) is moves
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    assert view.collisions.moves_on(store, loop_of(kernel)) is moves
 
 
 def _touching(kernel: Kernel, name: str) -> list[Stmt]:
     """The statements that access a buffer, in their order."""
-    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
     return [
         stmt
-        for stmt, sights in seen.collisions.sights.items()
-        if any(sight.buffer.name == name for sight in sights)
+        for stmt, entries in view.collisions.entries.items()
+        if any(entry.buffer.name == name for entry in entries)
     ]
 
 
@@ -88,10 +88,10 @@ def test_in_the_dynamic_scope_a_pointer_collides_with_elements_of_any_buffer(sco
     )
     kernel = kernel_of(POINTER.format("Cs", "0", 1) + "Ds[tx] = 1\nCs[tx] = 1\n", declared=declared)
     (first, own), (other,) = _touching(kernel, "Cs"), _touching(kernel, "Ds")
-    seen = seen_of(kernel, KernelAccesses.of(kernel.body).pointers)
-    assert seen.collisions.surely(first, own, None, {}, Work())
-    assert seen.collisions.surely(first, other, None, {}, Work()) is (scope == "shared.dyn")
-    assert not seen.collisions.surely(other, own, None, {}, Work())
+    view = view_of(kernel, KernelAccesses.of(kernel.body).pointers)
+    assert view.collisions.surely(first, own, None, {}, Work().do)
+    assert view.collisions.surely(first, other, None, {}, Work().do) is (scope == "shared.dyn")
+    assert not view.collisions.surely(other, own, None, {}, Work().do)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from tilelang import tvm
 from smemreuse.ir.kernel import Kernel, unique_names
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.tilelang import read_module
-from tests.baselines.emit import Emitter
 from tests.compilers.tilelang.lowering import arena_of
 from tests.random_kernels.choices import Pick, run_seed
 from tests.random_kernels.trees import COMPILED_DTYPES, Grammar, grow_module
 from tests.soundness.kernels import format_kernel
+from tests.versions.merges.emit import Emitter
 
 pytestmark = pytest.mark.tilelang
 

@@ -1,0 +1,55 @@
+"""What each version of a compiler does with shared memory: one module and one object for each.
+
+A new version is a module with its `Version`, and an entry of `VERSIONS`. What its passes do
+differently is a field of a part (`thread_sync`, `fence_pass`, `register_pass`, `merges`); where no
+field says it yet, the part gets one. The rooms above ask `version_of` and know no version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from smemreuse.errors import PlanError
+from smemreuse.ir.kernel import UNSTATED, Kernel
+from smemreuse.versions import apache_tvm_0_27, tilelang_0_1_15
+from smemreuse.versions.version import Version
+
+__all__ = ["APACHE_TVM", "LEGACY", "TILELANG", "VERSIONS", "Version", "installed", "version_of"]
+
+TILELANG = tilelang_0_1_15.VERSION.key
+APACHE_TVM = apache_tvm_0_27.VERSION.key
+"""A dump says which compiler wrote it and not which version: it is taken for the newest."""
+
+LEGACY = "legacy"
+"""TVM before 2026. Old dumps do not say whether TileLang or TVM wrote them; what is declared in
+CUDA and the compiler's own merge are counted as TileLang's, which take more."""
+
+VERSIONS: dict[str, Version] = {
+    one.key: one
+    for one in (
+        tilelang_0_1_15.VERSION,
+        apache_tvm_0_27.VERSION,
+        replace(tilelang_0_1_15.VERSION, key=LEGACY, dialect="legacy", synchronizes_later=False),
+        # A kernel that no reader made is taken to be TileLang's.
+        replace(tilelang_0_1_15.VERSION, key=UNSTATED, dialect="unstated"),
+    )
+}
+"""The versions by the keys that kernels carry."""
+
+
+def version_of(kernel: Kernel) -> Version:
+    """The version that a kernel comes from. Raises `PlanError` where it is not known."""
+    found = VERSIONS.get(kernel.version)
+    if found is None:
+        raise PlanError(f"nothing is known of the compiler version {kernel.version!r}")
+    return found
+
+
+def installed(newest: str, number: str) -> Version:
+    """The version of an installed compiler by its number; the newest known one, given by its key,
+    where there is none of that number."""
+    compiler, released = newest.rpartition("-")[0], number.partition("+")[0]
+    known = (
+        one for key, one in VERSIONS.items() if f"{compiler}-{released}.".startswith(f"{key}.")
+    )
+    return next(known, VERSIONS[newest])

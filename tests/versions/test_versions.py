@@ -1,0 +1,83 @@
+"""Versions are data: nothing outside of `smemreuse.versions` knows one."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.errors import PlanError
+from smemreuse.ir.kernel import UNSTATED, Kernel
+from smemreuse.versions import APACHE_TVM, LEGACY, TILELANG, VERSIONS, installed, version_of
+from tests.conftest import ROOT
+
+PACKAGE = ROOT / "smemreuse"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("folder", "version"),
+    [("dumps", TILELANG), ("tvm_dumps", APACHE_TVM), ("legacy", LEGACY)],
+    ids=["dumps", "tvm_dumps", "legacy"],
+)
+def test_a_dump_says_which_compiler_wrote_it(folder: str, version: str) -> None:
+    paths = sorted((ROOT / "fixtures" / folder).glob("*.tir"))
+    assert paths
+    for path in paths:
+        assert {kernel.version for kernel in read_dump(str(path)).kernels} == {version}
+
+
+def test_the_names_are_those_that_json_has_always_had() -> None:
+    found = [VERSIONS[one].dialect for one in (TILELANG, APACHE_TVM, LEGACY, UNSTATED)]
+    assert found == ["tilelang", "tvm", "legacy", "unstated"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_compares_a_version(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Compare):
+            compared = " ".join(map(ast.unparse, (node.left, *node.comparators)))
+            names = re.findall(r"dialect|\.version\b|VERSIONS", compared)
+            assert not names, f"{path}:{node.lineno}: {ast.unparse(node)}"
+            assert ".packer == 'tilelang'" not in ast.unparse(node)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_other_room_names_a_version(path: Path) -> None:
+    if path.relative_to(PACKAGE).parts[0] != "versions":
+        found = re.findall(r"\b0\.1\.(?:9|1\d)\b|\b0\.27\b|\b[dD]ialects?\b", path.read_text())
+        assert [one for one in found if one != "dialect"] == []
+
+
+def test_an_unknown_version_is_an_error() -> None:
+    with pytest.raises(PlanError, match="nothing is known of the compiler version 'tilelang-9'"):
+        version_of(Kernel("k", (), version="tilelang-9"))
+
+
+@pytest.mark.parametrize(
+    ("newest", "number", "key"),
+    [
+        (TILELANG, "0.1.15", TILELANG),
+        (TILELANG, "0.1.150", TILELANG),  # not known: the newest
+        (APACHE_TVM, "0.27.0.post1", APACHE_TVM),
+        (APACHE_TVM, "0.28", APACHE_TVM),
+    ],
+)
+def test_an_installed_compiler_has_the_version_of_its_number(
+    newest: str, number: str, key: str
+) -> None:
+    assert installed(newest, number).key == key
+
+
+def test_the_records_need_no_compiler() -> None:
+    program = (
+        "import sys, smemreuse.versions.merges, smemreuse.compilers.session, "
+        "smemreuse.pipeline.choice; "
+        "sys.exit(any(name.split('.')[0] in ('tvm', 'tilelang') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0
