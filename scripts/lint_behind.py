@@ -30,7 +30,7 @@ from tilelang import tvm  # noqa: E402
 from tvm.script import ir, tirx  # noqa: E402
 
 from smemreuse.audit import BarrierStage  # noqa: E402
-from smemreuse.compilers.session import DeviceFunction  # noqa: E402
+from smemreuse.compilers.functions import DeviceFunction  # noqa: E402
 from smemreuse.compilers.tilelang.rewrite import apply_plans  # noqa: E402
 from smemreuse.compilers.tilelang.verify import with_barriers  # noqa: E402
 from smemreuse.compilers.tilelang.visitor import TirVisitor  # noqa: E402

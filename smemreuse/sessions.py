@@ -1,13 +1,13 @@
-"""What a session tells of its kernels: a page, and explanations as text."""
+"""What a session reports of its kernels: a page, and explanations as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smemreuse.compilers.observers import SessionLog
 from smemreuse.errors import InputError
 from smemreuse.results.text import Page, Text
 
@@ -15,19 +15,27 @@ if TYPE_CHECKING:
     from smemreuse.pipeline.lowered import LoweredKernel
     from smemreuse.report.data import Data
     from smemreuse.results.explanation import Explanation
-    from smemreuse.results.provenance import ObjectiveName, PackerName
+    from smemreuse.results.provenance import ObjectiveName, PackerName, PolicyName
     from smemreuse.results.run import RunKernel
 
 WIDTH = 160
 """Characters of a line where nothing says how wide the terminal is."""
 
 
-class Told:
+class SessionReports(SessionLog):
     """The verbs of a session, whichever compiler it is inside."""
 
-    kernels: list[LoweredKernel]
+    policy: PolicyName
     packer: PackerName
     objective: ObjectiveName
+
+    _explained_for: tuple[LoweredKernel, ...] = ()
+    _explained_as: Sequence[RunKernel] = ()
+
+    def __repr__(self) -> str:
+        """One line: how many kernels, plans and functions that were left there are."""
+        counts = f"{len(self.kernels)} kernels, {len(self.plans)} plans, {len(self.left)} left"
+        return f"{type(self).__name__}({self.policy}, {self.objective}: {counts})"
 
     def report(self, file: str | Path | None = None, *, force: bool = False) -> Page:
         """The page of `smemreuse run --report`: each kernel's memory map, with what was applied.
@@ -40,9 +48,9 @@ class Told:
         from smemreuse.report.run import run_overview_entry
 
         entries = [
-            run_overview_entry("session", told, scope, found)
-            for told in self._told.kernels
-            for scope, found in run_overviews(told, self.packer, self.objective)
+            run_overview_entry("session", kernel, scope, found)
+            for kernel in self._explained
+            for scope, found in run_overviews(kernel, self.packer, self.objective)
         ]
         page = report_page(entries, "Shared memory of the kernels of a session")
         if file is not None:
@@ -59,75 +67,64 @@ class Told:
             return None
         return "".join(
             f"<p><b>{escape(heading)}</b></p>{map_fragment(entry, 'applied')}"
-            for told in self._told.kernels
-            for heading, entry in _maps(told)
+            for kernel in self._explained
+            for heading, entry in _maps(kernel)
         )
 
     def explain(self, kernel: str | None = None, *buffers: str) -> Explanation | Text:
-        """What `smemreuse run` tells of all kernels, or of one, as text; of two buffers of one,
+        """What `smemreuse run` prints of all kernels, or of one, as text; of two buffers of one,
         why they may share bytes or not.
 
         `kernel` is the name of one; where several have it, with a number as in `gemm_kernel #2`.
         Raises `InputError` for a kernel or a buffer that there is not.
         """
         if kernel is None:
-            return Text(_told_of(self._told.kernels, self.objective))
-        found = self._told.named(kernel)
+            return Text(_described(self._explained, self.objective))
+        found = self._named(kernel)
         if not buffers:
-            return Text(_told_of([found], self.objective))
+            return Text(_described([found], self.objective))
         if len(buffers) != 2:
             raise InputError(f"give two buffers, or none, not {len(buffers)}")
-        return _explained(found, *buffers)
+        return _explained_pair(found, *buffers)
 
     @property
-    def _told(self) -> _Kernels:
-        """Made anew where kernels have been lowered since."""
-        known: _Kernels | None = self.__dict__.get("_known")
-        if known is None or known.lowered != tuple(map(id, self.kernels)):
-            known = self.__dict__["_known"] = _Kernels(self.kernels)
-        return known
-
-
-class _Kernels:
-    """The kernels of a session, explained once."""
-
-    def __init__(self, lowered: Sequence[LoweredKernel]):
-        self._lowered = [*lowered]
-        self.lowered = tuple(map(id, lowered))
-
-    @cached_property
-    def kernels(self) -> list[RunKernel]:
+    def _explained(self) -> Sequence[RunKernel]:
+        """Its kernels, explained; once more where kernels have been lowered since."""
         from smemreuse.explainer.run import run_kernel
         from smemreuse.report.titles import numbered
 
-        titles = numbered([each.kernel.name for each in self._lowered])
-        pairs = zip(self._lowered, titles, strict=True)
-        return [run_kernel(each, title) for each, title in pairs]
+        lowered = tuple(self.kernels)
+        if [*map(id, lowered)] != [*map(id, self._explained_for)]:
+            titles = numbered([each.kernel.name for each in lowered])
+            pairs = zip(lowered, titles, strict=True)
+            self._explained_as = [run_kernel(each, title) for each, title in pairs]
+            self._explained_for = lowered
+        return self._explained_as
 
-    def named(self, title: str) -> RunKernel:
-        for each in self.kernels:
+    def _named(self, title: str) -> RunKernel:
+        for each in self._explained:
             if each.title == title:
                 return each
-        there = ", ".join(each.title for each in self.kernels)
+        known = ", ".join(each.title for each in self._explained)
         raise InputError(
-            f"there is no kernel {title!r}; {f'there are {there}' if there else 'none was lowered'}"
+            f"there is no kernel {title!r}; {f'there are {known}' if known else 'none was lowered'}"
         )
 
 
-def _maps(told: RunKernel) -> Iterator[tuple[str, Data]]:
+def _maps(kernel: RunKernel) -> Iterator[tuple[str, Data]]:
     """What is drawn of a kernel, a heading and an entry for each plan."""
     from smemreuse.explainer.overview import overview
     from smemreuse.report.run import run_overview_entry
 
-    took = told.footprint
+    took = kernel.footprint
     sizes = f"{took.bytes_before or 0:,} to {took.bytes_after or 0:,} bytes"
-    for each in told.plans:
-        shown = overview(told.kernel, each.plan.scope, {"applied": (each.plan, each.verdict)}, {})
-        heading = f"{told.title} ({each.plan.scope}), {sizes}, {each.verdict.verdict}"
-        yield heading, run_overview_entry("session", told, each.plan.scope, shown)
+    for each in kernel.plans:
+        shown = overview(kernel.kernel, each.plan.scope, {"applied": (each.plan, each.verdict)}, {})
+        heading = f"{kernel.title} ({each.plan.scope}), {sizes}, {each.verdict.verdict}"
+        yield heading, run_overview_entry("session", kernel, each.plan.scope, shown)
 
 
-def _told_of(kernels: Sequence[RunKernel], objective: str) -> str:
+def _described(kernels: Sequence[RunKernel], objective: str) -> str:
     from io import StringIO
 
     from rich.console import Console
@@ -144,7 +141,7 @@ def _told_of(kernels: Sequence[RunKernel], objective: str) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
-def _explained(kernel: RunKernel, one: str, two: str) -> Explanation:
+def _explained_pair(kernel: RunKernel, one: str, two: str) -> Explanation:
     from smemreuse.explainer.pairs import explained_pairs
 
     for scope in kernel.kernel.shared_scopes():

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
 
-from smemreuse.compilers.tilelang.active import activated
+from smemreuse.compilers.active import activated
 from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
 from smemreuse.compilers.tilelang.estimate import Footprint, footprint
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import Session as LoweringSession
+from smemreuse.compilers.tilelang.session import TileLangLog, TileLangSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import checked_options
 from smemreuse.results.ranking import Ranking
-from smemreuse.sessions import Told
+from smemreuse.sessions import SessionReports
 
 __all__ = [
     "AppliedPlan",
@@ -42,8 +44,9 @@ __all__ = [
 ]
 
 
-class Session(Told, LoweringSession):
-    """One `with merge(...)`: its plans and kernels, and what is to be told of them.
+@dataclass(repr=False, eq=False)
+class Session(SessionReports, TileLangLog, TileLangSession):
+    """One `with merge(...)`: its plans and kernels, and what is reported of them.
 
     - `explain()`: the table of `smemreuse run` and its lines, as text; `explain("gemm_kernel")` for
       one kernel, `explain("gemm_kernel", "As", "Cs")` for two of its buffers.
@@ -56,7 +59,7 @@ class Session(Told, LoweringSession):
       lowered, and have no plan here.
     """
 
-    compiles = True
+    compiles: ClassVar[bool] = True
 
 
 @contextmanager

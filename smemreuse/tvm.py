@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+from smemreuse.compilers.active import confined
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
-from smemreuse.compilers.tvm.hooks import PIPELINE, activated, register
-from smemreuse.compilers.tvm.session import Session as LoweringSession
+from smemreuse.compilers.tvm.hooks import PIPELINE, install, register
+from smemreuse.compilers.tvm.session import TvmSession
 from smemreuse.compilers.tvm.visitor import read_function, read_module
 from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import AppliedPlan
 from smemreuse.pipeline.options import checked_options
-from smemreuse.sessions import Told
+from smemreuse.sessions import SessionReports
 
 __all__ = [
     "PIPELINE",
@@ -34,8 +36,9 @@ __all__ = [
 register()
 
 
-class Session(Told, LoweringSession):
-    """One `with merge(...)`: its plans and kernels, and what is to be told of them.
+@dataclass(repr=False, eq=False)
+class Session(SessionReports, TvmSession):
+    """One `with merge(...)`: its plans and kernels, and what is reported of them.
 
     - `explain()`: the table of `smemreuse run` and its lines, as text; `explain("gemm_kernel")` for
       one kernel, `explain("gemm_kernel", "As", "Cs")` for two of its buffers.
@@ -76,5 +79,6 @@ def merge(
     """
     options = checked_options(policy, packer, objective)
     session = Session.of(options, unchecked=unchecked)
-    with activated(session):
+    install()
+    with confined(session):
         yield session

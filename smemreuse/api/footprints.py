@@ -126,14 +126,10 @@ def _of_tilelang(
     stock: bool,
     options: PlanOptions,
 ) -> list[Measured]:
-    from smemreuse.compilers.tilelang.estimate import (
-        lowered_kernels,
-        own_pass_configs,
-        resolve_place,
-    )
+    from smemreuse.compilers.tilelang.estimate import LoweringRequest, resolve_place
 
     place = resolve_place(subject, None, arch)
-    found = lowered_kernels(subject, args, kwargs, place, options, own_pass_configs(subject))
+    found = LoweringRequest(subject, place, options, args, kwargs).lowered()
     return [
         Measured(
             one.kernel,

@@ -53,7 +53,8 @@ def run_script(
         ) as session:
             end = execute(script, args)
             children = part.suite
-        kernels = _explained([*session.kernels, *lower_again(session)], linted=linted)
+        reloaded = lower_again(session.cached, session.options, unchecked=session.unchecked)
+        kernels = _explained([*session.kernels, *reloaded], linted=linted)
         if outputs.json is None:
             with written_to_stdout():
                 _print(kernels, children, settings.objective)

@@ -57,7 +57,7 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     """
     if settings.arch is not None:
         architecture(settings.arch)  # which raises for one that is not known
-    require("tilelang", "TileLang", "tilelang", "elftools")
+    require("tilelang", "TileLang", "tilelang", "elftools", "torch")
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite

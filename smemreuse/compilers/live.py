@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from smemreuse.compilers.text.expressions import BINARY_NODES
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
@@ -34,23 +35,8 @@ from smemreuse.ir.kernel import (
 from smemreuse.versions import Version
 
 _BINARY = {
-    "Add": "add",
-    "Sub": "sub",
-    "Mul": "mul",
-    "Div": "div",
+    **BINARY_NODES,
     "Mod": "mod",
-    "FloorDiv": "floordiv",
-    "FloorMod": "floormod",
-    "Min": "min",
-    "Max": "max",
-    "EQ": "eq",
-    "NE": "ne",
-    "LT": "lt",
-    "LE": "le",
-    "GT": "gt",
-    "GE": "ge",
-    "And": "and",
-    "Or": "or",
     "BitwiseAnd": "bitwise_and",
     "BitwiseOr": "bitwise_or",
     "BitwiseXor": "bitwise_xor",
@@ -83,7 +69,7 @@ class LiveVisitor:
         self.allocated: dict[Any, Buffer] = dict(merged or {})
         self.vars: dict[Any, Var] = {}
         self.places: dict[Stmt, int] = {}  # statements by their number in the order of the walk
-        self._count = 0
+        self.nodes: list[Any] = []  # the statements' nodes, by that number
         self._op_names: dict[Any, tuple[str, int]] = {}
         self._read: dict[Any, list[Block]] = {}  # what was read, by its node
         self._earlier: dict[Any, list[Block]] = {}  # the same of an earlier reading, not met yet
@@ -142,8 +128,8 @@ class LiveVisitor:
         earlier = self._earlier.get(node)
         if earlier:
             return earlier.pop(0)
-        place = self._count
-        self._count += 1
+        place = len(self.nodes)
+        self.nodes.append(node)
         block = self.decl_buffer(node) if kind == "DeclBuffer" else (self._statement(node, kind),)
         self.places.update((stmt, place) for stmt in block)
         self._read.setdefault(node, []).append(block)

@@ -1,4 +1,4 @@
-"""What the processes of one run tell of their kernels, in a folder that they share.
+"""What the processes of one run note of their kernels, in a folder that they share.
 
 Each process has a file of its own and appends one JSON line for each thing that happens, written
 at once, so that a process that crashes or is killed costs no more than its last line. Several lines
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
-from smemreuse.results.hazards import LintReport, lint_report_from
+from smemreuse.results.hazards import lint_report_from
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import VerdictKind
 
@@ -71,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Appends to the file of whatever process it finds itself in; forked ones have their own."""
+    """Appends to the file of the process that it is in; forked ones have their own."""
 
     folder: Path
 
@@ -87,36 +87,13 @@ class Recorder:
             finally:
                 os.close(place)
 
-    def lowered(
-        self,
-        key: str,
-        footprint: KernelFootprint,
-        ours: Judgement | None,
-        kept: bool,
-        dump: str | None,
-    ) -> None:
-        judged = _judgement_data(ours)
-        self.note(
-            "lowered", key=key, footprint=asdict(footprint), ours=judged, kept=kept, dump=dump
-        )
+    def lowered(self, key: str, **fields: Any) -> None:
+        """A kernel was lowered once more; `fields` as for `known`, its footprint among them."""
+        self.note("lowered", key=key, fields=_encoded(fields))
 
-    def judged(self, key: str, compiler: Judgement | None) -> None:
-        self.note("judged", key=key, compiler=_judgement_data(compiler))
-
-    def drawn(self, key: str, scopes: Sequence[ScopePlans]) -> None:
-        """What a page needs beside the dump."""
-        self.note("drawn", key=key, scopes=[each.as_data() for each in scopes])
-
-    def mended(self, key: str, mends: Sequence[str], unmended: Sequence[str]) -> None:
-        """What was put in against a kernel's own hazards, and which are left, a sentence each."""
-        self.note("mended", key=key, mends=mends, unmended=unmended)
-
-    def linted(self, key: str, report: LintReport) -> None:
-        self.note("linted", key=key, report=asdict(report.without_statements()))
-
-    def compiled(self, key: str, footprint: KernelFootprint) -> None:
-        """Its registers are known now, and with them its resident blocks."""
-        self.note("compiled", key=key, footprint=asdict(footprint))
+    def known(self, key: str, **fields: Any) -> None:
+        """What is known of a kernel that was lowered, by the names of `SuiteKernel`'s fields."""
+        self.note("known", key=key, fields=_encoded(fields))
 
 
 def read_suite(folder: Path) -> Suite:
@@ -147,24 +124,14 @@ def read_suite(folder: Path) -> Suite:
 def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) -> None:
     """Takes one note in, whatever came before it."""
     event = found["event"]
-    if event == "lowered":
-        key = found["key"]
-        kernel = kernels.setdefault(key, SuiteKernel(_footprint(found), key=key))
-        kernel.lowered += 1
-        kernel.processes.add(found["pid"])
-        kernel.ours, kernel.kept = _judgement(found["ours"]), found["kept"]
-        kernel.dump = found["dump"]
-    elif event == "judged":
-        kernels[found["key"]].compiler = _judgement(found["compiler"])
-    elif event == "drawn":
-        kernels[found["key"]].scopes = tuple(map(ScopePlans.from_data, found["scopes"]))
-    elif event == "mended":
-        kernel = kernels[found["key"]]
-        kernel.mends, kernel.unmended = tuple(found["mends"]), tuple(found["unmended"])
-    elif event == "linted":
-        kernels[found["key"]].lint = lint_report_from(found["report"])
-    elif event == "compiled":
-        kernels[found["key"]].footprint = _footprint(found)
+    if event in ("lowered", "known"):
+        key, known = found["key"], _decoded(found["fields"])
+        if event == "lowered":
+            kernel = kernels.setdefault(key, SuiteKernel(known["footprint"], key=key))
+            kernel.lowered += 1
+            kernel.processes.add(found["pid"])
+        for name, value in known.items():
+            setattr(kernels[key], name, value)
     elif event == "stopped":
         suite.stopped += 1
     elif event in _TROUBLES:
@@ -179,7 +146,7 @@ def _bytes(kernel: SuiteKernel) -> int:
 
 def _footprint(found: dict[str, Any]) -> KernelFootprint:
     names = {each.name for each in fields(KernelFootprint)}
-    return KernelFootprint(**{key: one for key, one in found["footprint"].items() if key in names})
+    return KernelFootprint(**{key: one for key, one in found.items() if key in names})
 
 
 def _judgement(found: dict[str, Any] | None) -> Judgement | None:
@@ -188,6 +155,33 @@ def _judgement(found: dict[str, Any] | None) -> Judgement | None:
 
 def _judgement_data(found: Judgement | None) -> dict[str, str] | None:
     return {"verdict": found.verdict.value, "finding": found.finding} if found else None
+
+
+_CODECS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "footprint": (asdict, _footprint),
+    "ours": (_judgement_data, _judgement),
+    "compiler": (_judgement_data, _judgement),
+    "scopes": (
+        lambda scopes: [each.as_data() for each in scopes],
+        lambda scopes: tuple(map(ScopePlans.from_data, scopes)),
+    ),
+    "lint": (lambda report: asdict(report.without_statements()), lint_report_from),
+    "mends": (list, tuple),
+    "unmended": (list, tuple),
+}
+"""How fields of `SuiteKernel` are written as JSON and read back; others are JSON themselves."""
+
+
+def _encoded(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _CODECS[name][0](value) if name in _CODECS else value for name, value in known.items()
+    }
+
+
+def _decoded(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _CODECS[name][1](value) if name in _CODECS else value for name, value in known.items()
+    }
 
 
 def dumped(folder: Path, name: str, text: str) -> str:

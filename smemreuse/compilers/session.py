@@ -7,9 +7,10 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 - a `MergeSession` whose pass does, for each function,
 
       function = DeviceFunction(name, func, Visitor())
-      attempts = self.attempts(function, SHARED_SCOPES, merge_of(function.kernels[0]))
+      request = MergeRequest(merge_of(function.kernels[0]), SHARED_SCOPES, self.options)
+      attempts = self.attempts(function, request)
 
-      def verify(proposal):  # apply the plans, have the barriers inserted, look at what is there
+      def verify(proposal):  # apply the plans, have the barriers inserted, read what is there
           return function.judged(proposal, with_barriers(rewritten(function, proposal.plans)))
 
       self.keep(function, choose(attempts, verify, unchecked=self.unchecked), stock)
@@ -21,22 +22,17 @@ A door to a further compiler needs a folder here beside `tilelang` and `tvm`:
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
-from smemreuse.checker import remember_from
 from smemreuse.checker.budget import renew_work
-from smemreuse.compilers.live import LiveVisitor
+from smemreuse.compilers.functions import DeviceFunction, MergeRequest, scopes_to_merge
+from smemreuse.compilers.observers import SessionObserver, observers_of_process
 from smemreuse.compilers.outcomes import FunctionOutcome, Outcome
-from smemreuse.facts import facts_of
-from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice
 from smemreuse.pipeline.fallback import LeftToStock, left_to_stock, require_sizes
-from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.plugins import ensure
@@ -49,87 +45,64 @@ from smemreuse.versions.merges import Merge
 S = TypeVar("S", bound="MergeSession")
 
 
-@dataclass
-class DeviceFunction:
-    """A live function, and what `visitor` reads in it: the kernels that it launches, in order."""
-
-    name: str
-    func: Any
-    visitor: LiveVisitor
-
-    @cached_property
-    def kernels(self) -> list[Kernel]:
-        return self.visitor.kernels(self.name, self.func)
-
-    def judged(self, proposal: Proposal, merged: Any) -> Proposal:
-        """A proposal with its verdicts, reached on the function with its plans and barriers in."""
-        kernels = self.visitor.again().kernels(self.name, merged)
-        for now, before in zip(kernels, self.kernels, strict=True):
-            facts_of(now).learn_from(facts_of(before))
-            remember_from(before, now)
-        return proposal.with_verdicts(judge_with_barriers(kernels, proposal.plans))
-
-
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class MergeSession:
-    """One merge in force: what it plans with, and the plans it has applied so far.
+    """One merge in force: what it plans with, and who hears what comes of it.
 
-    `kernels` are all that were lowered, those with nothing to merge among them. `left` are the
-    functions that the compiler's own pass has merged instead; their kernels are not in `kernels`.
-    `functions` says of each function that was looked at, in order, what became of it. `seconds` of
-    CPU time is what all that has added to the compiler's own work.
+    `seconds` of CPU time is what it has added to the compiler's own work.
     """
+
+    compiles: ClassVar[bool] = False
+    """Whether what it lowers is on its way to being compiled, and not only looked at."""
 
     policy: PolicyName = "dataflow"
     packer: PackerName = "best"
     objective: ObjectiveName = "speed"
     strict: bool = False
     unchecked: bool = False
-    plans: list[AppliedPlan] = field(default_factory=list)
-    kernels: list[LoweredKernel] = field(default_factory=list)
-    left: list[LeftToStock] = field(default_factory=list)
-    functions: list[FunctionOutcome] = field(default_factory=list)
+    own_observers: list[SessionObserver] = field(default_factory=list)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
         ensure()
-
-    def __repr__(self) -> str:
-        """One line: how many kernels, plans and functions that were left there are."""
-        counts = f"{len(self.kernels)} kernels, {len(self.plans)} plans, {len(self.left)} left"
-        return f"{type(self).__name__}({self.policy}, {self.objective}: {counts})"
+        if isinstance(self, SessionObserver):
+            self.own_observers.append(self)
 
     @classmethod
-    def of(cls: type[S], options: PlanOptions, *, unchecked: bool = False) -> S:
-        return cls(options.policy, options.packer, options.objective, options.strict, unchecked)
+    def of(
+        cls: type[S], options: PlanOptions, *observers: SessionObserver, unchecked: bool = False
+    ) -> S:
+        session = cls(options.policy, options.packer, options.objective, options.strict, unchecked)
+        session.own_observers += observers
+        return session
 
     @property
     def options(self) -> PlanOptions:
         """What its plans are made with."""
         return PlanOptions(self.policy, self.packer, self.objective, self.strict)
 
-    def attempts(
-        self,
-        function: DeviceFunction,
-        scopes: Sequence[str],
-        stock: Merge,
-        options: PlanOptions | None = None,
-    ) -> Attempts | None:
+    @property
+    def observers(self) -> Sequence[SessionObserver]:
+        """Its own, and those of the process if its kernels are compiled."""
+        return (*self.own_observers, *(observers_of_process() if self.compiles else ()))
+
+    def attempts(self, function: DeviceFunction, request: MergeRequest) -> Attempts | None:
         """What may be tried for a function; None where there is nothing to merge.
 
-        `options` are by default those of the session.
-
-        Raises `PlanError` where buffers may reach behind the bytes that they allocate.
+        Raises `PlanError` where buffers may reach past the bytes that they allocate.
         """
-        wanted = [scopes_to_merge(kernel, scopes) for kernel in function.kernels]
+        if function.kernels:
+            for observer in self.observers:
+                observer.on_received(function, request)
+        wanted = [scopes_to_merge(kernel, request.scopes) for kernel in function.kernels]
         if not any(wanted):
-            has_kernels = bool(function.kernels)
-            outcome = Outcome.NOTHING_TO_MERGE if has_kernels else Outcome.NO_KERNEL
-            self.functions.append(FunctionOutcome(function.name, outcome))
+            self._finish(
+                function, Outcome.NOTHING_TO_MERGE if function.kernels else Outcome.NO_KERNEL
+            )
             return None
         require_sizes(function.kernels, wanted)
-        options = options or self.options
-        return Attempts(function.kernels, wanted, options, stock, trusting=not self.unchecked)
+        trusting = not self.unchecked
+        return Attempts(function.kernels, wanted, request.options, request.stock, trusting=trusting)
 
     def keep(
         self,
@@ -140,14 +113,13 @@ class MergeSession:
         lint: Callable[[int], LintReport] | None = None,
         mendings: Sequence[Mending] = (),
     ) -> list[LoweredKernel]:
-        """Notes what was chosen for a function: its kernels, as they were lowered.
+        """Reports what was chosen for a function: its kernels, as they were lowered.
 
         `judge_stock` gives the verdict on the compiler's own plan for a launch and scope, `lint`
         the hazards of a launch itself; `mendings` are what came of mending each, if that was asked.
         """
         merged = any(choice.proposal.launches)
-        outcome = Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN
-        self.functions.append(FunctionOutcome(function.name, outcome))
+        self._finish(function, Outcome.MERGED if merged else Outcome.NOTHING_TO_GAIN)
         lowered = []
         for number, kernel in enumerate(function.kernels):
             renew_work(kernel)
@@ -157,24 +129,26 @@ class MergeSession:
                 AppliedPlan(kernel, one.settled, one.verdict, choice.told_for(one), barriers)
                 for one in launch
             )
-            self.plans += applied
             for one in applied:
                 self._warn_of_refuted(one, stock)
-            audit = _Asked(judge_stock, number)
+            audit = partial(judge_stock, number)
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
             lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
-        self.note_kernels(function.name, lowered)
+        self.note_lowered(function, lowered)
         return lowered
 
-    def note_kernels(self, function: str, lowered: Sequence[LoweredKernel]) -> None:
-        """Notes the kernels of a function, in the order of its launches, once they are lowered."""
-        self.kernels += lowered
+    def note_lowered(self, function: DeviceFunction, lowered: Sequence[LoweredKernel]) -> None:
+        """Reports the kernels of a function, in the order of its launches."""
+        for observer in self.observers:
+            observer.on_lowered(function.name, lowered)
 
     def rewrite_functions(self, mod: Any, rewrite: Callable[[str, Any, Any], Any]) -> Any:
-        """A live module in which each function is what `rewrite(name, var, func)` gives for it."""
+        """A live module in which each PrimFunc is what `rewrite(name, var, func)` gives for it."""
         begin = time.thread_time()
         for var, func in list(mod.functions.items()):
+            if type(func).__name__ != "PrimFunc":
+                continue
             rewritten = rewrite(str(var.name_hint), var, func)
             if rewritten is not func:
                 mod.update_func(var, rewritten)
@@ -192,13 +166,17 @@ class MergeSession:
             return stock()
 
     def leave(self, left: LeftToStock) -> None:
-        """Notes a function that the compiler's own pass merges."""
-        self.left.append(left)
-        self.functions.append(FunctionOutcome(left.function, Outcome.LEFT, left.reason))
+        """Reports a function that the compiler's own pass merges."""
+        for observer in self.observers:
+            observer.on_left(left)
 
     def warn(self, text: str) -> None:
-        """Tells whoever compiles of what they would not expect."""
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        for observer in self.observers:
+            observer.on_warning(text)
+
+    def _finish(self, function: DeviceFunction, outcome: Outcome) -> None:
+        for observer in self.observers:
+            observer.on_finished(FunctionOutcome(function.name, outcome))
 
     def _warn_of_refuted(self, applied: AppliedPlan, stock: Merge) -> None:
         """Where the compiler's own merge takes fewer bytes, and is wrong: that is a bug of it."""
@@ -209,19 +187,3 @@ class MergeSession:
                     f"{stock.name}'s own merge of {applied.kernel.name} is wrong, and not applied: "
                     f"{verdict.first_finding}"
                 )
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The verdict on the compiler's own plans of one launch."""
-
-    judge: Callable[[int, str], Verdict]
-    launch: int
-
-    def __call__(self, scope: str) -> Verdict:
-        return self.judge(self.launch, scope)
-
-
-def scopes_to_merge(kernel: Kernel, scopes: Sequence[str]) -> list[str]:
-    """Those of `scopes` that are merged in a kernel: a single buffer needs no arena."""
-    return [scope for scope in scopes if len(kernel.allocations(scope)) > 1]

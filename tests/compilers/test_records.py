@@ -27,9 +27,9 @@ WRONG = Judgement(UNSOUND, "rule 4")
 
 def test_notes_of_one_kernel_are_joined(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
-    recorder.lowered("a/0", FOOTPRINT, PROVED, False, "k.tir")
-    recorder.judged("a/0", WRONG)
-    recorder.compiled("a/0", replace(FOOTPRINT, registers=200, blocks_after=2))
+    recorder.lowered("a/0", footprint=FOOTPRINT, ours=PROVED, kept=False, dump="k.tir")
+    recorder.known("a/0", compiler=WRONG)
+    recorder.known("a/0", footprint=replace(FOOTPRINT, registers=200, blocks_after=2))
     (kernel,) = read_suite(tmp_path).kernels
     assert (kernel.ours, kernel.compiler, kernel.dump) == (PROVED, WRONG, "k.tir")
     assert (kernel.footprint.registers, kernel.footprint.blocks_after) == (200, 2)
@@ -39,9 +39,9 @@ def test_notes_of_one_kernel_are_joined(tmp_path: Path) -> None:
 def test_a_kernel_that_many_processes_lower_counts_once(tmp_path: Path) -> None:
     lowers = (
         "import sys; from pathlib import Path; from tests.compilers.test_records import *\n"
-        "Recorder(Path(sys.argv[1])).lowered('a/0', FOOTPRINT, PROVED, False, None)"
+        "Recorder(Path(sys.argv[1])).lowered('a/0', footprint=FOOTPRINT, ours=PROVED)"
     )
-    Recorder(tmp_path).lowered("a/0", FOOTPRINT, PROVED, False, None)
+    Recorder(tmp_path).lowered("a/0", footprint=FOOTPRINT, ours=PROVED)
     subprocess.run([sys.executable, "-c", lowers, tmp_path], check=True, cwd=ROOT)
     assert len(list(tmp_path.iterdir())) == 2
     (kernel,) = read_suite(tmp_path).kernels
@@ -50,12 +50,12 @@ def test_a_kernel_that_many_processes_lower_counts_once(tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_costs_its_last_line(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
-    recorder.lowered("a/0", FOOTPRINT, PROVED, False, None)
+    recorder.lowered("a/0", footprint=FOOTPRINT, ours=PROVED)
     whole = next(tmp_path.iterdir())
-    whole.write_bytes(whole.read_bytes() + b'{"event": "judged", "key": "a/0", "comp')
+    whole.write_bytes(whole.read_bytes() + b'{"event": "known", "key": "a/0", "fields": {"comp')
     suite = read_suite(tmp_path)
     assert (len(suite.kernels), suite.lost, suite.kernels[0].compiler) == (1, 1, None)
-    recorder.judged("nobody's/0", PROVED)
+    recorder.known("unknown/0", compiler=PROVED)
     (tmp_path / "other.jsonl").write_text("[]\n\n3\n")
     assert read_suite(tmp_path).lost == 4
 
@@ -87,10 +87,10 @@ def test_notes_behind_the_end_of_the_run_go_nowhere(tmp_path: Path) -> None:
 
 def test_what_takes_longer_comes_later(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
-    recorder.lowered("a/0", FOOTPRINT, PROVED, False, None)
-    recorder.mended("a/0", ["a barrier"], ["a race: no place"])
-    recorder.linted("a/0", LintReport("k", False, unknown=("why",)))
-    recorder.drawn("a/0", [])
+    recorder.lowered("a/0", footprint=FOOTPRINT, ours=PROVED)
+    recorder.known("a/0", mends=["a barrier"], unmended=["a race: no place"])
+    recorder.known("a/0", lint=LintReport("k", False, unknown=("why",)))
+    recorder.known("a/0", scopes=[])
     (kernel,) = read_suite(tmp_path).kernels
     assert (kernel.mends, kernel.unmended) == (("a barrier",), ("a race: no place",))
     assert kernel.lint == LintReport("k", False, unknown=("why",))
@@ -100,7 +100,7 @@ def test_what_takes_longer_comes_later(tmp_path: Path) -> None:
 def test_a_function_of_which_nothing_comes_any_more_is_told(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder.note("received", name="done")
-    recorder.lowered("a/0", FOOTPRINT, PROVED, False, None)
+    recorder.lowered("a/0", footprint=FOOTPRINT, ours=PROVED)
     recorder.note("received", name="killed")
     with ThreadPoolExecutor(1) as pool:
         pool.submit(recorder.note, "stopped", name="other").result()

@@ -52,14 +52,11 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Invert: "bitwise_not",
 }
 
-# Script names of TIR nodes that the printer spells as calls, by the name that the model uses.
-_NODE_NAMES = {
+BINARY_NODES = {
     "Add": "add",
     "Sub": "sub",
     "Mul": "mul",
     "Div": "div",
-    "truncdiv": "div",
-    "truncmod": "mod",
     "FloorDiv": "floordiv",
     "FloorMod": "floormod",
     "LT": "lt",
@@ -70,14 +67,21 @@ _NODE_NAMES = {
     "NE": "ne",
     "And": "and",
     "Or": "or",
-    "Not": "not",
     "Min": "min",
     "Max": "max",
+}
+"""TIR's nodes of two operands, by the name that the model uses; the printer has all as calls."""
+
+# Script names of other TIR nodes that the printer spells as calls.
+_NODE_NAMES = {
+    **BINARY_NODES,
+    "truncdiv": "div",
+    "truncmod": "mod",
+    "Not": "not",
     "Ramp": "ramp",
     "Broadcast": "broadcast",
     "Select": "select",
     "Cast": "cast",
-    "cast": "cast",
     "Shuffle": "shuffle",
 }
 

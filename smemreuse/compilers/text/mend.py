@@ -54,7 +54,7 @@ def _written(
     written."""
     if not any(mending.mends for _, mending in found):
         return dump, {}
-    writer, doubts = _Writer(dump.source), {}
+    writer, doubts = _MendEditor(dump.source), {}
     for number, (function, mending) in enumerate(found):
         try:
             for one in mending.insertions:
@@ -86,7 +86,7 @@ def _told(report: LintReport) -> tuple[object, ...]:
     return report.status, hazards, report.unknown
 
 
-class _Writer(LineEdits):
+class _MendEditor(LineEdits):
     """Puts statements into a source text, each on a line of its own."""
 
     def __init__(self, source: str):

@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from smemreuse.analysis.alignment import recorded_alignments
 from smemreuse.compilers.text.allocations import LegacyAllocations
-from smemreuse.compilers.text.attributes import literal_dict
 from smemreuse.compilers.text.buffers import need
 from smemreuse.compilers.text.definitions import LEGACY_ALLOCATIONS, DefinitionReader
 from smemreuse.compilers.text.expressions import difference, fail, script_name
@@ -332,3 +331,27 @@ class StatementReader:
                     return [*opened, *self._with(node, index + 1)]
         fail(node, f"cannot read `with {ast.unparse(context)}`")
         return None
+
+
+def literal_dict(node: ast.expr) -> dict[str, object]:
+    """The dictionary that `T.func_attr` is given; empty for anything that is none."""
+    literal = _literal(node)
+    return literal if isinstance(literal, dict) else {}
+
+
+def _literal(node: ast.expr) -> object:
+    """A function attribute's value; calls such as `T.target({...})` give their only argument."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _literal(node.operand)
+        if isinstance(value, (int, float)):
+            return -value
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(_literal(key)): _literal(value) for key, value in pairs if key is not None}
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_literal(item) for item in node.elts]
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        return _literal(node.args[0])
+    return ast.unparse(node)

@@ -5,5 +5,5 @@ from __future__ import annotations
 from smemreuse.extras import needing
 
 with needing("tilelang", "TileLang"):
-    import elftools  # noqa: F401  (with which binaries are read)
+    import elftools  # noqa: F401
     import tilelang  # noqa: F401  (brings TVM's Python package onto the path)

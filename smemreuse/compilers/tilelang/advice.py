@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang import tvm
@@ -24,18 +24,13 @@ from smemreuse.advisor.model import estimate
 from smemreuse.advisor.validated import label_for
 from smemreuse.compilers.telling import telling_line
 from smemreuse.compilers.tilelang.configs import checked_configs
-from smemreuse.compilers.tilelang.estimate import (
-    Place,
-    own_pass_configs,
-    prim_func_of,
-    resolve_place,
-)
+from smemreuse.compilers.tilelang.estimate import LoweringRequest, resolve_place
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.parsing import parsed_once
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.ir.kernel import element_bits
-from smemreuse.pipeline.options import PlanOptions, checked_options
+from smemreuse.pipeline.options import checked_options
 from smemreuse.progress import track
 from smemreuse.results.ranking import (
     Config,
@@ -84,70 +79,64 @@ def advise(
     nor a tuple, `PlanError` for an unknown option, card or family, or a card of another
     architecture than it is lowered for.
     """
-    return advise_on(
-        (factory, args, kwargs),
-        configs,
-        target=target,
-        arch=arch,
-        card=card,
-        family=family,
-        top=top,
-        objective=objective,
-        pass_configs=pass_configs,
-        jobs=jobs,
-    )
+    options = AdviceOptions(target, arch, card, family, top, objective, pass_configs or {}, jobs)
+    return advise_on((factory, args, kwargs), configs, options)
+
+
+@dataclass(frozen=True)
+class AdviceOptions:
+    """Those of `advise`."""
+
+    target: Any = None
+    arch: str | None = None
+    card: Card | str | None = None
+    family: str | None = None
+    top: int = 8
+    objective: str = "speed"
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
+    jobs: int | None = None
 
 
 def advise_on(
     call: tuple[Any, tuple[Any, ...], Mapping[str, Any]],
     configs: Iterable[Config],
-    *,
-    target: Any = None,
-    arch: str | None = None,
-    card: Card | str | None = None,
-    family: str | None = None,
-    top: int = 8,
-    objective: str = "speed",
-    pass_configs: Mapping[str, Any] | None = None,
-    jobs: int | None = None,
+    given: AdviceOptions,
 ) -> Ranking:
     """As `advise`, of a factory and its arguments, some of which may have the names of options."""
     factory, args, kwargs = call
     every = checked_configs(configs)
-    place = resolve_place(factory, target, arch)
-    known = card_for(place.arch.name, card)
+    place = resolve_place(factory, given.target, given.arch)
+    known = card_for(place.arch.name, given.card)
     if architecture(known.arch).name != place.arch.name:
         raise PlanError(f"the {known.name} is {known.arch}; it is lowered for {place.arch.name}")
-    if top < 0:
-        raise BackendError(f"so many configurations are told as are wanted, not {top}")
-    label = label_for(known, family)
-    options = checked_options("dataflow", "best", objective)
-    passes = {**own_pass_configs(factory), **(pass_configs or {})}
-    space = _Space(factory, args, kwargs, place, known, options, passes)
-    found = _outcomes(space, every, jobs)
-    ranked = [
-        Ranked(config, one.kernels, one.by_reuse, one.by_us)
-        for config, one in zip(every, found, strict=True)
-        if not one.error and one.fits
-    ]
+    if given.top < 0:
+        raise BackendError(f"so many configurations are told as are wanted, not {given.top}")
+    label = label_for(known, given.family)
+    options = checked_options("dataflow", "best", given.objective)
+    request = LoweringRequest(factory, place, options, args, kwargs, given.pass_configs)
+    found = [*zip(every, _outcomes(_Space(request, known), every, given.jobs), strict=True)]
     return Ranking(
-        ranked=order(ranked),
+        ranked=order(
+            [
+                Ranked(config, one.kernels, one.by_reuse, one.by_us)
+                for config, one in found
+                if not one.error and one.fits
+            ]
+        ),
         too_large=tuple(
             TooLarge(config, one.bytes, one.limit)
-            for config, one in zip(every, found, strict=True)
+            for config, one in found
             if not one.error and not one.fits
         ),
-        failed=tuple(
-            Failed(config, one.error) for config, one in zip(every, found, strict=True) if one.error
-        ),
-        top=top,
+        failed=tuple(Failed(config, one.error) for config, one in found if one.error),
+        top=given.top,
         card=known.name,
         label=label,
     )
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _ConfigOutcome:
     """What became of one configuration; `error` is empty where it was lowered. `bytes` are those of
     what does not fit, and `limit` how many there may be."""
 
@@ -164,39 +153,31 @@ class _Outcome:
 class _Space:
     """What all configurations have in common."""
 
-    factory: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    place: Place
+    request: LoweringRequest
     card: Card
-    options: PlanOptions
-    pass_configs: Mapping[str, Any]
 
     def made(self, config: Config) -> Any:
         """The function of a configuration."""
-        positional = config if isinstance(config, tuple) else ()
-        named = config if isinstance(config, Mapping) else {}
-        with self.place.target:
-            return prim_func_of(self.factory, (*self.args, *positional), {**self.kwargs, **named})
+        return self.request.with_config(config).prim_func()
 
-    def outcome(self, func: Any, lowered: dict[Any, list[SizedKernel] | str]) -> _Outcome:
+    def outcome(self, func: Any, lowered: dict[Any, list[SizedKernel] | str]) -> _ConfigOutcome:
         """What becomes of a function; `lowered` has those that were lowered before it."""
         plain, panels = without_panels(func)
         kernels = self._known(plain, lowered)
         if panels and len(kernels) > 1 and not isinstance(kernels, str):
             kernels, panels = self._known(func, lowered), {}  # each kernel says which are its own
         if isinstance(kernels, str):
-            return _Outcome(error=kernels)
-        arch, tensors = self.place.arch, tensor_bytes(func)
+            return _ConfigOutcome(error=kernels)
+        arch, tensors = self.request.place.arch, tensor_bytes(func)
         large = [one.excess(arch) for one in kernels if not one.fits(arch)]
         if large:
             taken, limit = max(large, key=lambda one: one[0] / one[1])
-            return _Outcome(bytes=taken, limit=limit)
+            return _ConfigOutcome(bytes=taken, limit=limit)
         estimates = []
         for one in kernels:
             grid = replace(Grid.of(one.kernel.body), **panels)
             estimates.append(estimate(one.kernel, self.card, one.bytes, tensors, grid=grid))
-        return _Outcome(
+        return _ConfigOutcome(
             tuple(estimates),
             fits=True,
             by_reuse=any(one.fits_by_reuse(arch) for one in kernels),
@@ -213,7 +194,7 @@ class _Space:
 
     def _sized(self, func: Any) -> list[SizedKernel] | str:
         try:
-            return sized_kernels(func, self.place, self.options, self.pass_configs)
+            return sized_kernels(func, self.request)
         except Exception as error:  # TileLang raises of all kinds; each is kept with its words
             return telling_line(error)
 
@@ -222,7 +203,7 @@ _inherited: tuple[_Space, Sequence[Config]] | None = None
 """What a forked process inherits: a factory need not be picklable."""
 
 
-def _outcomes(space: _Space, configs: Sequence[Config], jobs: int | None) -> list[_Outcome]:
+def _outcomes(space: _Space, configs: Sequence[Config], jobs: int | None) -> list[_ConfigOutcome]:
     install()
     if jobs is not None and jobs < 1:
         raise BackendError(f"at least one process lowers, not {jobs}")
@@ -244,7 +225,7 @@ def _may_fork() -> bool:
 
 def _forked(
     space: _Space, configs: Sequence[Config], batches: Sequence[range], jobs: int
-) -> list[_Outcome]:
+) -> list[_ConfigOutcome]:
     """What `jobs` processes find. None of them outlives an error or an interrupt."""
     others = set(multiprocessing.active_children())
     fork = multiprocessing.get_context("fork")
@@ -264,7 +245,7 @@ def _forked(
         pool.shutdown(cancel_futures=True)
 
 
-def _result(batch: Future[list[_Outcome]]) -> list[_Outcome]:
+def _result(batch: Future[list[_ConfigOutcome]]) -> list[_ConfigOutcome]:
     """What a process found. An interrupt that another thread of ours was given wakes nobody who
     waits without an end."""
     while not batch.done():
@@ -278,7 +259,7 @@ def _inherit(space: _Space, configs: Sequence[Config]) -> None:
     _inherited = space, configs
 
 
-def _inherited_work(batch: range) -> list[_Outcome]:
+def _inherited_work(batch: range) -> list[_ConfigOutcome]:
     assert _inherited is not None
     return _work(*_inherited, batch)
 
@@ -289,14 +270,14 @@ def _batches(count: int, jobs: int) -> list[range]:
     return [range(at, min(at + size, count)) for at in range(0, count, size)]
 
 
-def _work(space: _Space, configs: Sequence[Config], batch: range) -> list[_Outcome]:
+def _work(space: _Space, configs: Sequence[Config], batch: range) -> list[_ConfigOutcome]:
     lowered: dict[Any, list[SizedKernel] | str] = {}
     found = []
     for at in batch:
         try:
             found.append(space.outcome(space.made(configs[at]), lowered))
         except Exception as error:  # a factory raises what it likes; kept with its words
-            found.append(_Outcome(error=telling_line(error)))
+            found.append(_ConfigOutcome(error=telling_line(error)))
     return found
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY
 
-from smemreuse.compilers.tilelang.estimate import Footprint, Place, measure, resolve_place
+from smemreuse.compilers.tilelang.estimate import Footprint, LoweringRequest, resolve_place
 from smemreuse.errors import BackendError
-from smemreuse.pipeline.planning import PlanOptions, checked_options
+from smemreuse.pipeline.options import checked_options
 from smemreuse.progress import track
-
-Config: TypeAlias = "Mapping[str, Any] | tuple[Any, ...]"
-"""Keyword arguments of one configuration, or positional ones."""
+from smemreuse.results.ranking import Config
 
 
 def checked_configs(configs: Iterable[Config]) -> list[Config]:
@@ -104,12 +102,13 @@ def fits(
     """
     every = checked_configs(configs)
     options = checked_options(policy, packer, objective)
-    trial = _Trial(factory, args, kwargs, resolve_place(factory, target, arch), options)
+    place = resolve_place(factory, target, arch)
+    request = LoweringRequest(factory, place, options, args, kwargs, pass_configs or {})
     sized: list[SizedConfig] = []
     failed: list[FailedConfig] = []
     for config in track(every, "lowering"):
         try:
-            sized.append(SizedConfig(config, trial.footprint(config, pass_configs or {})))
+            sized.append(SizedConfig(config, _configured(request, config).footprint()))
         except Exception as error:  # TileLang raises of all kinds; each is kept and warned of
             failed.append(FailedConfig(config, error))
     if failed:
@@ -126,23 +125,9 @@ def fits(
     )
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """What all configurations have in common."""
-
-    factory: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    place: Place
-    options: PlanOptions
-
-    def footprint(self, config: Config, pass_configs: Mapping[str, Any]) -> Footprint:
-        args, kwargs = self.args, dict(self.kwargs)
-        if isinstance(config, tuple):
-            args = (*args, *config)
-        else:
-            kwargs.update(config)
-        own = kwargs.pop(_PASS_CONFIGS_KEY, None) or {}
-        return measure(
-            self.factory, args, kwargs, self.place, self.options, {**pass_configs, **own}
-        )
+def _configured(request: LoweringRequest, config: Config) -> LoweringRequest:
+    """With a configuration, which may have pass configurations of its own."""
+    given = request.with_config(config)
+    kwargs = dict(given.kwargs)
+    own = kwargs.pop(_PASS_CONFIGS_KEY, None) or {}
+    return replace(given, kwargs=kwargs, pass_configs={**request.pass_configs, **own})

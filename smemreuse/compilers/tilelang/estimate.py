@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang import env, tvm
@@ -15,14 +15,16 @@ from tilelang.engine.lower import lower_to_host_device_ir
 from tilelang.jit import JITImpl, JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
 
-from smemreuse.compilers.tilelang.active import confined
+from smemreuse.compilers.active import confined
+from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.tilelang.hooks import install
-from smemreuse.compilers.tilelang.session import Session
+from smemreuse.compilers.tilelang.session import CachedFunction, TileLangSession
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.progress import track
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.ranking import Config
 from smemreuse.targets.architectures import Architecture, architecture
 
 PrimFunc = tvm.tirx.PrimFunc
@@ -89,24 +91,24 @@ def footprint(
     """
     options = checked_options(policy, packer, objective)
     place = resolve_place(kernel, target, arch)
-    return measure(kernel, args, kwargs, place, options, pass_configs or {})
+    return LoweringRequest(kernel, place, options, args, kwargs, pass_configs or {}).footprint()
 
 
 @dataclass(frozen=True)
-class Place:
+class LoweringPlace:
     """What a kernel is lowered for: TileLang's target, and the limits of that GPU."""
 
     target: Any
     arch: Architecture
 
 
-def resolve_place(kernel: Any, target: Any, arch: str | None) -> Place:
+def resolve_place(kernel: Any, target: Any, arch: str | None) -> LoweringPlace:
     """The target that a kernel is lowered for. Raises `BackendError` where nothing says it."""
     if arch is not None:
         if target is not None:
             raise BackendError("both a target and an arch are given; the target names one itself")
         known = architecture(arch)  # before TVM, which says less of a name that it does not know
-        return Place(tvm.target.Target({"kind": "cuda", "arch": arch}), known)
+        return LoweringPlace(tvm.target.Target({"kind": "cuda", "arch": arch}), known)
     wanted = target or getattr(_jit_of(kernel), "target", None) or env.get_default_target()
     try:
         found = determine_target(wanted, return_object=True)  # "auto" is the one in force, first
@@ -114,57 +116,84 @@ def resolve_place(kernel: Any, target: Any, arch: str | None) -> Place:
         raise BackendError(f"no target: {error} {NAME_ONE}") from error
     try:
         if found.kind.name == "cuda":
-            return Place(found, architecture(str(found.attrs.get("arch", ""))))
+            return LoweringPlace(found, architecture(str(found.attrs.get("arch", ""))))
     except PlanError as error:
         raise BackendError(f"target {found}: {error}. {NAME_ONE}") from error
     raise BackendError(f"target {found} is not for CUDA. {NAME_ONE}")
 
 
-def measure(
-    kernel: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    place: Place,
-    options: PlanOptions,
-    pass_configs: Mapping[str, Any],
-) -> Footprint:
-    """As `footprint`, for a place and options that are known to be right."""
-    found = lowered_kernels(kernel, args, kwargs, place, options, pass_configs)
-    return Footprint(tuple(_known(lowered, place.arch) for lowered in found))
+@dataclass(frozen=True)
+class LoweringRequest:
+    """What makes a kernel of which arguments, and what it is lowered for and with.
+
+    `pass_configs` go on top of those of the kernel.
+    """
+
+    kernel: Any
+    place: LoweringPlace
+    options: PlanOptions
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_config(self, config: Config) -> LoweringRequest:
+        """With the arguments of a configuration added."""
+        if isinstance(config, tuple):
+            return replace(self, args=(*self.args, *config))
+        return replace(self, kwargs={**self.kwargs, **config})
+
+    @property
+    def all_pass_configs(self) -> dict[str, Any]:
+        """With those that a `@tilelang.jit` function was given."""
+        own = getattr(_jit_of(self.kernel), "pass_configs", None) or {}
+        return {**own, **self.pass_configs}
+
+    def prim_func(self) -> Any:
+        """The function that is lowered. Raises `BackendError` where none is made."""
+        with self.place.target:
+            return prim_func_of(self.kernel, self.args, self.kwargs)
+
+    def lowered(self) -> list[LoweredKernel]:
+        """Its kernels, at least one, with their plans; raises as `footprint` does."""
+        install()
+        log = SessionLog()
+        session = TileLangSession.of(self.options, log)
+        with confined(session):
+            func = self.prim_func()
+            lowered_in(session, func, self.place.target, self.all_pass_configs)
+        return kernels_in(log, func)
+
+    def footprint(self) -> Footprint:
+        """What its kernels take; raises as the function of this name does."""
+        return Footprint(tuple(_known(one, self.place.arch) for one in self.lowered()))
 
 
-def lowered_kernels(
-    kernel: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    place: Place,
-    options: PlanOptions,
-    pass_configs: Mapping[str, Any],
-) -> list[LoweredKernel]:
-    """The kernels that `footprint` measures, at least one, with their plans."""
-    install()
-    session = Session.of(options)
-    with confined(session), place.target:
-        func = prim_func_of(kernel, args, kwargs)
-        lowered_in(session, func, place.target, {**own_pass_configs(kernel), **pass_configs})
-    for left in session.left:
+def kernels_in(log: SessionLog, func: Any) -> list[LoweredKernel]:
+    """The kernels of a function that was lowered. Raises `PlanError` for one that was left to
+    TileLang, `BackendError` where there is none."""
+    for left in log.left:
         raise PlanError(f"{left.function} is not planned: {left.reason}")
-    if not session.kernels:
+    if not log.kernels:
         raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
-    return session.kernels
+    return log.kernels
 
 
-def lower_again(session: Session) -> list[LoweredKernel]:
-    """The kernels that came out of TileLang's cache while `session` was in force."""
-    again = Session.of(session.options, unchecked=session.unchecked)
-    for cached in track(session.cached, "lowering"):
-        target = determine_target(cached.target, return_object=True)
+def lower_again(
+    cached: Sequence[CachedFunction], options: PlanOptions, *, unchecked: bool
+) -> list[LoweredKernel]:
+    """The kernels of functions that came out of TileLang's cache."""
+    log = SessionLog()
+    session = TileLangSession.of(options, log, unchecked=unchecked)
+    for one in track(cached, "lowering"):
+        target = determine_target(one.target, return_object=True)
         if target.kind.name == "cuda":
-            lowered_in(again, cached.func, target, cached.pass_configs)
-    return again.kernels
+            lowered_in(session, one.func, target, one.pass_configs)
+    return log.kernels
 
 
-def lowered_in(session: Session, func: Any, target: Any, pass_configs: Mapping[str, Any]) -> None:
+def lowered_in(
+    session: TileLangSession, func: Any, target: Any, pass_configs: Mapping[str, Any]
+) -> None:
     """Lowers a function up to where code generation begins; `pass_configs` go on top of its own."""
     own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
     config = normalize_pass_configs({**own, **pass_configs})
@@ -180,11 +209,6 @@ def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:
             "give a constant one to know what it needs"
         )
     return found
-
-
-def own_pass_configs(kernel: Any) -> dict[str, Any]:
-    """The pass configurations that a `@tilelang.jit` function was given."""
-    return dict(getattr(_jit_of(kernel), "pass_configs", None) or {})
 
 
 def _jit_of(kernel: Any) -> Any:

@@ -20,7 +20,7 @@ from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 from tilelang.language.eager import builder
 
-from smemreuse.compilers.tilelang.active import current_session, pinned_session
+from smemreuse.compilers.active import current_session, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION

@@ -14,16 +14,14 @@ from tilelang import tvm
 
 from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
-from smemreuse.errors import BackendError
+from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
 from smemreuse.ir.expr import Const, Var
-from smemreuse.ir.kernel import THREAD_EXTENT, Buffer
+from smemreuse.ir.kernel import Buffer
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 from smemreuse.results.plan import Plan
 
 tirx = tvm.tirx
-
-ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
 
 def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]) -> Any:
@@ -33,22 +31,18 @@ def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]
     Raises `BackendError` when the function does not have as many launches as there are plans.
     """
     data_vars = {buffer: var for var, buffer in visitor.allocated.items()}
-    merged = {data_vars[buffer] for launch in plans for plan in launch for buffer in plan.buffers}
-    prologues = [
-        [stmt for plan in launch for stmt in _prologue(plan, data_vars, visitor.vars)]
-        for launch in plans
-    ]
-    body, placed = _insert(_without_allocations(func.body, merged), prologues, 0)
-    if placed != len(prologues):
-        raise BackendError(f"found {placed} thread launches for {len(prologues)} kernels")
-    return func.with_body(body)
-
-
-def _without_allocations(body: Any, merged: set[Any]) -> Any:
-    def drop(node: Any) -> Any:
-        return tirx.Evaluate(0) if node.buffer.data in merged else None
-
-    return tirx.stmt_functor.ir_transform(body, None, drop, ["tirx.AllocBuffer"])
+    rewriter = LiveRewriter(
+        tirx,
+        merged={
+            data_vars[buffer] for launch in plans for plan in launch for buffer in plan.buffers
+        },
+        key=lambda buffer: buffer.data,
+        prologues=[
+            [stmt for plan in launch for stmt in _prologue(plan, data_vars, visitor.vars)]
+            for launch in plans
+        ],
+    )
+    return rewriter.rewritten(func)
 
 
 def _prologue(
@@ -72,33 +66,3 @@ def _prologue(
 
 
 _ADD_OFFSET = "tirx.handle_add_byte_offset"
-
-
-def _insert(stmt: Any, prologues: Sequence[Sequence[Any]], index: int) -> tuple[Any, int]:
-    """Puts the prologues at the head of the outermost launches; gives the number placed so far."""
-    if isinstance(stmt, tirx.SeqStmt):
-        children = []
-        for child in stmt.seq:
-            child, index = _insert(child, prologues, index)
-            children.append(child)
-        return tirx.SeqStmt(children), index
-    if isinstance(stmt, tirx.AttrStmt):
-        if stmt.attr_key != THREAD_EXTENT:
-            body, index = _insert(stmt.body, prologues, index)
-        elif index < len(prologues):
-            body, index = _sequence(prologues[index], stmt.body), index + 1
-        else:
-            body, index = stmt.body, index + 1
-        return tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, body), index
-    if isinstance(stmt, tirx.IfThenElse):
-        then, index = _insert(stmt.then_case, prologues, index)
-        orelse = stmt.else_case
-        if orelse is not None:
-            orelse, index = _insert(orelse, prologues, index)
-        return tirx.IfThenElse(stmt.condition, then, orelse), index
-    return stmt, index
-
-
-def _sequence(prologue: Sequence[Any], body: Any) -> Any:
-    rest = list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
-    return tirx.SeqStmt([*prologue, *rest])

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
 from smemreuse import _version
-from smemreuse.compilers.session import DeviceFunction, MergeSession
-from smemreuse.compilers.tilelang.mending import Synchronized, mended_or_as_it_is
+from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedFunction
+from smemreuse.compilers.observers import SessionLog
+from smemreuse.compilers.session import MergeSession
+from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -23,9 +25,10 @@ from smemreuse.compilers.tilelang.verify import (
     with_barriers,
 )
 from smemreuse.compilers.tilelang.visitor import VERSION, TirVisitor
+from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.pipeline.fallback import LeftToStock
 from smemreuse.pipeline.lowered import LoweredKernel
-from smemreuse.pipeline.options import PlanOptions
 from smemreuse.plugins import stamp
 from smemreuse.results.mending import Mending
 from smemreuse.versions.merges import Merge, configured
@@ -36,12 +39,17 @@ PLAN_FAILS = "the plan of its buffers is not proved with the mend in"
 
 
 class _Lowering(threading.local):
-    """What one thread's lowering has merged and not yet seen synchronized, and what it has lowered
-    that is not yet compiled."""
+    """What one thread's lowering has merged and not yet seen synchronized, which functions it has
+    left to TileLang, and what it has lowered that is not yet compiled."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Another module is lowered."""
         self.merged: dict[str, PendingMerge] = {}
-        self.unmerged: dict[str, tuple[DeviceFunction, Merge]] = {}
+        self.unmerged: dict[str, PlannedFunction] = {}
+        self.left: set[str] = set()
         self.lowered: list[LoweredKernel] = []
 
 
@@ -61,44 +69,50 @@ class CachedFunction:
         )
 
 
-@dataclass(repr=False)
-class Session(MergeSession):
-    """One `with merge(...)`.
+@dataclass(repr=False, eq=False)
+class TileLangLog(SessionLog):
+    """As above. A kernel that comes out of TileLang's cache was not lowered again and adds no plan:
+    `cached` are the functions that came out of the one on disk, each once, and `reloaded` their
+    names. `mendings` are what came of mending each kernel, merged or not."""
 
-    A kernel that comes out of TileLang's cache was not lowered again and adds no plan; `cached` are
-    the functions that came out of the one on disk, each once, and `reloaded` their names. `left`
-    are those on which our merge failed, with a warning. With `mend` the hazards of kernels
-    themselves are mended where that takes no more than barriers, waits and fences; `mendings` tell
-    what came of each kernel, merged or not.
-    """
-
-    compiles: ClassVar[bool] = False
-    """Whether what it lowers is on its way to being compiled, and not only looked at."""
-
-    mend: bool = False
     mendings: list[Mending] = field(default_factory=list)
-    cached: list[CachedFunction] = field(default_factory=list, repr=False)
-    _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
+    cached: list[CachedFunction] = field(default_factory=list)
 
     @property
     def reloaded(self) -> list[str]:
         """The names of the functions that came out of TileLang's cache on disk."""
         return [get_prim_func_name(each.func, "<unknown>") for each in self.cached]
 
-    def note_reload(self, kernel: Any) -> None:
-        """Keeps what tells of a `JITKernel` that was not lowered."""
+    def on_mended(self, mendings: Sequence[Mending]) -> None:
+        self.mendings += mendings
+
+    def on_reloaded(self, kernel: Any) -> None:
         found = CachedFunction(kernel.prim_func, kernel.target, dict(kernel.pass_configs or {}))
         if not any(found.same_as(known) for known in self.cached):
             self.cached.append(found)
 
+
+@dataclass(repr=False, eq=False)
+class TileLangSession(MergeSession):
+    """One merge in force. With `mend` the hazards of kernels themselves are mended where that takes
+    no more than barriers, waits and fences."""
+
+    mend: bool = False
+    _lowering: _Lowering = field(default_factory=lambda: _Lowering(), repr=False)
+
     @property
     def cache_token(self) -> str:
-        """What tells this session's kernels from any other's in TileLang's caches."""
+        """What distinguishes this session's kernels from any other's in TileLang's caches."""
+        return f"smemreuse/{code_stamp()}/{self.settings_token}"
+
+    @property
+    def settings_token(self) -> str:
+        """All that decides what this session makes of a kernel, beside the code."""
         checked = "unchecked" if self.unchecked else "strict" if self.strict else "checked"
         checked += "/mended" if self.mend else ""
         added = stamp()
         checked += f"/{added}" if added else ""
-        return f"smemreuse/{code_stamp()}/{self.policy}/{self.packer}/{self.objective}/{checked}"
+        return f"{self.policy}/{self.packer}/{self.objective}/{checked}"
 
     def lowering_pass(
         self, stock_pass: Pass, *, disable_reuse: bool, aggressive: bool = False
@@ -110,8 +124,7 @@ class Session(MergeSession):
         stock = own_merge(disable_reuse=disable_reuse, aggressive=aggressive)
 
         def transform(mod: Any, ctx: Any) -> Any:
-            self._lowering.merged, self._lowering.unmerged = {}, {}
-            self._lowering.lowered = []
+            self._lowering.begin()
             options = self.options
             if disable_reuse:
                 options = replace(options, objective="none")
@@ -119,17 +132,14 @@ class Session(MergeSession):
                 # Rule 6: with this switch no later pass inserts the barriers that reuse needs, and
                 # TileLang's own sharing is not to be believed (TileLang issue 2416).
                 options = replace(options, strict=True)
-            scopes = merged_scopes(ctx.config)
+            request = MergeRequest(stock, merged_scopes(ctx.config), options)
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
-                if not isinstance(func, tvm.tirx.PrimFunc):
-                    return func
                 function = DeviceFunction(name, func, TirVisitor())
-                wanted = Wanted(stock, stock_pass, scopes, options)
                 return self.or_stock(
                     name,
-                    lambda: self._merged(function, wanted),
-                    lambda: wanted.stock_pass(tvm.IRModule({var: func}))[var],
+                    lambda: self._merged(function, request, stock_pass),
+                    lambda: stock_pass(tvm.IRModule({var: func}))[var],
                 )
 
             return self.rewrite_functions(mod, rewrite)
@@ -138,20 +148,26 @@ class Session(MergeSession):
             transform, opt_level=0, name="smemreuse.MergeSharedMemoryAllocations"
         )
 
-    def _merged(self, function: DeviceFunction, wanted: Wanted) -> Any:
-        """The function under the plans that are wanted; whether they hold, `confirm` finds out."""
-        attempts = self.attempts(function, wanted.scopes, wanted.stock, wanted.options)
+    def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:
+        """The function under the plans to try first; whether they hold, `confirm` finds out."""
+        attempts = self.attempts(function, request)
         if attempts is None:
-            self._lowering.unmerged[function.name] = (function, wanted.stock)
+            self._lowering.unmerged[function.name] = PlannedFunction(function, request.stock)
             return function.func
-        stock = StockMerge(wanted.stock, wanted.stock_pass)
-        pending = PendingMerge(function, attempts, stock)
+        pending = PendingMerge(function, attempts, StockMerge(request.stock, stock_pass))
         merged = pending.merged()
         self._lowering.merged[function.name] = pending
         return merged
 
+    def leave(self, left: LeftToStock) -> None:
+        self._lowering.left.add(left.function)
+        super().leave(left)
+
     def after_merge(self) -> None:
-        """Called behind the merge of a module; who has seen enough by then may raise."""
+        """Reports that the merge of a module has ended; an observer may end the lowering there."""
+        merged = [each.planned for each in self._lowering.merged.values()]
+        for observer in self.observers:
+            observer.on_merged([*merged, *self._lowering.unmerged.values()])
 
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
@@ -177,30 +193,46 @@ class Session(MergeSession):
     def _unmerged(self, name: str, func: Any) -> Any:
         """A function in which nothing of ours is merged, with its mends if that is asked."""
         known = self._lowering.unmerged.pop(name, None)
-        is_left = any(left.function == name for left in self.left)
-        if not isinstance(func, tvm.tirx.PrimFunc) or not (known or is_left):
+        if not known and name not in self._lowering.left:
             return func
-        merged = known[0].visitor.allocated if known else {}
+        merged = known.function.visitor.allocated if known else {}
         synchronized, mendings = self._mended(Synchronized(name, func, merged))
-        self.mendings += mendings
+        self._report(mendings)
         if known:
-            function, stock = known
             lowered = [
                 LoweredKernel(
-                    *(kernel, stock, (), None, partial(synchronized.report, number)),
+                    *(kernel, known.stock, (), None, partial(synchronized.report, number)),
                     mending=mendings[number] if mendings else None,
                 )
-                for number, kernel in enumerate(function.kernels)
+                for number, kernel in enumerate(known.function.kernels)
             ]
-            self.note_kernels(name, lowered)
+            self.note_lowered(known.function, lowered)
             self._lowering.lowered += lowered
         return synchronized.func
+
+    def _report(self, mendings: Sequence[Mending]) -> None:
+        for observer in self.observers:
+            observer.on_mended(mendings)
 
     def _mended(self, function: Synchronized) -> tuple[Synchronized, tuple[Mending, ...]]:
         """A function with its mends, and what came of its kernels; as it is if none are asked."""
         if not self.mend:
             return function, ()
-        return mended_or_as_it_is(function, self.warn)
+        try:
+            found, mendings = function.mended()
+        except Exception as error:  # a fault of ours must not end a compilation
+            kind = "" if isinstance(error, SmemReuseError) else f"{type(error).__name__}: "
+            why = f"smemreuse: {function.name} is not mended: {kind}{error}"
+            for observer in self.observers:
+                observer.on_not_mended(function.name, why)
+            self.warn(why)
+            return function, ()
+        for mending in mendings:
+            for one in mending.unmended:
+                if one.hazard.certain:
+                    unmended = f"{one.hazard.kind} is not mended, for {one.why}"
+                    self.warn(f"smemreuse: {mending.kernel}: {unmended}")
+        return found, mendings
 
     def _confirmed(self, pending: PendingMerge, func: Any) -> Any:
         """A function whose plans hold with its barriers: as it is, or merged anew."""
@@ -215,7 +247,7 @@ class Session(MergeSession):
             if not judged.acceptable:
                 synchronized = Synchronized(function.name, confirmed, merged)
                 mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
-        self.mendings += mendings
+        self._report(mendings)
         audit = StockAudit(function, stock, choice.proposal, config)
         self._lowering.lowered += self.keep(
             function, choice, stock, audit.verdict, synchronized.report, mendings
@@ -227,19 +259,14 @@ class Session(MergeSession):
         for known in self._lowering.lowered:
             if known.kernel.name in registers:
                 found = replace(known, registers=registers[known.kernel.name])
-                place = next(at for at, each in enumerate(self.kernels) if each is known)
-                self.kernels[place] = found
+                for observer in self.observers:
+                    observer.on_compiled(known, found)
         self._lowering.lowered = []
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a lowering asks of a merge: in whose place, of which scopes, and with what options."""
-
-    stock: Merge
-    stock_pass: Pass
-    scopes: Sequence[str]
-    options: PlanOptions
+    def note_reload(self, kernel: Any) -> None:
+        """Reports a `JITKernel` that was not lowered."""
+        for observer in self.observers:
+            observer.on_reloaded(kernel)
 
 
 def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:

@@ -6,15 +6,16 @@ that hold with them matters for whether a kernel launches only where it fits by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from smemreuse.compilers.tilelang.estimate import Place, lowered_in
-from smemreuse.compilers.tilelang.session import Session
-from smemreuse.errors import BackendError, PlanError
+from smemreuse.compilers.functions import PlannedFunction
+from smemreuse.compilers.observers import SessionLog
+from smemreuse.compilers.tilelang.estimate import LoweringRequest, kernels_in, lowered_in
+from smemreuse.compilers.tilelang.session import TileLangSession
+from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.options import PlanOptions
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture, threads_of
 from smemreuse.targets.blocks import STATIC_LIMIT, BlockMemory, block_memory
@@ -29,7 +30,7 @@ class SizedKernel:
     kernel: Kernel
     memory: BlockMemory
     before: BlockMemory
-    apart: BlockMemory
+    unshared: BlockMemory
 
     @property
     def bytes(self) -> int:
@@ -41,7 +42,7 @@ class SizedKernel:
 
     def fits_by_reuse(self, arch: Architecture) -> bool:
         """Whether it fits only because buffers share bytes."""
-        return self.fits(arch) and not self.apart.fits(arch)
+        return self.fits(arch) and not self.unshared.fits(arch)
 
     def fits_by_us(self, arch: Architecture) -> bool:
         """Whether it fits as smemreuse merges it, and not as TileLang does."""
@@ -59,70 +60,62 @@ class _SeenEnough(Exception):
     """What is asked for is known."""
 
 
-@dataclass(repr=False)
-class _Sizing(Session):
-    """A session that ends a lowering as soon as it is known which kernels fit."""
+class _Sizing(SessionLog):
+    """Ends a lowering as soon as it is known which kernels fit on `arch`."""
 
-    arch: Architecture | None = None
-    sized: list[SizedKernel] = field(default_factory=list)
+    def __init__(self, arch: Architecture) -> None:
+        super().__init__()
+        self.arch = arch
+        self.sized: list[SizedKernel] = []
 
-    def after_merge(self) -> None:
+    def on_merged(self, functions: Sequence[PlannedFunction]) -> None:
         if self.left:
             return
         self.sized = []
-        for pending in self._lowering.merged.values():
-            for kernel, launch in zip(
-                pending.function.kernels, pending.wanted.launches, strict=True
-            ):
-                plans = [one.plan for one in launch]  # not judged: that is what takes time
-                stock = [pending.stock.merge.plan(kernel, one.scope) for one in plans]
+        for one in functions:
+            kernels = one.function.kernels
+            launches = one.proposal.launches if one.proposal else ((),) * len(kernels)
+            for kernel, launch in zip(kernels, launches, strict=True):
+                plans = [each.plan for each in launch]  # not judged: that is what takes time
+                stock = [one.stock.plan(kernel, each.scope) for each in plans]
                 self.sized.append(sized(kernel, plans, stock))
-        for function, _ in self._lowering.unmerged.values():
-            self.sized += [sized(kernel, [], []) for kernel in function.kernels]
-        if all(self._is_certain(one) for one in self.sized):
+        if all(map(self._is_certain, self.sized)):
             raise _SeenEnough
 
     def _is_certain(self, one: SizedKernel) -> bool:
-        """What fits with nothing shared fits; what does not with the plans that are hoped for does
-        not with those that hold. Between them it takes the barriers: neither our plans nor
-        TileLang's are sure to hold before those are seen."""
-        assert self.arch is not None
-        return one.apart.fits(self.arch) is True or not one.fits(self.arch)
+        """What fits with nothing shared fits; what does not with the plans that are tried first
+        does not with those that hold. Between them it takes the barriers: neither our plans nor
+        TileLang's are sure to hold before those are in."""
+        return one.unshared.fits(self.arch) is True or not one.fits(self.arch)
 
 
 def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
     """A kernel under these plans. Raises `PlanError` for sizes that only the launch tells, and
     for a launch that no GPU takes."""
-    ours, theirs, apart = (block_memory(kernel, which) for which in (plans, stock, []))
-    if threads_of(kernel) is None or None in (ours.total, theirs.total, apart.total):
+    ours, theirs, unshared = (block_memory(kernel, which) for which in (plans, stock, []))
+    if threads_of(kernel) is None or None in (ours.total, theirs.total, unshared.total):
         raise PlanError(f"{kernel.name} has sizes that only its launch tells; give constant ones")
     refusal = why_no_launch(kernel)
     if refusal:
         raise PlanError(f"{kernel.name} cannot be launched: {refusal}")
-    return SizedKernel(kernel, ours, theirs, apart)
+    return SizedKernel(kernel, ours, theirs, unshared)
 
 
-def sized_kernels(
-    func: Any, place: Place, options: PlanOptions, pass_configs: Mapping[str, Any]
-) -> list[SizedKernel]:
+def sized_kernels(func: Any, request: LoweringRequest) -> list[SizedKernel]:
     """Those that a function launches, in order. Raises what TileLang raises for a function that it
     cannot lower, `PlanError` for one that cannot be planned, `BackendError` where it launches none.
     """
-    session = _Sizing.of(options)
-    session.arch = place.arch
+    sizing = _Sizing(request.place.arch)
+    session = TileLangSession.of(request.options, sizing)
     try:
-        lowered_in(session, func, place.target, pass_configs)
+        lowered_in(session, func, request.place.target, request.all_pass_configs)
     except _SeenEnough:
-        return session.sized
-    for left in session.left:
-        raise PlanError(f"{left.function} is not planned: {left.reason}")
-    if not session.kernels:
-        raise BackendError(f"{func.attrs['global_symbol']} launches no kernel on a GPU")
+        return sizing.sized
     return [
         sized(
             one.kernel,
             [applied.plan for applied in one.plans],
             [one.stock_plan(applied.plan.scope) for applied in one.plans],
         )
-        for one in session.kernels
+        for one in kernels_in(sizing, func)
     ]

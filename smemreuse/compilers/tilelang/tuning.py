@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY, AutoTuneImpl, AutoTuner
 
-from smemreuse.compilers.tilelang.advice import advise_on
+from smemreuse.compilers.tilelang.advice import AdviceOptions, advise_on
 from smemreuse.errors import BackendError
 from smemreuse.results.ranking import Ranking
 
@@ -31,7 +31,7 @@ def advising(tell: Callable[[str, Ranking], None], **options: Any) -> Iterator[N
     """
 
     def ranked(call: Call, name: str, configs: Any, more: Mapping[str, Any]) -> None:
-        tell(name, advise_on(call, configs, **{**more, **options}))
+        tell(name, advise_on(call, configs, AdviceOptions(**{**more, **options})))
         raise Advised(0)
 
     @functools.wraps(AutoTuneImpl.__call__)
@@ -42,7 +42,7 @@ def advising(tell: Callable[[str, Ranking], None], **options: Any) -> Iterator[N
 
     @functools.wraps(AutoTuner.run)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        own = {"pass_configs": self.compile_args.pass_configs}
+        own = {"pass_configs": self.compile_args.pass_configs or {}}
         if not options.get("arch"):
             own["target"] = self.compile_args.target
         ranked((self.fn, (), {}), self.fn.__name__, plain_configs(self.configs, (), {}), own)

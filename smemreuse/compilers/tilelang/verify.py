@@ -14,9 +14,9 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
-from smemreuse.compilers.session import DeviceFunction
+from smemreuse.compilers.functions import DeviceFunction, PlannedFunction, stock_proposal
 from smemreuse.compilers.tilelang.rewrite import apply_plans
-from smemreuse.pipeline.candidate import Candidate, Proposal
+from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
 from smemreuse.results.verdict import Verdict
 from smemreuse.versions.merges import Merge
@@ -62,9 +62,9 @@ class PendingMerge:
         self._seen: Any = None  # the function under the proposal looked at last, with its barriers
 
     @property
-    def wanted(self) -> Proposal:
-        """The plans that it is merged under at first."""
-        return self._wanted
+    def planned(self) -> PlannedFunction:
+        """The function with the plans that it is merged under at first."""
+        return PlannedFunction(self.function, self.stock.merge, self._wanted)
 
     def merged(self) -> Any:
         """The function under the wanted plans."""
@@ -111,14 +111,8 @@ class StockAudit:
 
     @cached_property
     def _judged(self) -> Proposal:
-        stock = Proposal(
-            tuple(
-                tuple(
-                    Candidate(one.kernel, self.stock.plan(one.kernel, one.scope)) for one in launch
-                )
-                for launch in self.chosen.launches
-            )
-        )
+        scopes = [[one.scope for one in launch] for launch in self.chosen.launches]
+        stock = stock_proposal(self.function.kernels, scopes, self.stock)
         with tvm.transform.PassContext(opt_level=3, config=self.config):
             merged = apply_plans(self.function.func, self.function.visitor, stock.plans)
             func = with_barriers(self.function.name, merged)

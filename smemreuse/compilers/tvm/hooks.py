@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 import tvm
 from tvm.s_tir.pipeline import default_s_tir_pipeline
 
-from smemreuse.compilers.tvm.session import Session
+from smemreuse.compilers.active import confined, current_session
+from smemreuse.compilers.observers import SessionLog
+from smemreuse.compilers.tvm.session import TvmSession
 from smemreuse.compilers.tvm.visitor import VERSION
 from smemreuse.errors import BackendError
 
@@ -26,26 +27,8 @@ _lock = threading.Lock()
 _installed = False
 
 
-class _Active(threading.local):
-    def __init__(self) -> None:
-        self.sessions: list[Session] = []
-
-
-_active = _Active()
-
-
-@contextmanager
-def activated(session: Session) -> Iterator[Session]:
-    """Puts `session` in force for what this thread compiles."""
-    _install()
-    _active.sessions.append(session)
-    try:
-        yield session
-    finally:
-        _active.sessions.remove(session)
-
-
-def _install() -> None:
+def install() -> None:
+    """Sets the hook; later calls do nothing. Raises `BackendError` on an unknown TVM."""
     global _installed
     with _lock:
         if _installed:
@@ -64,9 +47,10 @@ def _dispatching(stock: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(stock)
     def merge() -> Any:
         original = stock()
-        if not _active.sessions:
+        session = current_session()
+        if session is None:
             return original
-        planned = _active.sessions[-1].lowering_pass()
+        planned = session.lowering_pass()
         return tvm.transform.module_pass(
             lambda mod, _ctx: planned(mod) if _is_cuda(mod) else original(mod),
             opt_level=0,
@@ -89,9 +73,10 @@ def pipeline(**options: Any) -> tuple[Any, Callable[[], Any], Callable[[], Any]]
 
     def run(mod: Any, _ctx: Any) -> Any:
         # A session around the compilation has the say; it also collects the plans.
-        if _active.sessions:
+        if current_session() is not None:
             return stock(mod)
-        with activated(Session(**options)):
+        install()
+        with confined(TvmSession(own_observers=[SessionLog()], **options)):
             return stock(mod)
 
     merging = tvm.transform.module_pass(run, opt_level=0, name="smemreuse.pipeline")

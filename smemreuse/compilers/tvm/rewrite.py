@@ -8,7 +8,7 @@ here (rule 6).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tvm_ffi
@@ -16,14 +16,13 @@ from tvm import tirx
 
 from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
-from smemreuse.errors import BackendError
+from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
 from smemreuse.ir.expr import Const
-from smemreuse.ir.kernel import SHARED_SCOPES, THREAD_EXTENT, Buffer, Stmt
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 from smemreuse.results.plan import Plan
 
-ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 VOLATILE = "tirx.volatile"
 
 
@@ -39,11 +38,17 @@ def apply_plans(
     places of the statements that a barrier goes before. Raises `BackendError` where the function
     has another number of launches, or an arena's size is not known where it is allocated.
     """
-    rewriter = _Rewriter(func, visitor, plans, barriers)
-    body = rewriter.statement(func.body)
-    if rewriter.launches != len(plans):
-        raise BackendError(f"found {rewriter.launches} launches for {len(plans)} kernels")
-    return func.with_body(body)
+    nodes = {buffer: node for node, buffer in visitor.allocated.items()}
+    builder = TirBuilder(tirx, visitor.vars, inside=_defined_in(func.body))
+    rewriter = LiveRewriter(
+        tirx,
+        before={visitor.places[stmt]: [_barrier()] for stmt in barriers},
+        merged={nodes[buffer] for launch in plans for plan in launch for buffer in plan.buffers},
+        prologues=[
+            [stmt for plan in launch for stmt in _arena(plan, nodes, builder)] for launch in plans
+        ],
+    )
+    return rewriter.rewritten(func)
 
 
 def has_volatile_buffers(func: Any) -> bool:
@@ -71,99 +76,23 @@ def _defined_in(body: Any) -> set[Any]:
     return found
 
 
-class _Rewriter:
-    """Walks a function in the order in which the visitor walked it, counting statements."""
-
-    def __init__(
-        self,
-        func: Any,
-        visitor: LiveVisitor,
-        plans: Sequence[Sequence[Plan]],
-        barriers: Collection[Stmt],
-    ):
-        self.launches = 0
-        self._plans = plans
-        self._nodes = {buffer: node for node, buffer in visitor.allocated.items()}
-        self._merged = {
-            self._nodes[buffer] for launch in plans for plan in launch for buffer in plan.buffers
-        }
-        self._barriers = {visitor.places[stmt] for stmt in barriers}
-        self._builder = TirBuilder(tirx, visitor.vars, inside=_defined_in(func.body))
-        self._count = 0
-        self._inside = False
-
-    def statement(self, node: Any) -> Any:
-        if isinstance(node, tirx.SeqStmt):
-            return tirx.SeqStmt([self.statement(child) for child in node.seq])
-        place, self._count = self._count, self._count + 1
-        rewritten = self._rewritten(node)
-        if place in self._barriers:
-            return tirx.SeqStmt([_barrier(), rewritten])
-        return rewritten
-
-    def _rewritten(self, node: Any) -> Any:
-        if isinstance(node, tirx.AllocBuffer) and node.buffer in self._merged:
-            return tirx.Evaluate(tirx.IntImm("int32", 0))
-        if isinstance(node, tirx.AttrStmt):
-            body = self._launch(node) if self._is_launch(node) else self.statement(node.body)
-            return tirx.AttrStmt(node.node, node.attr_key, node.value, body, node.span)
-        if isinstance(node, tirx.For):
-            return self._for(node)
-        if isinstance(node, tirx.While):
-            return tirx.While(node.condition, self.statement(node.body), node.span)
-        if isinstance(node, tirx.IfThenElse):
-            then = self.statement(node.then_case)
-            orelse = None if node.else_case is None else self.statement(node.else_case)
-            return tirx.IfThenElse(node.condition, then, orelse, node.span)
-        return node
-
-    def _for(self, node: Any) -> Any:
-        return tirx.For(
-            node.loop_var,
-            node.min,
-            node.extent,
-            node.kind,
-            self.statement(node.body),
-            node.thread_binding,
-            node.annotations,
-            node.step,
-            node.span,
-        )
-
-    def _is_launch(self, node: Any) -> bool:
-        return not self._inside and node.attr_key == THREAD_EXTENT
-
-    def _launch(self, node: Any) -> Any:
-        """An outermost thread axis: its launch gets the arenas."""
-        index, self.launches = self.launches, self.launches + 1
-        self._inside = True
-        body = self.statement(node.body)
-        self._inside = False
-        plans = self._plans[index] if index < len(self._plans) else ()
-        views = [stmt for plan in plans for stmt in self._arena(plan)]
-        rest = list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
-        return tirx.SeqStmt([*views, *rest]) if views else body
-
-    def _arena(self, plan: Plan) -> list[Any]:
-        """The arena's allocation and the views into it, in order of offset."""
-        size = plan.arena_expr or Const(align_up(plan.arena_bytes, ARENA_ALIGNMENT))
-        arena = tirx.decl_buffer(
-            (self._builder.build(size),),
-            "uint8",
-            ARENA_NAMES[plan.scope],
-            scope=plan.scope,
-            data_alignment=max([ARENA_ALIGNMENT, *plan.alignments.values()]),
-        )
-        return [
-            tirx.AllocBuffer(arena),
-            *(self._view(arena, buffer, plan) for buffer in plan.in_order()),
-        ]
-
-    def _view(self, arena: Any, buffer: Buffer, plan: Plan) -> Any:
-        node = self._nodes[buffer]
-        offset = self._builder.build(plan.offset_of(buffer))
+def _arena(plan: Plan, nodes: Mapping[Buffer, Any], builder: TirBuilder) -> list[Any]:
+    """The arena's allocation and the views into it, in order of offset."""
+    size = plan.arena_expr or Const(align_up(plan.arena_bytes, ARENA_ALIGNMENT))
+    arena = tirx.decl_buffer(
+        (builder.build(size),),
+        "uint8",
+        ARENA_NAMES[plan.scope],
+        scope=plan.scope,
+        data_alignment=max([ARENA_ALIGNMENT, *plan.alignments.values()]),
+    )
+    views = []
+    for buffer in plan.in_order():
+        node = nodes[buffer]
+        offset = builder.build(plan.offset_of(buffer))
         address = tirx.address_of(tirx.BufferLoad(arena, [offset]))
-        return tirx.DeclBuffer(node, data=tirx.reinterpret(node.data.ty, address))
+        views.append(tirx.DeclBuffer(node, data=tirx.reinterpret(node.data.ty, address)))
+    return [tirx.AllocBuffer(arena), *views]
 
 
 def _barrier() -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import tvm
 
-from smemreuse.compilers.session import DeviceFunction, MergeSession
+from smemreuse.compilers.functions import DeviceFunction, MergeRequest
+from smemreuse.compilers.session import MergeSession
 from smemreuse.compilers.tvm.rewrite import apply_plans, has_volatile_buffers
 from smemreuse.compilers.tvm.visitor import VERSION, TvmVisitor
 from smemreuse.ir.kernel import SHARED_SCOPES, Stmt
@@ -23,19 +24,13 @@ from smemreuse.versions.merges import configured
 STOCK = configured(VERSION)
 
 
-class Session(MergeSession):
-    """One merge in force.
-
-    `left` are the functions with volatile buffers, and, with a warning, those on which ours failed.
-    """
+class TvmSession(MergeSession):
+    """One merge in force. It leaves functions with volatile buffers to TVM's own pass."""
 
     def lowering_pass(self) -> Any:
         """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`."""
 
         def rewrite(name: str, var: Any, func: Any) -> Any:
-            if not isinstance(func, tvm.tirx.PrimFunc):
-                return func
-
             def stock() -> Any:
                 return _stock_pass()(tvm.IRModule({var: func}))[var]
 
@@ -55,9 +50,9 @@ class Session(MergeSession):
 
     def _merged(self, function: DeviceFunction) -> Any:
         """The function under the tightest plans that hold on the merged IR (rule 6)."""
-        attempts = self.attempts(function, SHARED_SCOPES, STOCK)
+        attempts = self.attempts(function, MergeRequest(STOCK, SHARED_SCOPES, self.options))
         if attempts is None:
-            self.kernels += [LoweredKernel(kernel, STOCK) for kernel in function.kernels]
+            self.note_lowered(function, [LoweredKernel(each, STOCK) for each in function.kernels])
             return function.func
         verifier = _MergedFunction(function)
         choice = choose(attempts, verifier, unchecked=self.unchecked)

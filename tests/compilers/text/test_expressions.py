@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from smemreuse.compilers.text.attributes import literal_dict
 from smemreuse.compilers.text.expressions import script_name
+from smemreuse.compilers.text.statements import literal_dict
 from smemreuse.ir.expr import Call, Const, Expr, Load, format_expr, format_index
 from smemreuse.ir.kernel import Bind, Store, walk_statements
 from tests.compilers.text.texts import kernel_of, launched

@@ -12,7 +12,7 @@ from tilelang import tvm
 from tvm.script import ir, tirx
 
 from smemreuse.audit import BarrierStage
-from smemreuse.compilers.session import DeviceFunction
+from smemreuse.compilers.functions import DeviceFunction
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.compilers.tilelang.verify import with_barriers
 from smemreuse.compilers.tilelang.visitor import TirVisitor

@@ -8,10 +8,10 @@ import pytest
 import tilelang.language as T
 
 import smemreuse.tilelang
-from smemreuse.compilers.tilelang.session import Session
 from smemreuse.pipeline.judging import judge
 from smemreuse.results.verdict import UNSOUND
 from smemreuse.targets.architectures import target_architecture
+from smemreuse.tilelang import Session
 from tests.compilers.tilelang.lowering import lower
 
 pytestmark = pytest.mark.tilelang

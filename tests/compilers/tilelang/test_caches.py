@@ -14,7 +14,7 @@ import tilelang.language as T
 from tilelang.cache.kernel_cache import KernelCache
 
 import smemreuse.tilelang
-from smemreuse.compilers.tilelang.active import current_session, pinned_session
+from smemreuse.compilers.active import current_session, pinned_session
 from tests.compilers.tilelang.lowering import arena_of
 
 pytestmark = pytest.mark.tilelang

@@ -10,8 +10,8 @@ import smemreuse.tilelang
 from fixtures.declared import make_tiles
 from fixtures.kernels.lowering import capture
 from smemreuse import plugins
-from smemreuse.compilers.tilelang.session import Session
 from smemreuse.pipeline.options import checked_options
+from smemreuse.tilelang import Session
 from tests.compilers.tilelang.lowering import arena_of, lower
 from tests.conftest import ROOT
 from tests.plugins.added import nothing_added

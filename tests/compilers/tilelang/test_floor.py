@@ -9,11 +9,11 @@ import pytest
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
-from smemreuse.compilers.tilelang.session import Session
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
+from smemreuse.tilelang import Session
 from smemreuse.versions.merges import merge_of
 from tests.compilers.tilelang.lowering import lower
 
@@ -43,7 +43,7 @@ def judging(ours: VerdictKind, theirs: VerdictKind) -> Judge:
 
 
 def merged(monkeypatch: pytest.MonkeyPatch, judge: Judge, **options: Any) -> tuple[Session, str]:
-    monkeypatch.setattr("smemreuse.compilers.session.judge_with_barriers", judge)
+    monkeypatch.setattr("smemreuse.compilers.functions.judge_with_barriers", judge)
     with smemreuse.tilelang.merge(**options) as session:
         source = str(lower(gemm(), "sm_80").artifact.kernel_source)
     return session, source

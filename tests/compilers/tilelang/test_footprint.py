@@ -14,7 +14,7 @@ from tilelang import tvm
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
-from smemreuse.compilers.tilelang.active import current_session
+from smemreuse.compilers.active import current_session
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.tilelang import FittingConfigs, fits, footprint

@@ -14,9 +14,8 @@ import tilelang.language as T
 
 import smemreuse.tilelang
 from fixtures.benchmarks import BENCHMARKS
-from smemreuse.compilers.session import DeviceFunction
+from smemreuse.compilers.functions import DeviceFunction
 from smemreuse.compilers.tilelang import mending, session
-from smemreuse.compilers.tilelang.session import Session
 from smemreuse.ir.kernel import Kernel, Store, walk_statements
 from smemreuse.linter import lint
 from smemreuse.pipeline.candidate import Proposal
@@ -32,6 +31,7 @@ from smemreuse.results.hazards import (
 from smemreuse.results.mending import Inserted, Insertion, Mended, Mending
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.semantics import synchronizing as made
+from smemreuse.tilelang import Session
 from tests.compilers.tilelang.lowering import lower
 
 pytestmark = pytest.mark.tilelang
@@ -226,7 +226,7 @@ def _doubted(proposal: Proposal) -> bool:
 def test_what_was_written_is_linted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     func = racing()
     plain, _ = source_of(func, UNSYNCHRONIZED)
-    monkeypatch.setattr(mending.Writer, "written", lambda self, _: self._func)
+    monkeypatch.setattr(mending.MendWriter, "written", lambda self, _: self._func)
     with pytest.warns(RuntimeWarning, match="race is not mended, for lint finds something else"):
         mended, active = source_of(func, UNSYNCHRONIZED, mend=True)
     assert mended == plain
@@ -353,7 +353,7 @@ def test_what_is_deleted_from_a_lowered_gemm_is_put_in_again(name: str) -> None:
     while (changed := _without(func, name, number)) is not None:
         number += 1
         function = mending.Synchronized("gemm_kernel", changed, {})
-        again, found = mending.mended_or_as_it_is(function, pytest.fail)
+        again, found = function.mended()
         assert _statuses(again) == [LintStatus.CLEAN]
         broken += found[0].before.status is not LintStatus.CLEAN
     assert number

@@ -11,7 +11,7 @@ import tilelang
 
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
-from smemreuse.compilers.session import DeviceFunction
+from smemreuse.compilers.functions import DeviceFunction, PlannedFunction
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.errors import PlanError
@@ -169,7 +169,7 @@ def test_nobody_judges_tilelang_s_own_merge_unasked(monkeypatch: pytest.MonkeyPa
         asked.append(plans)
         return judge_with_barriers(kernels, plans)
 
-    monkeypatch.setattr("smemreuse.compilers.session.judge_with_barriers", counted)
+    monkeypatch.setattr("smemreuse.compilers.functions.judge_with_barriers", counted)
     with smemreuse.tilelang.merge(objective="bytes") as session:
         lower(BATCHED.func, "sm_80")
     assert len(asked) == 1
@@ -224,12 +224,13 @@ def test_what_a_broken_lowering_left_is_not_told_of_another_target() -> None:
     (kernel,) = read_dump(DUMPS / "leaf_both.sm_80.tir").kernels
     function = DeviceFunction(kernel.name, None, TirVisitor())
     with smemreuse.tilelang.merge() as session:
-        session._lowering.unmerged[kernel.name] = (function, merge_of(kernel))
+        planned = PlannedFunction(function, merge_of(kernel))
+        session._lowering.unmerged[kernel.name] = planned
         tilelang.transform.ThreadSync("shared.dyn")(tilelang.tvm.IRModule({}))
     assert session.kernels == []
 
 
-@pytest.mark.parametrize("where", ["Attempts", "judge_with_barriers"])
+@pytest.mark.parametrize("where", ["session.Attempts", "functions.judge_with_barriers"])
 def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +240,7 @@ def test_a_fault_of_ours_leaves_the_function_to_the_stock_pass(
         raise OverflowError("too large")
 
     before = lower(BATCHED.func, BATCHED.arch).artifact.kernel_source
-    monkeypatch.setattr(f"smemreuse.compilers.session.{where}", fail)
+    monkeypatch.setattr(f"smemreuse.compilers.{where}", fail)
     with (
         pytest.warns(RuntimeWarning, match="own merge: OverflowError: too large"),
         smemreuse.tilelang.merge() as session,

@@ -10,10 +10,10 @@ from tilelang import tvm
 import smemreuse.tilelang
 from fixtures.kernels import FIXTURES
 from smemreuse.compilers.text.reader import read_dump
-from smemreuse.compilers.tilelang.session import Session
 from smemreuse.explainer.pairs import Explainer
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.tilelang import Session
 from tests.compilers.tilelang.lowering import arena_of, lower
 from tests.conftest import DUMPS
 

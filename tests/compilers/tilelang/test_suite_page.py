@@ -113,8 +113,8 @@ def test_a_kernel_that_cannot_be_drawn_costs_no_other_its_map(program: Path) -> 
 
 def test_a_kernel_whose_page_fails_in_its_process_is_told_of(program: Path) -> None:
     (program / "many.py").write_text(
-        "import tilelang\nimport smemreuse.compilers.tilelang.suite as suite\n"
-        "def fail(*args): raise ZeroDivisionError('ours')\nsuite.carried = fail\n"
+        "import tilelang\nimport smemreuse.compilers.tilelang.recording as recording\n"
+        "def fail(*args): raise ZeroDivisionError('ours')\nrecording.carried = fail\n"
         "from kernels import lower\nlower('batched_gemm')\n"
     )
     found = table("--report", "r.html", "-m", "many", cwd=program)

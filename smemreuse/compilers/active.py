@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from smemreuse.compilers.tilelang.session import Session
-
-_active: list[Session] = []
+_active: list[Any] = []
 _lock = threading.Lock()
 
 
@@ -16,14 +15,14 @@ class _Thread(threading.local):
     """What this thread's compilation has settled on, if it is in the middle of one."""
 
     is_pinned = False
-    session: Session | None = None
+    session: Any = None  # a `MergeSession` of the compiler that is hooked
 
 
 _thread = _Thread()
 
 
-def current_session() -> Session | None:
-    """The session in force for this thread's compilation, or None for TileLang's own pass."""
+def current_session() -> Any:
+    """The session in force for this thread's compilation, or None for the compiler's own pass."""
     if _thread.is_pinned:
         return _thread.session
     with _lock:
@@ -31,7 +30,7 @@ def current_session() -> Session | None:
 
 
 @contextmanager
-def pinned_session() -> Iterator[Session | None]:
+def pinned_session() -> Iterator[Any]:
     """Holds the session still while a kernel is looked up, compiled and stored.
 
     Another thread may enter or leave a `with merge(...)` in between; the cache key and the lowering
@@ -42,7 +41,7 @@ def pinned_session() -> Iterator[Session | None]:
 
 
 @contextmanager
-def confined(session: Session | None) -> Iterator[Session | None]:
+def confined(session: Any) -> Iterator[Any]:
     """Puts `session` in force for this thread alone, whatever is in force for the others."""
     before = (_thread.is_pinned, _thread.session)
     _thread.is_pinned, _thread.session = True, session
@@ -53,7 +52,7 @@ def confined(session: Session | None) -> Iterator[Session | None]:
 
 
 @contextmanager
-def activated(session: Session) -> Iterator[Session]:
+def activated(session: Any) -> Iterator[Any]:
     """Puts `session` in force for the whole process, worker threads included."""
     with _lock:
         _active.append(session)
