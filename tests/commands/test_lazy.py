@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import click
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from smemreuse.cli import VERBS, main
 from tests.conftest import DUMPS, ROOT
 
-BATCHED = str(DUMPS / "batched_gemm.sm_80.tir")
+KERNEL = str(DUMPS / "halo.sm_80.tir")
 HEAVY = (
     "numpy",
     "rich",
@@ -28,52 +29,68 @@ HEAVY = (
     "torch",
 )
 LOADED = f"""\
-import io, json, sys
+import importlib, io, json, os, sys
 from contextlib import redirect_stderr, redirect_stdout
 from smemreuse.cli import main
-with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-    try:
-        main(sys.argv[1:])
-    except SystemExit:
-        pass
-print(json.dumps([one for one in {HEAVY} if one in sys.modules]))
+before, asked = json.loads(sys.stdin.read())
+for package in before:
+    importlib.import_module(package)
+for args in asked:
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        continue
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        try:
+            main(args)
+        except SystemExit:
+            pass
+    print(json.dumps([one for one in {HEAVY} if one in sys.modules]), flush=True)
+    os._exit(0)
 """
+"""Forks for each command line, as none may find what another has imported."""
+
+Args = tuple[str, ...]
 
 
-def loaded_by(*args: str) -> set[str]:
-    """Which of the heavy packages the command line has imported when it is done."""
+def loaded_by(asked: Sequence[Args], before: Args = ()) -> dict[Args, set[str]]:
+    """Which heavy packages each command line imports, besides those imported before all of them."""
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, *args], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", LOADED],
+        input=json.dumps([before, asked]),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
     )
-    return set(json.loads(done.stdout))
+    answers = [set(json.loads(line)) - set(before) for line in done.stdout.splitlines()]
+    return dict(zip(asked, answers, strict=True))
 
 
-@pytest.mark.parametrize("args", [("--version",), ("--help",), (), ("no-such-verb",)])
-def test_without_a_verb_nothing_heavy_is_loaded(args: tuple[str, ...]) -> None:
-    assert loaded_by(*args) == set()
+def test_without_a_verb_nothing_heavy_is_loaded() -> None:
+    asked = [("--version",), ("--help",), (), ("no-such-verb",)]
+    assert loaded_by(asked) == {args: set() for args in asked}
 
 
-@pytest.mark.parametrize(
-    ("args", "needed"),
-    [
-        (("advise", "--gemm", "64", "64", "64"), {"rich"}),
-        (("advise", "--gemm", "64", "64", "64", "-o", "/dev/null"), {"rich", "plotly"}),
-        (("analyze", BATCHED), {"rich"}),
-        (("compare", BATCHED), {"rich"}),
-        (("plan", BATCHED), {"rich"}),
-        (("check", BATCHED), {"rich"}),
-        (("explain", BATCHED), {"rich"}),
-        (("apply", BATCHED, "-o", "/dev/null"), set()),
-        (("graph", BATCHED, "--format", "dot", "-o", "/dev/null"), {"graphviz"}),
-        (("report", BATCHED, "-o", "/dev/null"), {"rich"}),
-        (("pack", "/dev/null"), {"rich"}),
-        (("run", "/dev/null/no-script"), {"rich"}),
-    ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
-)
-def test_what_draws_is_loaded_where_it_draws(args: tuple[str, ...], needed: set[str]) -> None:
-    """Analysis needs NumPy, and the planner's conflicts are a graph of networkx."""
-    assert loaded_by(*args) - {"numpy", "networkx"} == needed
+DRAWING = {
+    ("advise", "--gemm", "64", "64", "64"): {"rich"},
+    ("advise", "--gemm", "64", "64", "64", "-o", "/dev/null"): {"rich", "plotly"},
+    ("analyze", KERNEL): {"rich"},
+    ("compare", KERNEL): {"rich"},
+    ("plan", KERNEL): {"rich"},
+    ("check", KERNEL): {"rich"},
+    ("explain", KERNEL): {"rich"},
+    ("apply", KERNEL, "-o", "/dev/null"): set(),
+    ("graph", KERNEL, "--format", "dot", "-o", "/dev/null"): {"graphviz"},
+    ("report", KERNEL, "-o", "/dev/null"): {"rich"},
+    ("pack", "/dev/null"): {"rich"},
+    ("run", "/dev/null/no-script"): {"rich"},
+}
+"""What each verb loads besides NumPy, for the analysis, and networkx, for the planner."""
+
+
+def test_what_draws_is_loaded_where_it_draws() -> None:
+    assert loaded_by(list(DRAWING), before=("numpy", "networkx")) == DRAWING
 
 
 def test_the_summaries_are_those_of_the_verbs() -> None:
