@@ -314,13 +314,13 @@ def long_kernel(statements: int, buffers: int = 12) -> str:
 def test_work_grows_no_faster_than_the_kernel(verb: str, tmp_path: Path) -> None:
     """Twice the statements may take twice the calls more, whatever comes with any kernel apart."""
     counted = {}
-    for statements in (50, 100, 200, 400):  # the first imports, and fills caches
+    for statements in (25, 50, 100, 200):  # the first imports, and fills caches
         path = tmp_path / f"{statements}.tir"
         path.write_text(long_kernel(statements))
         counted[statements] = calls_of(partial(run, *VERBS[verb](str(path))))
-    more = counted[200] - counted[100]
+    more = counted[100] - counted[50]
     assert more > 0
-    assert counted[400] - counted[200] < 2.1 * more
+    assert counted[200] - counted[100] < 2.1 * more
 
 
 def test_a_file_too_large_to_read_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -338,10 +338,12 @@ def test_a_file_too_large_to_read_is_refused_before_it_is_read(tmp_path: Path) -
 # As a program ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["binary", "400 loops", "10,000 digits", "prose"])
+@pytest.mark.parametrize("name", ["400 loops", "10,000 digits"])
 def test_the_program_prints_one_line(name: str, tmp_path: Path) -> None:
+    """Where the limits of depth and of digits are a fresh interpreter's."""
     path, content = tmp_path / "k.tir", REFUSED[name]
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert isinstance(content, str)
+    path.write_text(content)
     done = run_process("plan", path)
     assert_one_line_error(done.returncode, done.stdout, done.stderr)
 

@@ -26,11 +26,11 @@ from smemreuse.commands.batches import Spread, of_each
 from smemreuse.commands.inputs import Source, find_inputs
 from smemreuse.compilers.text.reader import may_be_dump
 from smemreuse.errors import BackendError, InputError, InternalError
-from tests.commands.running import SMEMREUSE, assert_one_line_error, run, run_json, run_process
+from tests.commands.running import SMEMREUSE, assert_one_line_error, run, run_json
 from tests.conftest import DUMPS, ROOT
 
 GOOD = [str(DUMPS / name) for name in ("halo.sm_80.tir", "leaf_both.sm_80.tir")]
-SEVERAL = [str(path) for path in sorted(DUMPS.glob("[a-d]*.sm_80.tir"))]
+SEVERAL = [str(path) for path in sorted(DUMPS.glob("[a-c]*.sm_80.tir"))]
 MANY_VERBS = ["compare", "lint", "check"]
 
 
@@ -203,7 +203,7 @@ def test_results_are_the_same_whatever_the_jobs(verb: str) -> None:
 def test_backends_without_a_stream_of_results_go_by_chunks() -> None:
     options = ("--format", "json", "--jobs", "2", "--backend")
     assert run("compare", *GOOD * 20, *options, "multiprocessing").stdout == (
-        run("compare", *GOOD * 20, *options, "loky").stdout
+        run("compare", *GOOD * 20, "--format", "json").stdout
     )
 
 
@@ -214,17 +214,18 @@ def tasks_done(dask_scheduler: Any) -> int:
 
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
-def test_a_dask_cluster_shares_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dask_cluster_shares_the_work() -> None:
+    import dask
     import distributed
 
     here = run("compare", *SEVERAL, "--format", "json")
-    address = "DASK_SCHEDULER_ADDRESS"
-    monkeypatch.delenv(address, raising=False)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        monkeypatch.setenv(address, cluster.scheduler_address)
-        far = run_process("compare", *SEVERAL, "--format", "json", "--backend", "dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        dask.config.set(scheduler_address=cluster.scheduler_address),
+    ):
+        far = run("compare", *SEVERAL, "--format", "json", "--backend", "dask")
         with distributed.Client(cluster) as client:
             done = client.run_on_scheduler(tasks_done)
     assert far.stderr == here.stderr
