@@ -1,101 +1,102 @@
-"""Breaks one rule of the analysis or of the checker at a time; the tests must notice every time.
+"""Breaks a sample of functions, one place at a time; the tests must notice every time.
 
-    python -m scripts.mutation_check [-k NAME] [TEST ...]
+    python -m scripts.mutation_check --sample 40 --seed 1 [smemreuse/checker ...]
 
-Works on a copy of the package in a temporary folder. Runs the tests of the room that is broken,
-then the soundness tests and those given as arguments, against each mutant. Exit 1 if one survives,
-2 if one no longer applies to the source.
+Mutants are made of the syntax tree (`scripts/mutants/operators.py`): a condition is negated, a
+statement left out, an operator exchanged, an answer made constant, a column of the table of effects
+dropped. Works on copies of the package in a temporary folder, and runs the tests of the module that
+is broken, then those of its room, then the soundness tests. Exit 1 if one survives.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing.pool
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.mutants import GROUPS, Mutation, Stale  # noqa: E402
+from scripts.mutants import ROOMS, Mutant, modules, noticing, sampled  # noqa: E402
 
-SOUNDNESS = ("tests/soundness/test_regressions.py", "tests/soundness/test_random_kernels.py")
 TIMEOUT = 240
 
 
 def main() -> int:
     options = _parse()
     begin = time.monotonic()
-    groups = [
-        (tests, [mutation for mutation in mutations if options.k in mutation.name])
-        for tests, mutations in GROUPS
-    ]
-    left_out = _deselected(sorted({test for tests, some in groups if some for test in tests}))
-    chosen = [
-        (mutation, [*tests, *SOUNDNESS, *options.tests, *left_out])
-        for tests, mutations in groups
-        for mutation in mutations
-    ]
-    outcomes = {}
-    with multiprocessing.pool.ThreadPool(options.jobs) as pool:
-        runs = pool.imap(lambda one: (one[0], *noticed_by(*one)), chosen)
-        for mutation, by, seconds in runs:
-            outcomes[mutation.name] = by
-            verdict = f"noticed by {by}" if by else "SURVIVED"
-            print(f"{mutation.name}: {verdict} ({seconds:.0f} s)", flush=True)
-    survivors = [name for name, by in outcomes.items() if not by]
-    stale = [name for name, by in outcomes.items() if by.startswith("nothing:")]
-    seconds = time.monotonic() - begin
-    print(
-        f"{len(outcomes)} mutants, {len(survivors)} survived, {len(stale)} stale, {seconds:.0f} s"
-    )
-    return 1 if survivors else 2 if stale else 0
+    chosen = sampled(modules(options.paths), options.sample, options.seed)
+    if options.list:
+        for one in chosen:
+            print(f"{one.name} (line {one.line}): {one.change}")
+        return 0
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="smemreuse-mutants-") as folder:
+        copies: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(options.jobs):
+            copies.put(copied_to(Path(folder, str(number))))
+
+        def judged(mutant: Mutant) -> tuple[Mutant, str, float]:
+            copy = copies.get()
+            try:
+                started = time.monotonic()
+                by = noticed_by(mutant, noticing(mutant.module), copy, options.seconds)
+                return mutant, by, time.monotonic() - started
+            finally:
+                copies.put(copy)
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for mutant, by, seconds in pool.map(judged, chosen):
+                survivors += not by
+                verdict = f"noticed by {by}" if by else f"SURVIVED: {mutant.change}"
+                print(
+                    f"{mutant.name} (line {mutant.line}): {verdict} ({seconds:.0f} s)", flush=True
+                )
+    taken = time.monotonic() - begin
+    print(f"{len(chosen)} mutants, {survivors} survived, {taken:.0f} s")
+    return int(survivors > 0)
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("tests", nargs="*", help="further tests, for instance tests/planner")
-    parser.add_argument("-k", default="", help="only mutations whose names contain this")
+    rooms = [f"smemreuse/{room}" for room in ROOMS]
+    parser.add_argument("paths", nargs="*", default=rooms, help="modules and folders of them")
+    parser.add_argument("--sample", type=int, default=40, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=TIMEOUT, help="for one mutant")
+    parser.add_argument("--list", action="store_true", help="only print the mutants")
     return parser.parse_args()
 
 
-def noticed_by(mutation: Mutation, tests: list[str]) -> tuple[str, float]:
-    """The test that fails on a mutant, "" if none does, and how long it took."""
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="smemreuse-mutant-") as folder:
-        copy = _copy_to(folder)
-        try:
-            mutation.apply(copy / "smemreuse")
-        except Stale as error:
-            return f"nothing: it does not apply ({error})", 0.0
-        try:
-            result = _pytest(copy, ["-x", *tests])
-        except subprocess.TimeoutExpired:
-            return "the time limit", time.monotonic() - begin
-    seconds = time.monotonic() - begin
+def noticed_by(mutant: Mutant, tests: Sequence[str], copy: Path, seconds: float = TIMEOUT) -> str:
+    """The test that fails on a mutant, in a copy of the package; "" if none does."""
+    path = copy / "smemreuse" / mutant.module
+    before = path.read_text()
+    path.write_text(mutant.source(before))
+    try:
+        result = _pytest(copy, ["-x", *tests], seconds)
+    except subprocess.TimeoutExpired:
+        return "the time limit"
+    finally:
+        path.write_text(before)
     if result.returncode == 0:
-        return "", seconds
-    failed = _failed(result.stdout)
-    return (failed[0] if failed else "nothing: " + result.stdout[-500:]), seconds
+        return ""
+    lines = [one for one in result.stdout.splitlines() if one.startswith(("FAILED ", "ERROR "))]
+    failed = [one.split(" ", 1)[1].split(" - ")[0] for one in lines]
+    return failed[0] if failed else f"pytest, which ends with {result.returncode}"
 
 
-def _deselected(tests: list[str]) -> list[str]:
-    """What leaves out the tests that fail on the package as it is."""
-    with tempfile.TemporaryDirectory(prefix="smemreuse-mutant-") as folder:
-        failing = _failed(_pytest(_copy_to(folder), tests, timeout=None).stdout)
-    for test in failing:
-        print(f"left out, fails without any mutation: {test}", flush=True)
-    return [option for test in failing for option in ("--deselect", test)]
-
-
-def _copy_to(folder: str) -> Path:
-    copy = Path(folder)
+def copied_to(copy: Path) -> Path:
+    """A copy of all that the tests need."""
     for part in ("smemreuse", "tests", "fixtures", "scripts"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "setup.cfg", copy)
@@ -103,10 +104,10 @@ def _copy_to(folder: str) -> Path:
 
 
 def _pytest(
-    copy: Path, arguments: list[str], timeout: float | None = TIMEOUT
+    copy: Path, arguments: Sequence[str], seconds: float
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-m", "not tilelang and not tvm and not gpu"]
+    command += ["-n", "0", "-m", "not tilelang and not tvm and not gpu"]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [*command, *arguments],
@@ -114,15 +115,9 @@ def _pytest(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=seconds,
         check=False,
     )
-
-
-def _failed(report: str) -> list[str]:
-    """The tests that a report of pytest says failed."""
-    lines = [line for line in report.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return [line.split(" ", 1)[1].split(" - ")[0] for line in lines]
 
 
 if __name__ == "__main__":

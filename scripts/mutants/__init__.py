@@ -1,16 +1,8 @@
-"""What `scripts/mutation_check.py` breaks, one file a room, each with the tests that come first."""
+"""What `scripts/mutation_check.py` breaks: places in the code, found by their structure."""
 
 from __future__ import annotations
 
-from scripts.mutants import analysis, audit, checker, declared, ordering, separation, table
-from scripts.mutants.mutation import Mutation, Stale
+from scripts.mutants.mutant import Mutant, mutants_of
+from scripts.mutants.places import EQUIVALENT, ROOMS, modules, noticing, sampled
 
-__all__ = ["GROUPS", "MUTATIONS", "Mutation", "Stale"]
-
-GROUPS = tuple(
-    (room.TESTS, room.MUTATIONS)
-    for room in (analysis, checker, ordering, separation, table, declared, audit)
-)
-"""Tests, and the mutants that they are to notice."""
-
-MUTATIONS = tuple(mutation for _, mutations in GROUPS for mutation in mutations)
+__all__ = ["EQUIVALENT", "ROOMS", "Mutant", "modules", "mutants_of", "noticing", "sampled"]
