@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # where this file is run by its path
 
+from scripts.ablations.pages import ablation_table  # noqa: E402
 from scripts.applied.mistakes import audit_table, refuted_table  # noqa: E402
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
 from scripts.spaces.pages import advice_table, tuning_table  # noqa: E402
@@ -38,6 +39,7 @@ MENDS = RESULTS.with_name("mends-h200.json")
 ADVICE = RESULTS.with_name("advice-h200.json")
 TUNING = RESULTS.with_name("tuning-h200.json")
 BATCH = RESULTS.with_name("batch.json")
+ABLATION = RESULTS.with_name("ablation.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
@@ -334,6 +336,9 @@ def filled(text: str) -> str:
     batch = _if_there(BATCH)
     if batch is not None:
         parts["batch"] = batch_table(batch)
+    ablation = _if_there(ABLATION)
+    if ablation is not None:
+        parts["ablation"] = ablation_table(ablation)
     mends = _if_there(MENDS)
     if mends is not None:
         when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"

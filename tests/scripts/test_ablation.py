@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.ablation import _difference
+from scripts.ablations.pages import ablation_table
 from scripts.ablations.subjects import measured
 from scripts.ablations.switches import SWITCHES, Patch, Stale, Switch, named, probed
 
@@ -95,3 +96,25 @@ def test_of_two_lists_only_what_differs_is_written() -> None:
     assert _difference([1], [1]) == ("offsets", "offsets")
     assert _difference([1], [1, 2]) == ([1], [1, 2])
     assert named("separation").verbs == ("plan",)
+
+
+def test_the_table_has_a_row_a_mechanism_and_says_where_nothing_changes() -> None:
+    def kind(acted: int, *changed: str) -> dict[str, object]:
+        return {"acted": acted, "changed": [[name, 1, 2] for name in changed], "cpu": [1.0, 2.0]}
+
+    rows = [
+        {"name": "one", "lines": 1200, "kinds": {"plan": kind(9, "a/b"), "lint": kind(0)}},
+        {"name": "two", "lines": 200, "kinds": {"plan": kind(3), "lint": kind(2)}},
+    ]
+    total = {"count": 12, "cpu": 30.4, "failed": []}
+    table = ablation_table(
+        {
+            "date": "2026-01-02",
+            "machine": {"python": "3.12.3", "cpus": 16},
+            "kinds": {"plan": total, "lint": total},
+            "rows": rows,
+        }
+    )
+    assert "16 cores, Python 3.12.3: 12 plans of dumps, 12 `lint` of dumps" in table
+    assert "| one | 1,200 | **1** of 9 |  | 2 to 4 | `a/b` |\n" in table
+    assert "| two | 200 | 0 of 3 | 0 of 2 | 2 to 4 |  |\n" in table

@@ -1,0 +1,41 @@
+"""The table of what changes without each mechanism, for docs/results.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KINDS = {"plan": "plans of dumps", "lint": "`lint` of dumps", "lower": "lowerings"}
+NAMED = 4
+"""Kernels that are named where a mechanism changes something."""
+
+
+def ablation_table(data: Mapping[str, Any]) -> str:
+    """One row for each mechanism: lines of code, what changes where it acts, and the CPU time."""
+    there = [kind for kind in KINDS if kind in data["kinds"]]
+    totals = ", ".join(f"{data['kinds'][kind]['count']:,} {KINDS[kind]}" for kind in there)
+    seconds = ", ".join(f"{data['kinds'][kind]['cpu']:,.0f} s" for kind in there)
+    heads = ("without", "lines", *(KINDS[kind] for kind in there), "processor seconds", "such as")
+    lines = [
+        f"{data['date']}, {data['machine']['cpus']} cores, Python {data['machine']['python']}: "
+        f"{totals}; all mechanisms on: {seconds}.\n",
+        f"| {' | '.join(heads)} |",
+        "|---" * len(heads) + "|",
+    ]
+    for row in data["rows"]:
+        kinds = [row["kinds"][kind] for kind in there]
+        cells = [_changed(kind) for kind in kinds]
+        before, after = (sum(kind["cpu"][at] for kind in kinds) for at in (0, 1))
+        names = [name for kind in kinds for name, *_ in kind["changed"]]
+        shown = ", ".join(f"`{name}`" for name in list(dict.fromkeys(names))[:NAMED])
+        texts = (row["name"], f"{row['lines']:,}", *cells, f"{before:,.0f} to {after:,.0f}", shown)
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _changed(kind: Mapping[str, Any]) -> str:
+    """How many files change of those on which a mechanism acts; in bold where any do."""
+    if not kind["acted"]:
+        return ""
+    count = len(kind["changed"])
+    return f"{f'**{count}**' if count else count} of {kind['acted']}"
