@@ -29,7 +29,6 @@ from smemreuse.semantics.rows.forms import (
     nothing,
     prefixed,
     reads,
-    registers,
     updates,
     values,
     varying,
@@ -102,11 +101,7 @@ def _ldg(call: Call) -> Effect | None:
     targets = range(len(call.args) - 4)
     if not targets:
         return None
-    return accessing(
-        reads(len(targets), certain=False),
-        *registers(written=targets),
-        writes_locals=tuple(targets),
-    )
+    return accessing(reads(len(targets), certain=False), written=targets)
 
 
 _ATOMIC = accessing(updates(0, certain=False), answer=Answer.VARIES, atomic=True)
@@ -121,16 +116,10 @@ _MEMORY: Rows = {
     # read. It is written before they meet, so they count as not having met.
     "cuda.cta_reduce": accessing(writes(3, certain=False), answer=Answer.VARIES),
     # `(target, source)`, and `(source, target)` for eight.
-    "cuda.float22half2": accessing(
-        reads(1, certain=False), *registers(written=(0,)), writes_locals=(0,)
-    ),
-    "cuda.half8tofloat8": accessing(
-        reads(0, certain=False), *registers(written=(1,)), writes_locals=(1,)
-    ),
-    "cuda.float8tohalf8": accessing(
-        reads(0, certain=False), *registers(written=(1,)), writes_locals=(1,)
-    ),
-    "cuda.runtime_instr_desc": accessing(*registers(written=(0,)), writes_locals=(0,)),
+    "cuda.float22half2": accessing(reads(1, certain=False), written=(0,)),
+    "cuda.half8tofloat8": accessing(reads(0, certain=False), written=(1,)),
+    "cuda.float8tohalf8": accessing(reads(0, certain=False), written=(1,)),
+    "cuda.runtime_instr_desc": accessing(written=(0,)),
 }
 
 
@@ -150,7 +139,7 @@ def _mma_store(call: Call) -> Effect | None:
     target = len(call.args) - 4
     if target not in (2, 3):
         return None
-    return accessing(writes(target, certain=False), *registers(read=(target + 1,)))
+    return accessing(writes(target, certain=False), read=(target + 1,))
 
 
 def _mma_fill(call: Call) -> Effect | None:
@@ -158,14 +147,14 @@ def _mma_fill(call: Call) -> Effect | None:
     target = len(call.args) - 2
     if target not in (1, 2):
         return None
-    return accessing(*registers(written=(target,)), writes_locals=(target,))
+    return accessing(written=(target,))
 
 
 def _legacy_mma(call: Call) -> Effect | None:
     """`(shape, layouts and types x5, A, offset, B, offset, C, offset, saturate[, operator])`"""
     if len(call.args) not in (13, 14):
         return None
-    return accessing(*registers(read=(6, 8), written=(10,)), writes_locals=(10,))
+    return accessing(read=(6, 8), written=(10,))
 
 
 _MATRICES: Rows = {
@@ -178,12 +167,7 @@ _MATRICES: Rows = {
     "ptx_legacy.mma": _legacy_mma,
     # `(transposed, matrices, type, registers, offset, source, offset)`; int8 is transposed
     # element by element, and read from all over.
-    "ptx_legacy.ldmatrix": accessing(
-        reads(5, certain=False),
-        *registers(written=(3,)),
-        arity=frozenset({7}),
-        writes_locals=(3,),
-    ),
+    "ptx_legacy.ldmatrix": accessing(reads(5, certain=False), written=(3,), arity=frozenset({7})),
     "cuda.wgmma.noop_barrier": Effect(writes_locals=(0,), words="keeps the compiler in order"),
 }
 

@@ -11,7 +11,6 @@ from smemreuse.semantics.effects import (
     Answer,
     Effect,
     Extent,
-    OnlyIf,
     Operand,
     Place,
     Position,
@@ -76,46 +75,35 @@ def nothing(names: str | Iterable[str], words: str) -> dict[str, Effect]:
     return each(names, Effect(words=words))
 
 
-def accessing(*operands: Operand, **columns: Any) -> Effect:
-    """Accesses through operands. A pointer among them may be one that memory holds."""
-    return Effect(operands=operands, follows=True, **columns)
+def accessing(
+    *operands: Operand, read: Iterable[int] = (), written: Iterable[int] = (), **columns: Any
+) -> Effect:
+    """Accesses through operands. A pointer among them may be one that memory holds.
 
-
-def reads(
-    at: Position,
-    size: Size = Extent.WHOLE,
-    *,
-    certain: bool | OnlyIf = True,
-    swizzled: bool = False,
-    by_warp: bool = False,
-) -> Operand:
-    """An operand through which memory is read."""
-    return Operand(at, Access.READ, size, certain, swizzled, by_warp)
-
-
-def writes(
-    at: Position,
-    size: Size = Extent.WHOLE,
-    *,
-    certain: bool | OnlyIf = True,
-    swizzled: bool = False,
-    by_warp: bool = False,
-) -> Operand:
-    """An operand through which memory is written."""
-    return Operand(at, Access.WRITE, size, certain, swizzled, by_warp)
-
-
-def updates(at: Position, size: Size = Extent.WHOLE, *, certain: bool | OnlyIf = True) -> Operand:
-    """An operand through which memory is read and written."""
-    return Operand(at, Access.READ_WRITE, size, certain)
-
-
-def registers(read: Iterable[int] = (), written: Iterable[int] = ()) -> tuple[Operand, ...]:
-    """Pointers to registers; what they point to counts in case that it is no register after all."""
-    return (
+    `read` and `written` are positions of pointers to registers; what they point to counts in case
+    that it is no register after all.
+    """
+    in_registers = (
         *(reads(at, certain=False) for at in read),
         *(updates(at, certain=False) for at in written),
     )
+    columns.setdefault("writes_locals", tuple(written))
+    return Effect(operands=(*operands, *in_registers), follows=True, **columns)
+
+
+def reads(at: Position, size: Size = Extent.WHOLE, **how: Any) -> Operand:
+    """An operand through which memory is read; `how` are columns of `Operand`."""
+    return Operand(at, Access.READ, size, **how)
+
+
+def writes(at: Position, size: Size = Extent.WHOLE, **how: Any) -> Operand:
+    """An operand through which memory is written; `how` are columns of `Operand`."""
+    return Operand(at, Access.WRITE, size, **how)
+
+
+def updates(at: Position, size: Size = Extent.WHOLE, **how: Any) -> Operand:
+    """An operand through which memory is read and written; `how` are columns of `Operand`."""
+    return Operand(at, Access.READ_WRITE, size, **how)
 
 
 def text_at(call: Call, at: int) -> str | None:

@@ -19,7 +19,7 @@ from smemreuse.semantics.effects import (
     Wait,
 )
 from smemreuse.semantics.elements import addressed_element, is_typed, pointee_bits
-from smemreuse.semantics.rows.forms import accessing, merged, nothing, reads, registers, writes
+from smemreuse.semantics.rows.forms import accessing, merged, nothing, reads, writes
 
 # Each thread names a row of 16 bytes; with fewer than four matrices, only some threads' rows count.
 _FOUR = OnlyIf(1, 4)
@@ -29,13 +29,9 @@ def _ldmatrix(call: Call) -> Effect | None:
     """`ptx_ldmatrix(transposed, matrices, source, target)`. In TIR's own form with the result's
     type first, offsets stand beside the pointers; int8 is transposed element by element there."""
     if len(call.args) == 4:
-        return accessing(
-            reads(2, Fixed(16), certain=_FOUR),
-            *registers(written=(3,)),
-            writes_locals=(3,),
-        )
+        return accessing(reads(2, Fixed(16), certain=_FOUR), written=(3,))
     if len(call.args) == 8:
-        return accessing(reads(6, certain=False), *registers(written=(4,)), writes_locals=(4,))
+        return accessing(reads(6, certain=False), written=(4,))
     return None
 
 
@@ -43,23 +39,18 @@ def _mma(
     a: int, b: int, c: int, *more: int, arity: frozenset[int], product: Product | None = None
 ) -> Effect:
     """A multiplication in registers, `more` of which are read as well."""
-    return accessing(
-        *registers(read=(a, b, *more), written=(c,)),
-        writes_locals=(c,),
-        arity=arity,
-        product=product,
-    )
+    return accessing(read=(a, b, *more), written=(c,), arity=arity, product=product)
 
 
 def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
     """The accumulator is in registers at `c`; what its descriptors stand for is read later."""
     return accessing(
-        *registers(read=read, written=(c,)),
+        read=read,
+        written=(c,),
         arity=frozenset({arity, arity + 1}),
         engine=Engine.WGMMA,
         proxy=Proxy.ASYNC,
         reads_described=True,
-        writes_locals=(c,),
         product=product,
     )
 
@@ -107,28 +98,26 @@ def _load_matrix(call: Call) -> Effect | None:
         return None
     size, certain = _tile(call)
     tile = reads(5, size, certain=certain, by_warp=True)
-    return accessing(tile, *registers(written=(0,)), writes_locals=(0,))
+    return accessing(tile, written=(0,))
 
 
 def _store_matrix(call: Call) -> Effect | None:
     if len(call.args) != 8:
         return None
     size, certain = _tile(call)
-    return accessing(writes(5, size, certain=certain, by_warp=True), *registers(read=(0,)))
+    return accessing(writes(5, size, certain=certain, by_warp=True), read=(0,))
 
 
 _WMMA: Rows = {
     "tvm_load_matrix_sync": _load_matrix,
     "tvm_store_matrix_sync": _store_matrix,
-    "tvm_fill_fragment": accessing(
-        *registers(written=(0,)), arity=frozenset({6}), writes_locals=(0,)
-    ),
+    "tvm_fill_fragment": accessing(written=(0,), arity=frozenset({6})),
     "tvm_mma_sync": _mma(2, 4, 0, 6, arity=frozenset({8})),
     "tvm_bmma_sync": _mma(2, 4, 0, 6, arity=frozenset({8})),
     # `(type, m, n, target, source, offset, stride)`
-    "mma_store": accessing(writes(3, certain=False), *registers(read=(4,)), arity=frozenset({7})),
+    "mma_store": accessing(writes(3, certain=False), read=(4,), arity=frozenset({7})),
     # `(type, elements, target, offset)`
-    "mma_fill": accessing(*registers(written=(2,)), arity=frozenset({4}), writes_locals=(2,)),
+    "mma_fill": accessing(written=(2,), arity=frozenset({4})),
 }
 
 _WGMMA: Rows = merged(

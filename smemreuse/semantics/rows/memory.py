@@ -10,7 +10,6 @@ from smemreuse.semantics.rows.forms import (
     merged,
     nothing,
     reads,
-    registers,
     updates,
     writes,
 )
@@ -79,8 +78,8 @@ _OTHERS: Rows = merged(
         # `__ldg(element)`, or with a pointer and an index.
         "__ldg": Effect(handed_on=True, follows=True, answer=Answer.VARIES),
         # `ptx_ldg32(registers, guard, element, index)`, in Apache TVM `s_tir.ldg32`.
-        "ptx_ldg32": accessing(*registers(written=(0,)), handed_on=True, writes_locals=(0,)),
-        "s_tir.ldg32": accessing(*registers(written=(0,)), handed_on=True, writes_locals=(0,)),
+        "ptx_ldg32": accessing(written=(0,), handed_on=True),
+        "s_tir.ldg32": accessing(written=(0,), handed_on=True),
         # `masked_load(type, buffer, indices..., mask)`, `masked_store(buffer, value, ...)`
         "masked_load": accessing(reads(1, certain=False), answer=Answer.VARIES),
         "masked_store": accessing(writes(0, certain=False)),

@@ -25,7 +25,6 @@ from smemreuse.semantics.rows.forms import (
     merged,
     nothing,
     reads,
-    registers,
     updates,
     writes,
 )
@@ -97,13 +96,8 @@ ROWS: Rows = merged(
         "ptx_init_tensor_memory": accessing(writes(0, _ADDRESS_BYTES, certain=False)),
         "ptx_deallocate_tensor_memory": accessing(reads(0, _ADDRESS_BYTES, certain=False)),
         # `(bits, chunks, packed, address, column[, lanes], registers)`
-        "tcgen05_ld": accessing(
-            *registers(written=(-1,)),
-            arity=frozenset({6, 7}),
-            writes_locals=(-1,),
-            answer=Answer.VARIES,
-        ),
-        "tcgen05_st": accessing(*registers(read=(-1,)), arity=frozenset({6, 7})),
+        "tcgen05_ld": accessing(written=(-1,), arity=frozenset({6, 7}), answer=Answer.VARIES),
+        "tcgen05_st": accessing(read=(-1,), arity=frozenset({6, 7})),
         "tcgen05_mma_arrive": _arrive,
     },
     nothing(

@@ -22,7 +22,6 @@ from smemreuse.semantics.rows.forms import (
     merged,
     nothing,
     reads,
-    registers,
     updates,
     values,
     varying,
@@ -47,18 +46,15 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
         return None
     halvings = (threads // max(scale, 1)).bit_length() - 1
     in_place = (0,) if name.path.endswith("_batch") else ()
-    result = registers(written=in_place)
-    if threads == scale or threads // 2 < _WARP:
-        return accessing(*result, writes_locals=in_place, answer=Answer.VARIES, exchanges=halvings)
-    if parameters < 2:
+    in_a_warp = threads == scale or threads // 2 < _WARP
+    if not in_a_warp and parameters < 2:
         return None
-    workspace = writes(1, certain=False)
+    workspace = () if in_a_warp else (writes(1, certain=False),)
     return accessing(
-        workspace,
-        *result,
-        writes_locals=in_place,
+        *workspace,
+        written=in_place,
         answer=Answer.VARIES,
-        rendezvous=True,
+        rendezvous=not in_a_warp,
         exchanges=halvings,
     )
 

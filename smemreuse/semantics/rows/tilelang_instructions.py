@@ -28,7 +28,6 @@ from smemreuse.semantics.rows.forms import (
     merged,
     nothing,
     reads,
-    registers,
     updates,
     writes,
 )
@@ -110,9 +109,7 @@ _COPIES: FunctionRows = merged(
         "tl::tma_load_2sm": replace(TMA_LOAD, remote=True),
         "tl::tma_store_wait": _waiting(Engine.TMA_STORE),
         "tl::st_bulk_shared": _st_bulk,
-        "tl::global_load_256": accessing(
-            reads(1, Fixed(32), certain=False), *registers(written=(0,)), writes_locals=(0,)
-        ),
+        "tl::global_load_256": accessing(reads(1, Fixed(32), certain=False), written=(0,)),
         "tl::global_store_256": accessing(writes(0, Fixed(32), certain=False)),
     },
     each("tl::tma_load tl::tma_load_im2col tl::tma_load_gather4", TMA_LOAD),
@@ -188,9 +185,7 @@ def _row_accesses() -> FunctionRows:
         for suffix in ("", "_trans"):
             kind = f"x{matrices}{suffix}"
             rows[f"tl::ptx_ldmatrix_{kind}"] = accessing(
-                reads(0, Fixed(16), certain=matrices == 4),
-                *registers(written=(1,)),
-                writes_locals=(1,),
+                reads(0, Fixed(16), certain=matrices == 4), written=(1,)
             )
             for shape in ("", "m8n8_", "m16n8_"):
                 rows[f"tl::ptx_stmatrix_{shape}{kind}"] = accessing(
@@ -200,17 +195,13 @@ def _row_accesses() -> FunctionRows:
 
 
 def _mma(c: int, *read: int) -> Effect:
-    return accessing(*registers(read=read, written=(c,)), writes_locals=(c,))
+    return accessing(read=read, written=(c,))
 
 
 def _wgmma(c: int, *read: int) -> Effect:
     """Descriptors are handed over as values; the accumulator is in registers."""
     return accessing(
-        *registers(read=read, written=(c,)),
-        engine=Engine.WGMMA,
-        proxy=Proxy.ASYNC,
-        reads_described=True,
-        writes_locals=(c,),
+        read=read, written=(c,), engine=Engine.WGMMA, proxy=Proxy.ASYNC, reads_described=True
     )
 
 
@@ -243,11 +234,10 @@ def _gemm(name: FunctionName, parameters: int) -> Effect | None:
     shared = (0, 1, *range(3, parameters))
     return accessing(
         *(reads(at, certain=False, swizzled=uses_wgmma) for at in shared),
-        *registers(written=(2,)),
+        written=(2,),
         engine=Engine.WGMMA if in_flight else Engine.THREAD,
         proxy=Proxy.ASYNC if uses_wgmma or in_flight else Proxy.GENERIC,
         commits=Engine.WGMMA if in_flight else None,
-        writes_locals=(2,),
     )
 
 
@@ -287,12 +277,10 @@ def _tensor_copies() -> FunctionRows:
     rows: FunctionRows = {}
     for lanes in _TENSOR_SHAPES:
         for name, at in ((f"tcgen05_{{}}_{lanes}Nx", 2), (f"tmem_{{}}_{lanes}Nx::copy", 1)):
-            rows["tl::" + name.format("ld")] = accessing(
-                *registers(written=(at,)), writes_locals=(at,), answer=Answer.VARIES
-            )
-            rows["tl::" + name.format("st")] = accessing(*registers(read=(at,)))
-    rows["tl::tcgen05_ld_core"] = accessing(*registers(written=(1,)), writes_locals=(1,))
-    rows["tl::tcgen05_st_core"] = accessing(*registers(read=(1,)))
+            rows["tl::" + name.format("ld")] = accessing(written=(at,), answer=Answer.VARIES)
+            rows["tl::" + name.format("st")] = accessing(read=(at,))
+    rows["tl::tcgen05_ld_core"] = accessing(written=(1,))
+    rows["tl::tcgen05_st_core"] = accessing(read=(1,))
     return rows
 
 
