@@ -1,15 +1,10 @@
-"""What is found out about a kernel: each fact once, by whoever asks first.
-
-The idea is LibCST's `MetadataWrapper.resolve`: a fact is a function of the kernel's other facts,
-and the wrapper remembers its answer. So rooms above add facts without being known here.
-"""
+"""The facts of a kernel: functions of its other facts, each worked out once (`ir.memo`)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from smemreuse.ir.kernel import Kernel, Stmt
 from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
@@ -19,15 +14,10 @@ T = TypeVar("T")
 
 
 class KernelFacts:
-    """The facts of one kernel.
-
-    `computed` counts how often each fact was worked out, by its name: once.
-    """
+    """The facts of one kernel, kept with it."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
-        self.computed: Counter[str] = Counter()
-        self._known: dict[tuple[Hashable, ...], Any] = {}
         self._before: KernelAccesses | None = None
 
     def learn_from(self, before: KernelFacts) -> None:
@@ -35,11 +25,16 @@ class KernelFacts:
         made it what it is."""
         self._before = before.memory
 
-    @cached_property
+    @property
+    def computed(self) -> Counter[str]:
+        """How often each fact was worked out, by its name: once."""
+        return self.kernel.memo.computed
+
+    @property
     def memory(self) -> KernelAccesses:
         """Where pointers point, and what every statement accesses."""
-        self.computed["memory"] += 1
-        return KernelAccesses.of(self.kernel.body, self._before)
+        body = self.kernel.body
+        return self.kernel.memo.once(KernelAccesses, lambda: KernelAccesses.of(body, self._before))
 
     @property
     def pointers(self) -> Pointers:
@@ -53,18 +48,9 @@ class KernelFacts:
 
     def ask(self, fact: Callable[..., T], *args: Hashable) -> T:
         """`fact(self, *args)`, worked out when it is first asked for."""
-        key = (fact, *args)
-        if key not in self._known:
-            self.computed[fact.__name__] += 1
-            self._known[key] = fact(self, *args)
-        found: T = self._known[key]
-        return found
+        return self.kernel.memo.once(fact, lambda: fact(self, *args), *args)
 
 
 def facts_of(kernel: Kernel) -> KernelFacts:
-    """The facts of a kernel, kept with it."""
-    found = kernel.derived.get(KernelFacts)
-    if not isinstance(found, KernelFacts):
-        found = kernel.derived.setdefault(KernelFacts, KernelFacts(kernel))
-        assert isinstance(found, KernelFacts)
-    return found
+    """The facts of a kernel, the same object whoever asks."""
+    return kernel.memo.once(KernelFacts, lambda: KernelFacts(kernel))

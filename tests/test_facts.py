@@ -45,7 +45,7 @@ def test_accesses_and_pointers_are_found_together_and_once(
     assert facts.pointers is found.pointers
     assert facts.accesses is found.by_statement
     assert calls == [kernel.body]
-    assert facts.computed == {"memory": 1}
+    assert facts.computed == {"KernelAccesses": 1}
 
 
 def test_statements_that_a_pass_has_left_alone_are_not_looked_at_again(
@@ -121,7 +121,7 @@ def test_another_plan_of_the_kernel_works_nothing_out_again(kernel: Kernel) -> N
     for policy in POLICY_NAMES:
         plan_kernel(kernel, "shared.dyn", policy=policy)
     before = Counter(facts_of(kernel).computed)
-    assert before["memory"] == 1
+    assert before["KernelAccesses"] == 1
     for policy in POLICY_NAMES:
         plan_kernel(kernel, "shared.dyn", policy=policy)
     assert facts_of(kernel).computed == before

@@ -41,7 +41,7 @@ class Kernel(ir.Kernel):
         if isinstance(kernel, Kernel):
             return kernel
         made = Kernel(kernel.name, kernel.body, kernel.attrs, kernel.version)
-        made.derived.update(kernel.derived)
+        made.memo.learn(kernel.memo)
         return made
 
     def plan(self, scope: str | None = None, **options: Any) -> Plan:

@@ -51,25 +51,23 @@ class Work:
 
 def work_of(kernel: Kernel) -> Work:
     """What may be done for a kernel, kept with it."""
-    found = kernel.derived.setdefault(Work, Work())
-    assert isinstance(found, Work)
-    return found
+    return kernel.memo.once(Work, Work)
 
 
 def limit_work(kernel: Kernel, statements: int) -> None:
     """What may be done in a lowering, which takes its time by statements, for plans beyond those
     that are trusted; what is applied has a budget of its own."""
     limit = min(max(LEAST_IN_LOWERING, OF_STATEMENT * statements), OF_KERNEL)
-    kernel.derived.setdefault(Work, Work(limit))
+    kernel.memo.once(Work, lambda: Work(limit))
 
 
 def renew_work(kernel: Kernel) -> None:
     """What is asked of a kernel behind its lowering has the usual budget again."""
-    kernel.derived[Work] = Work()
+    kernel.memo.keep(Work, Work())
 
 
 def share_work(kernels: tuple[Kernel, ...] | list[Kernel]) -> None:
     """The kernels of one file have one budget beside their own."""
     together = Work(OF_FILE)
     for kernel in kernels:
-        kernel.derived[Work] = Work(OF_KERNEL, together)
+        kernel.memo.keep(Work, Work(OF_KERNEL, together))

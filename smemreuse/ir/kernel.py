@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Var, walk
+from smemreuse.ir.memo import Memo
 
 DYNAMIC_SCOPE = "shared.dyn"
 SHARED_SCOPES = ("shared", DYNAMIC_SCOPE)
@@ -324,14 +325,14 @@ class Kernel:
     """One device kernel: its statements and the function attributes that planning needs.
 
     `version` is the key of the compiler version that it comes from, for `smemreuse.versions`.
-    `derived` keeps what was worked out about it, under whatever worked it out.
+    `memo` keeps what was worked out of it.
     """
 
     name: str
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
     version: str = UNSTATED
-    derived: dict[object, object] = field(default_factory=dict, init=False)
+    memo: Memo = field(default_factory=Memo, init=False)
 
     def __repr__(self) -> str:
         """One line: the name, and how many buffers it has in each shared scope."""
@@ -340,15 +341,12 @@ class Kernel:
 
     def allocations(self, scope: str | None = None) -> tuple[Buffer, ...]:
         """Buffers allocated in the kernel in program order, of one storage scope or of all."""
-        return tuple(one for one in self._allocated() if scope in (None, one.scope))
+        found = self.memo.once(Allocate, self._allocated)
+        return tuple(one for one in found if scope in (None, one.scope))
 
     def _allocated(self) -> tuple[Buffer, ...]:
-        found = self.derived.get(Allocate)
-        if not isinstance(found, tuple):
-            statements = walk_statements(self.body)
-            found = tuple(stmt.buffer for stmt in statements if isinstance(stmt, Allocate))
-            self.derived[Allocate] = found
-        return found
+        statements = walk_statements(self.body)
+        return tuple(stmt.buffer for stmt in statements if isinstance(stmt, Allocate))
 
     def shared_scopes(self) -> tuple[str, ...]:
         """The mergeable scopes that the kernel allocates in, in a fixed order."""

@@ -42,7 +42,7 @@ def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None
         attempts.learn(proposal.with_verdicts([Verdict(UNPROVED)]))
     assert walked == {"shared.dyn, inner": 1, "shared.dyn, outer": 1, "pointers": 1}
     computed = facts_of(kernel).computed
-    assert computed["memory"] == 1  # pointers, and what every statement accesses
+    assert computed["KernelAccesses"] == 1  # pointers, and what every statement accesses
     assert computed["needed_alignments"] == 1
     assert computed["dataflow_ranges"] == 2  # with rules 4 and 5, and with those left to the trace
 

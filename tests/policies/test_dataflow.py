@@ -215,7 +215,7 @@ def test_the_trace_does_not_settle_what_is_carried() -> None:
 
 
 SHARED_FACTS = (
-    "memory",
+    "KernelAccesses",
     "divergence",
     "accessed_within",
     "_conflicts",

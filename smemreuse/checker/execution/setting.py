@@ -42,10 +42,7 @@ class Remembered:
 
 def remembered_of(kernel: Kernel) -> Remembered:
     """What is remembered from one check of a kernel to the next. Raises `UnknownThreads`."""
-    found = kernel.derived.get(Remembered)
-    if not isinstance(found, Remembered):
-        found = kernel.derived[Remembered] = Remembered.of(thread_axes(kernel.body))
-    return found
+    return kernel.memo.once(Remembered, lambda: Remembered.of(thread_axes(kernel.body)))
 
 
 def remember_from(before: Kernel, now: Kernel) -> None:
@@ -53,7 +50,7 @@ def remember_from(before: Kernel, now: Kernel) -> None:
     same of them: what is remembered of one is so for both."""
     try:
         if thread_axes(before.body) == thread_axes(now.body):
-            now.derived[Remembered] = remembered_of(before)
+            now.memo.keep(Remembered, remembered_of(before))
     except UnknownThreads:
         return  # nothing is remembered of either
 

@@ -114,10 +114,7 @@ def _orders(call: Call, effect: Effect) -> bool:
 
 def operations_of(kernel: Kernel) -> Operations:
     """Those of a kernel, kept with it."""
-    found = kernel.derived.get(Operations)
-    if not isinstance(found, Operations):
-        found = kernel.derived[Operations] = Operations(kernel.body)
-    return found
+    return kernel.memo.once(Operations, lambda: Operations(kernel.body))
 
 
 class Relevance:

@@ -54,11 +54,9 @@ class ThreadSyncView:
 
 def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:
     """That of a kernel, kept with it. Raises `UnknownThreads`."""
-    found = kernel.derived.get(ThreadSyncView)
-    if not isinstance(found, ThreadSyncView):
-        found = ThreadSyncView.of(kernel.body, pointers, version_of(kernel))
-        kernel.derived[ThreadSyncView] = found
-    return found
+    return kernel.memo.once(
+        ThreadSyncView, lambda: ThreadSyncView.of(kernel.body, pointers, version_of(kernel))
+    )
 
 
 @dataclass

@@ -114,11 +114,9 @@ def _facts_of(
     """Those of a kernel, kept with it."""
     if operations.count > MAX_BODY:
         return None
-    found = kernel.derived.get(Facts)
-    if not isinstance(found, Facts):
-        found = Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
-        kernel.derived[Facts] = found
-    return found
+    return kernel.memo.once(
+        Facts, lambda: Facts(kernel.body, accesses, operations, thread_axes(kernel.body))
+    )
 
 
 def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, Accesses]) -> bool:
