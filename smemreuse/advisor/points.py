@@ -7,53 +7,66 @@ the block count as often as they come.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smemreuse.ir.expr import Expr, Var
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.ir.kernel import Block
+from smemreuse.ir.launch import launches, tag_of, thread_axes
+from smemreuse.semantics.evaluate import (
+    NOBODY,
+    Threads,
+    Value,
+    all_threads,
+    axis_index,
+    evaluate,
+)
+from smemreuse.targets.architectures import WARP
 
 MOST_POINTS = 4096
 
 
 @dataclass(frozen=True)
 class Points:
-    """`values` of variables, the `block` (its number among those that are looked at) and the
-    `weight` of each point: how often what stands here is done for every time it is seen."""
+    """What variables hold at each point, its block (a number among those that are looked at), and
+    its `weight`: how often what stands here is done for every time it is seen.
 
-    values: Mapping[Var, Value]
-    block: np.ndarray
+    `at` has a thread for each point, numbered by its block: nothing asks which thread it is.
+    """
+
+    at: Threads
     weight: np.ndarray
+
+    @staticmethod
+    def of_blocks(values: Mapping[Var, Value], blocks: int) -> Points:
+        """One point in each of so many blocks."""
+        return Points(Threads(np.arange(blocks), values, row=NOBODY), np.ones(blocks))
 
     @property
     def count(self) -> int:
-        return len(self.block)
+        return self.at.count
 
     def evaluate(self, expr: Expr, more: Mapping[Var, Value] | None = None) -> Value:
         """The value of an integer expression at each point; None where that is not known."""
-        values = {**self.values, **more} if more else self.values
-        return evaluate(expr, Threads(np.arange(self.count), values, row=-1))
+        at = replace(self.at, values={**self.at.values, **more}) if more else self.at
+        return evaluate(expr, at)
 
     def bind(self, var: Var, value: Value) -> Points:
         """The same points with one more variable."""
-        return Points({**self.values, var: value}, self.block, self.weight)
+        return Points(self.at.bind(var, value), self.weight)
 
     def where(self, mask: np.ndarray) -> Points:
         """Only the points at which `mask` holds."""
-        values = {
-            var: value[mask] if isinstance(value, np.ndarray) else value
-            for var, value in self.values.items()
-        }
-        return Points(values, self.block[mask], self.weight[mask])
+        return Points(self.at.where(mask), self.weight[mask])
 
-    def scaled(self, factor: float) -> Points:
+    def scaled(self, factor: float | np.ndarray) -> Points:
         """The same points, each so many times as often."""
-        return Points(self.values, self.block, self.weight * factor)
+        return Points(self.at, self.weight * factor)
 
     def summed(self, each: np.ndarray | float, blocks: int) -> np.ndarray:
         """What `each` point takes, summed by block."""
-        return np.bincount(self.block, weights=self.weight * each, minlength=blocks)
+        return np.bincount(self.at.ids, weights=self.weight * each, minlength=blocks)
 
     def rounds(
         self, var: Var, begin: Value, step: Value, trips: np.ndarray, single: bool
@@ -76,12 +89,11 @@ class Points:
         parts = []
         for at, times in chosen:
             value = np.broadcast_to(np.asarray(begin) + np.asarray(step) * at, (self.count,))
-            points = Points({**self.values, var: value.astype(np.int64)}, self.block, self.weight)
-            parts.append(points._times(times))
+            parts.append(self.bind(var, value.astype(np.int64))._times(times))
         return _joined([one for one in parts if one.count] or [self.where(trips < 0)])
 
     def _times(self, times: np.ndarray) -> Points:
-        kept = Points(self.values, self.block, self.weight * times)
+        kept = self.scaled(times)
         return kept.where(kept.weight > 0)
 
 
@@ -89,8 +101,8 @@ def _joined(parts: list[Points]) -> Points:
     if len(parts) == 1:
         return parts[0]
     values: dict[Var, Value] = {}
-    for var in parts[0].values:
-        held = [one.values[var] for one in parts]
+    for var in parts[0].at.values:
+        held = [one.at.values[var] for one in parts]
         if any(value is None for value in held):
             values[var] = None
         elif all(isinstance(value, int) and value == held[0] for value in held):
@@ -102,8 +114,51 @@ def _joined(parts: list[Points]) -> Points:
                     for value, one in zip(held, parts, strict=True)
                 ]
             )
-    return Points(
-        values,
-        np.concatenate([one.block for one in parts]),
-        np.concatenate([one.weight for one in parts]),
-    )
+    ids = np.concatenate([one.at.ids for one in parts])
+    weight = np.concatenate([one.weight for one in parts])
+    return Points(replace(parts[0].at, ids=ids, values=values), weight)
+
+
+@dataclass(frozen=True)
+class ActiveThreads:
+    """The threads of a block that carry a statement out, with what the thread axes are in each."""
+
+    threads: Threads
+
+    @staticmethod
+    def of(body: Block) -> ActiveThreads:
+        """All threads of a kernel's block. Raises `UnknownThreads`."""
+        axes = thread_axes(body)
+        threads = all_threads(axes)
+        for launch in launches(body):
+            if launch.var is not None and tag_of(launch) in axes:
+                threads = threads.bind(launch.var, axis_index(tag_of(launch), axes, threads))
+        return ActiveThreads(threads)
+
+    @property
+    def count(self) -> int:
+        return self.threads.count
+
+    @property
+    def warps(self) -> np.ndarray:
+        """The numbers of their warps, each once."""
+        return np.unique(self.threads.ids // WARP)
+
+    def where(self, mask: np.ndarray) -> ActiveThreads:
+        """Only those for which `mask` holds."""
+        return ActiveThreads(self.threads.where(mask))
+
+    def at(self, points: Points, number: int) -> Threads:
+        """These threads at one of some points."""
+        values: dict[Var, Value] = {
+            var: int(value[number]) if isinstance(value, np.ndarray) else value
+            for var, value in points.at.values.items()
+        }
+        return replace(self.threads, values={**values, **self.threads.values})
+
+    def first(self) -> Mapping[Var, Value]:
+        """What the thread axes are in the first of them."""
+        return {
+            var: int(value[0]) if isinstance(value, np.ndarray) else value
+            for var, value in self.threads.values.items()
+        }

@@ -39,8 +39,8 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.ir.launch import AXES, UnknownThreads, tag_of, thread_axes
+from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
 from smemreuse.semantics.table import varies_by_thread
 
 
@@ -81,9 +81,7 @@ class Divergence(Analysis[ThreadGroup]):
             self._axes = thread_axes(body)
         except UnknownThreads:
             return  # it is not known who comes to any statement
-        everyone = np.arange(math.prod(self._axes.values()))
-        row = self._axes.get(AXES[0], 1)
-        solver.solve(body, ThreadGroup(Threads(everyone, row=row)))  # D1
+        solver.solve(body, ThreadGroup(all_threads(self._axes)))  # D1
 
     def join(self, one: ThreadGroup, other: ThreadGroup) -> ThreadGroup:
         return one if one is other or one.is_all_of(other) else one.inexact()
@@ -94,13 +92,9 @@ class Divergence(Analysis[ThreadGroup]):
         if isinstance(stmt, For):
             return state.bind(stmt.var, None)
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return state.bind(stmt.var, self._axis(tag_of(stmt), state.threads))  # D1
+            index = axis_index(tag_of(stmt), self._axes, state.threads)
+            return state.bind(stmt.var, index)  # D1
         return state
-
-    def _axis(self, tag: str, threads: Threads) -> Value:
-        if tag not in self._axes:
-            return None
-        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
         """D3; an arm that nobody takes gets an empty group."""

@@ -6,6 +6,7 @@ active thread otherwise, and None when it cannot be known (data from memory, a b
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Var, unsigned_bits, walk
+from smemreuse.ir.launch import AXES, stride_of
 
 Value = int | np.ndarray | None
 LoadHook = Callable[[Load, "Threads"], Value]
@@ -65,6 +67,18 @@ class Threads:
         }
         values[var] = np.tile(choices, len(self.ids))
         return Threads(np.repeat(self.ids, len(choices)), values, self.load, self.row)
+
+
+def all_threads(axes: Mapping[str, int]) -> Threads:
+    """All threads of a block with these extents of its axes."""
+    return Threads(np.arange(math.prod(axes.values())), row=axes.get(AXES[0], 1))
+
+
+def axis_index(tag: str, axes: Mapping[str, int], threads: Threads) -> Value:
+    """What an axis of the block is in each thread; None for one that is none of its axes."""
+    if tag not in axes:
+        return None
+    return threads.ids // stride_of(tag, axes) % axes[tag]
 
 
 def _trunc_div(a: Any, b: Any) -> Any:
