@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from smemreuse.planner import PACKERS, Placement, Problem, cpsat, exact, validate  # noqa: E402
-from smemreuse.planner.best import ExactSearch, best_fit, greedy  # noqa: E402
 from smemreuse.planner.exact import Budget  # noqa: E402
+from smemreuse.planner.greedy import best_fit, greedy  # noqa: E402
 
 Ranges = list[tuple[int, int, int]]  # size, begin, end
 SEED = 20_240
@@ -84,7 +84,7 @@ CONTESTANTS: dict[str, Callable[[Problem], Placement]] = {
     **PACKERS,
     "greedy by size": greedy_by_size,
 }
-SEARCHES: dict[str, ExactSearch] = {"own search": exact, "CP-SAT": cpsat}
+SEARCHES = {"own search": exact.within, "CP-SAT": cpsat.within}
 CHECKED = ("best", "tilelang", "greedy by size")  # TVM's packer breaks some problems
 
 
@@ -124,7 +124,7 @@ def attempted(count: int, seconds: float) -> dict[str, object]:
     for name, search in SEARCHES.items():
         begin = time.perf_counter()
         budget = Budget(10**9, time.monotonic() + seconds)
-        placement = search.within(problem, problem.lower_bound, budget)
+        placement = search(problem, problem.lower_bound, budget)
         taken = round(time.perf_counter() - begin, 2)
         if placement is not None:
             validate(problem, placement)

@@ -1,31 +1,21 @@
 """The default packer: a portfolio of greedy orders, then an exact search.
 
-Each order places its items one after the other at the lowest aligned offset where they meet no
-conflicting item (first fit), as in TFLite's greedy-by-size and XLA's heap simulator. An order that
-misses the bound is mended by moving the item that ends highest to the front, a few times. The first
-placement that meets the lower bound is proved smallest. Where none does, smaller and smaller
-capacities are searched exactly, until one is proved not to be enough or the budget is spent.
+The first greedy placement that meets the lower bound is proved smallest. Where none does, smaller
+and smaller capacities are searched exactly, until one is proved not to be enough or the budget is
+spent. A kernel gets a short search, which is deterministic; `smemreuse pack` more (`fit.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
 
 from smemreuse.planner import cpsat, exact
 from smemreuse.planner.exact import Budget
-from smemreuse.planner.linear_scan import linear_scan
-from smemreuse.planner.problem import Placement, Problem, align_up, arena_of
-
-_REPAIRS = 8
-
+from smemreuse.planner.greedy import greedy
+from smemreuse.planner.problem import Placement, Problem
 
 NODES = 2_000
 """Nodes of the search tree that a kernel's plan may take; its buffers are few."""
-
-GREEDY_WORK = 20_000_000
-"""Conflicts that the portfolio may look at: thousands of buffers get fewer orders."""
 
 
 def best(problem: Problem) -> Placement:
@@ -33,40 +23,26 @@ def best(problem: Problem) -> Placement:
     return smallest(problem, Budget(NODES))
 
 
-class ExactSearch(Protocol):
-    """What `exact` and `cpsat` have in common.
-
-    A budget that comes back exhausted says that the question is open; one that does not, that
-    the answer is proved.
-    """
-
-    def within(self, problem: Problem, capacity: int, budget: Budget) -> Placement | None:
-        """A placement of at most `capacity` bytes, or None."""
-
-    def minimized(self, problem: Problem, found: Placement, budget: Budget) -> Placement:
-        """The smallest placement met, at worst `found`."""
-
-
 def smallest(problem: Problem, budget: Budget) -> Placement:
-    """The smallest arena found within a budget, `proved` where it is known that none is smaller."""
+    """The smallest arena found within a budget, `proved` where it is known that none is smaller.
+
+    Our own search gets as long as a lowering may take. A deadline allows CP-SAT after that, or our
+    own search to the end.
+    """
     bound = problem.lower_bound
     found = greedy(problem, bound)
-    if found.arena <= bound:
-        return replace(found, proved=True)
-    for search, allowance in _searches(budget):
-        found = search.minimized(problem, found, allowance)
-        if not allowance.exhausted or found.arena <= bound:
+    short = Budget(min(NODES, budget.nodes), budget.deadline)
+    minimizers = [(exact.minimized, short)]
+    if budget.deadline is not None and cpsat.available():
+        minimizers.append((cpsat.minimized, budget))
+    elif budget.nodes > NODES:
+        minimizers.append((exact.minimized, budget))
+    for minimized, allowed in minimizers:
+        if found.arena > bound:
+            found = minimized(problem, found, allowed)
+        if found.arena <= bound or not allowed.exhausted:
             return replace(found, proved=True)
     return replace(found, proved=False)
-
-
-def _searches(budget: Budget) -> Iterator[tuple[ExactSearch, Budget]]:
-    """Our own search for as long as a lowering may take, then CP-SAT, or our own to the end."""
-    yield exact, Budget(min(NODES, budget.nodes), budget.deadline)
-    if budget.deadline is not None and cpsat.available():
-        yield cpsat, budget
-    elif budget.nodes > NODES:
-        yield exact, budget
 
 
 def fitting(problem: Problem, capacity: int, budget: Budget) -> Placement:
@@ -78,106 +54,3 @@ def fitting(problem: Problem, capacity: int, budget: Budget) -> Placement:
     if found.arena <= capacity or problem.lower_bound > capacity:
         return found
     return exact.within(problem, capacity, budget) or found
-
-
-def greedy(problem: Problem, enough: int) -> Placement:
-    """The smallest arena of the portfolio, or its first of at most `enough` bytes."""
-    found: Placement | None = None
-    for placement in _portfolio(problem):
-        if found is None or placement.arena < found.arena:
-            found = placement
-        if found.arena <= enough:
-            break
-    return found or Placement((), 0)
-
-
-def _portfolio(problem: Problem) -> Iterator[Placement]:
-    orders = list(_orders(problem))
-    passes = GREEDY_WORK // (2 * problem.conflicts.number_of_edges() + len(problem.sizes) + 1) + 1
-    for _ in range(1 + _REPAIRS):
-        mended = []
-        for order in orders[: max(passes, 0)]:
-            placement = first_fit(problem, order)
-            yield placement
-            better = _mended(problem, order, placement)
-            if better is not None:
-                mended.append(better)
-        passes -= len(orders)
-        orders = mended
-    for order in list(_orders(problem))[: max(passes, 0)]:
-        yield best_fit(problem, order)
-    if problem.intervals is not None:
-        scanned = linear_scan(problem).offsets
-        yield Placement(scanned, arena_of(problem, scanned))
-
-
-def _mended(problem: Problem, order: list[int], placement: Placement) -> list[int] | None:
-    """The order with the item that ends highest first; None if it is that already."""
-    ends = {item: placement.offsets[item] + problem.sizes[item] for item in order}
-    highest = max(order, key=lambda item: ends[item], default=None)
-    if highest is None or order[0] == highest:
-        return None
-    return [highest, *(item for item in order if item != highest)]
-
-
-def _orders(problem: Problem) -> Iterator[list[int]]:
-    sizes, conflicts = problem.sizes, problem.conflicts
-    items = list(range(len(sizes)))
-    degree = dict(conflicts.degree)
-    weight = [sizes[item] + sum(sizes[other] for other in conflicts[item]) for item in items]
-    yield sorted(items, key=lambda item: (-sizes[item], item))
-    yield sorted(items, key=lambda item: (-degree[item], -sizes[item], item))
-    yield sorted(items, key=lambda item: (-weight[item], -sizes[item], item))
-    if problem.intervals is not None:
-        begins = [begin for begin, _ in problem.intervals]
-        ends = [end for _, end in problem.intervals]
-        length = [end - begin for begin, end in problem.intervals]
-        yield sorted(items, key=lambda item: (-length[item] * sizes[item], item))
-        yield sorted(items, key=lambda item: (-length[item], -sizes[item], item))
-        yield sorted(items, key=lambda item: (begins[item], -sizes[item], item))
-        yield sorted(items, key=lambda item: (-ends[item], -sizes[item], item))
-
-
-def first_fit(problem: Problem, order: Sequence[int]) -> Placement:
-    """Places items in `order`, each at the lowest offset free of the conflicts placed before."""
-    return _fitted(problem, order, lambda gaps: next(gaps, None))
-
-
-def best_fit(problem: Problem, order: Sequence[int]) -> Placement:
-    """Places items in `order`, each in the smallest gap between the conflicts placed before.
-
-    In order of size this is TFLite's greedy-by-size planner.
-    """
-    return _fitted(problem, order, lambda gaps: min(gaps, key=lambda gap: gap.room, default=None))
-
-
-class _Gap(NamedTuple):
-    """Bytes between two conflicting items: an item's offset there, and the room from it on."""
-
-    offset: int
-    room: int
-
-
-def _fitted(
-    problem: Problem, order: Sequence[int], choose: Callable[[Iterator[_Gap]], _Gap | None]
-) -> Placement:
-    """Each item in the gap that is chosen, or on top of all that it conflicts with."""
-    offsets: dict[int, int] = {}
-    for item in order:
-        placed = (other for other in problem.conflicts[item] if other in offsets)
-        taken = sorted((offsets[other], offsets[other] + problem.sizes[other]) for other in placed)
-        gap = choose(_gaps(taken, problem.sizes[item], problem.alignments[item]))
-        top = max((end for _, end in taken), default=0)
-        offsets[item] = align_up(top, problem.alignments[item]) if gap is None else gap.offset
-    placed_all = tuple(offsets[item] for item in range(len(problem.sizes)))
-    return Placement(placed_all, arena_of(problem, placed_all))
-
-
-def _gaps(taken: Sequence[tuple[int, int]], size: int, alignment: int) -> Iterator[_Gap]:
-    """The gaps below and between sorted ranges that hold `size` bytes, the lowest first."""
-    offset = 0
-    for begin, end in taken:
-        if offset + size <= begin:
-            yield _Gap(offset, begin - offset)
-        if end > offset:
-            offset = align_up(end, alignment)

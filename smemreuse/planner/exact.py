@@ -1,31 +1,48 @@
-"""An exact search for a placement within a capacity, after minimalloc (Moffitt, ASPLOS 2023).
+"""The exact search for a placement within a capacity, after minimalloc (Moffitt, ASPLOS 2023).
 
 Every placement can be pushed down until each item lies at 0 or right on top of an item that it
-conflicts with. So items are placed in order of their offsets, each on top of the conflicting items
-placed before it: its *floor*. Three rules cut the tree, none of them a solution:
+conflicts with. So items are placed in order of their offsets, each on its *floor*: the end of the
+highest conflicting item that is placed, aligned. These rules cut the tree, none of them a solution:
 
 - Offsets never decrease, and items at one offset come in the order of their numbers.
 - An item is not placed where another one could still end at or below its offset: that other could
   be pushed down beneath, so the same solution is met where it is placed first.
-- In a clique the items yet to be placed need the sum of their sizes above the lowest of their
-  floors.
+- In a *clique*, items of which no two may share, those left need the sum of their sizes above the
+  lowest of their floors and above the last offset. NumPy checks all cliques at once.
+- Where no unplaced live range crosses from one clique to the next, both sides are decided alone: a
+  failure on one side is not repeated for each packing of the other.
+- An item without unplaced conflicts whose placement does not help takes its siblings with it.
 """
 
 from __future__ import annotations
 
 import math
+import random
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
 
-from smemreuse.planner.problem import Placement, Problem, align_up, arena_of
+from smemreuse.planner.problem import Placement, Problem, arena_of
 
 MAX_CLIQUES = 500
 MAX_ITEMS = 800
-"""The search recurses once for each item; more of them do not get one."""
+"""The search recurses for each item; more of them do not get one."""
+
+FIRST_LIMIT = 400
+"""Nodes that each order gets in the first round of `within_by_turns`."""
+
+LARGEST = 2**60
+"""Bytes of sizes and alignments together up to which 64 bits do; beyond, Python's integers."""
+
+Offsets = NDArray[np.int64]
+Order = Sequence[int]
 
 
 @dataclass
@@ -46,15 +63,25 @@ class Budget:
 
 def within(problem: Problem, capacity: int, budget: Budget) -> Placement | None:
     """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted."""
-    items = [item for item, size in enumerate(problem.sizes) if size > 0]
-    if len(items) > MAX_ITEMS:
-        budget.exhausted = True
-        return None
-    search = _Search(problem, capacity, budget)
-    if not search.place(items, (0, -1)):
-        return None
-    offsets = tuple(search.offsets)
-    return Placement(offsets, arena_of(problem, offsets))
+    order = sorted(range(len(problem.sizes)), key=lambda item: (-problem.sizes[item], item))
+    return _searched(problem, cliques(problem), capacity, budget, order)
+
+
+def within_by_turns(
+    problem: Problem, capacity: int, budget: Budget, seed: int = 0
+) -> Placement | None:
+    """As `within`, for live ranges: orders of the items take turns, since which one decides differs
+    from problem to problem. Deterministic for one `seed`; others try other orders."""
+    together = cliques(problem)
+    for order, nodes in _turns(problem, together, seed):
+        turn = Budget(min(nodes, budget.nodes), budget.deadline)
+        found = _searched(problem, together, capacity, turn, order)
+        if found is not None or not turn.exhausted:
+            return found
+        budget.nodes -= nodes
+        if not budget.spend():
+            break
+    return None
 
 
 def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
@@ -68,90 +95,205 @@ def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
     return found
 
 
-class _Search:
-    def __init__(self, problem: Problem, capacity: int, budget: Budget):
-        self.offsets = [0] * len(problem.sizes)
-        self._sizes = problem.sizes
-        self._alignments = problem.alignments
-        self._neighbours = [sorted(problem.conflicts[item]) for item in range(len(self.offsets))]
-        self._cliques = cliques(problem)
-        self._cliques_of: list[list[int]] = [[] for _ in self.offsets]
-        for number, clique in enumerate(self._cliques):
-            for item in clique:
-                self._cliques_of[item].append(number)
-        self._floors = [0] * len(self.offsets)
-        self._placed = [size == 0 for size in problem.sizes]
+def _searched(
+    problem: Problem, together: list[list[int]], capacity: int, budget: Budget, order: Order
+) -> Placement | None:
+    if max((problem.lower_bound, *problem.sizes)) > capacity:
+        return None
+    # Others neither take bytes nor conflict: they lie at 0.
+    order = [item for item in order if problem.sizes[item] > 0 and problem.conflicts[item]]
+    offsets = [0] * len(problem.sizes)
+    if order:
+        if len(order) > MAX_ITEMS:
+            budget.exhausted = True
+            return None
+        search = _PlacementSearch(problem, together, order, capacity, budget)
+        with _recursion(len(order)):
+            if not search.succeeds():
+                return None
+        for item, offset in zip(order, search.offsets, strict=True):
+            offsets[item] = offset
+    return Placement(tuple(offsets), arena_of(problem, offsets))
+
+
+@contextmanager
+def _recursion(items: int) -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + 3 * items)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+_ORDERS = (("fill", "width", "area"), ("fill", "area", "width"), ("width", "area", "fill"))
+
+
+def _turns(
+    problem: Problem, together: list[list[int]], seed: int
+) -> Iterator[tuple[list[int], int]]:
+    """Orders and the nodes that each may spend, twice as many in each round: every order plain,
+    for seed 0 alone, and shaken at random.
+
+    They go by how full an item's fullest clique is, by its length in time and by its area.
+    """
+    sizes = np.asarray(problem.sizes, dtype=np.float64)
+    fill = np.zeros(len(sizes))
+    for members in together:
+        fill[members] = np.maximum(fill[members], sizes[members].sum())
+    width = np.asarray([end - begin for begin, end in problem.intervals or ()], dtype=np.float64)
+    measures = {"fill": fill, "width": width, "area": sizes * width}
+    choices = random.Random(seed)
+    for round_ in count():
+        for keys in _ORDERS:
+            for shaken in (False, True) if seed == 0 else (True, True):
+                noise = [choices.gauss(0, 0.3 if shaken else 0) for _ in problem.sizes]
+                ranks = [
+                    measures[key] * (1 if key == "fill" else np.exp(np.asarray(noise)))
+                    for key in keys
+                ]
+                order = np.lexsort([-rank for rank in reversed(ranks)])
+                yield order.tolist(), FIRST_LIMIT << round_
+
+
+class _PlacementSearch:
+    """One tree. Items are renumbered in the order that breaks ties between equal floors.
+
+    Floors are bytes, `_placed` for an item that is placed or belongs to another part.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        together: list[list[int]],
+        order: Order,
+        capacity: int,
+        budget: Budget,
+    ):
+        self.offsets = [0] * len(order)
         self._capacity = capacity
         self._budget = budget
+        sizes = [problem.sizes[item] for item in order]
+        alignments = [problem.alignments[item] for item in order]
+        self._placed = 1 + sum(sizes) + sum(alignments)
+        self._type = np.int64 if self._placed + capacity < LARGEST else object
+        self._sizes = np.asarray(sizes, dtype=self._type)
+        self._alignments = np.asarray(alignments, dtype=self._type)
+        self._aligned = any(alignment > 1 for alignment in alignments)
+        number = {item: index for index, item in enumerate(order)}
+        self._above = [
+            np.asarray(sorted(number[i] for i in problem.conflicts[item] if i in number), np.int64)
+            for item in order
+        ]
+        members = [sorted(number[i] for i in clique if i in number) for clique in together]
+        members = [clique for clique in members if clique]
+        self._members = np.asarray([item for clique in members for item in clique], np.int64)
+        self._starts = np.cumsum([0, *map(len, members)][:-1])
+        self._left = np.asarray([sum(sizes[item] for item in one) for one in members], self._type)
+        cliques_of: list[list[int]] = [[] for _ in order]
+        for index, clique in enumerate(members):
+            for item in clique:
+                cliques_of[item].append(index)
+        self._cliques_of = [np.asarray(one, np.int64) for one in cliques_of]
+        self._first = [one[0] if one else 0 for one in cliques_of]
+        # How many unplaced ranges cross from a clique to the next; in a graph all hang together.
+        self._crossing = np.zeros(max(len(members) - 1, 0), np.int64)
+        for one in self._cliques_of:
+            self._crossing[one[:-1]] += 1
+        if problem.intervals is None:
+            self._crossing += len(order)
 
-    def place(self, remaining: list[int], last: tuple[int, int]) -> bool:
-        """Places all of `remaining` at or behind `last`, an offset and an item's number."""
-        if not remaining:
+    def succeeds(self) -> bool:
+        """Whether there are `offsets`; if not, the budget may be exhausted."""
+        floors = np.zeros(len(self.offsets), self._type)
+        return self._all_fit(floors, 0) and self._parts(floors, (0, len(self._starts)), (0, -1))
+
+    def _parts(self, floors: Offsets, part: tuple[int, int], last: tuple[int, int]) -> bool:
+        """Places what is left of the cliques of `part`, each independent part of them alone."""
+        begin, end = part
+        cuts = (np.flatnonzero(self._crossing[begin : end - 1] == 0) + begin + 1).tolist()
+        if not cuts:
+            return self._place(floors, part, last)
+        left = np.flatnonzero(floors < self._placed).tolist()
+        pieces = []
+        for low, high in zip([begin, *cuts], [*cuts, end], strict=True):
+            items = [item for item in left if low <= self._first[item] < high]
+            if items:
+                pieces.append((len(items), low, high, items))
+        for _, low, high, items in sorted(pieces):  # the smallest first: it fails soonest
+            own = np.full_like(floors, self._placed)
+            own[items] = floors[items]
+            if not self._place(own, (low, high), last):
+                return False
+        return True
+
+    def _place(self, floors: Offsets, part: tuple[int, int], last: tuple[int, int]) -> bool:
+        """Places all that have a floor at or after `last`, an offset and an item's number."""
+        lowest, number = last
+        limit = int((np.maximum(floors, lowest) + self._sizes).min())
+        if limit >= self._placed:
             return True
         if not self._budget.spend():
             return False
-        floors, sizes = self._floors, self._sizes
-        limit = min(floors[item] + sizes[item] for item in remaining)
-        candidates = [
-            item for item in remaining if floors[item] < limit and (floors[item], item) > last
-        ]
-        for item in sorted(candidates, key=lambda item: (floors[item], -sizes[item], item)):
-            raised = self._put(item)
-            if raised is not None:
-                rest = [other for other in remaining if other != item]
-                if self.place(rest, (self.offsets[item], item)):
-                    return True
-                self._take_back(item, raised)
-            if self._budget.exhausted:
+        candidates = np.flatnonzero((floors < limit) & (floors >= lowest))
+        offsets = floors[candidates]
+        for index in np.argsort(offsets, kind="stable").tolist():
+            item, offset = int(candidates[index]), int(offsets[index])
+            if offset == lowest and item < number:
+                continue
+            if self._placed_at(floors, part, item, offset):
+                return True
+            if self._budget.exhausted or not (floors[self._above[item]] < self._placed).any():
                 return False
         return False
 
-    def _put(self, item: int) -> list[tuple[int, int]] | None:
-        """Places an item on its floor: the floors it raised, or None where nothing can follow."""
-        offset = self.offsets[item] = self._floors[item]
-        self._placed[item] = True
-        end = offset + self._sizes[item]
-        raised = []
-        touched = set(self._cliques_of[item])
-        for other in self._neighbours[item]:
-            if not self._placed[other] and self._floors[other] < end:
-                raised.append((other, self._floors[other]))
-                self._floors[other] = align_up(end, self._alignments[other])
-                touched.update(self._cliques_of[other])
-        if end <= self._capacity and all(map(self._fits, touched)):
-            return raised
-        self._take_back(item, raised)
-        return None
+    def _placed_at(self, floors: Offsets, part: tuple[int, int], item: int, offset: int) -> bool:
+        """Whether all can be placed with the item at that offset, its floor."""
+        size, above, cliques_of = self._sizes[item], self._above[item], self._cliques_of[item]
+        raised = floors.copy()
+        raised[above] = np.maximum(raised[above], self._aligned_up(above, offset + size))
+        raised[item] = self._placed
+        self.offsets[item] = offset
+        self._left[cliques_of] -= size
+        self._crossing[cliques_of[:-1]] -= 1
+        done = (
+            offset + size <= self._capacity
+            and self._all_fit(raised, offset)
+            and self._parts(raised, part, (offset, item))
+        )
+        self._left[cliques_of] += size
+        self._crossing[cliques_of[:-1]] += 1
+        return bool(done)
 
-    def _take_back(self, item: int, raised: Sequence[tuple[int, int]]) -> None:
-        self._placed[item] = False
-        for other, floor in raised:
-            self._floors[other] = floor
+    def _aligned_up(self, above: Offsets, end: int) -> Offsets | int:
+        """Where the items above may begin: the end of the one beneath, aligned."""
+        if not self._aligned:
+            return end
+        alignments = self._alignments[above]
+        aligned: Offsets = -(-end // alignments) * alignments
+        return aligned
 
-    def _fits(self, number: int) -> bool:
-        """Whether what is left of a clique fits above the lowest of its floors."""
-        left = [item for item in self._cliques[number] if not self._placed[item]]
-        if not left:
-            return True
-        lowest = min(self._floors[item] for item in left)
-        return lowest + sum(self._sizes[item] for item in left) <= self._capacity
+    def _all_fit(self, floors: Offsets, lowest: int) -> bool:
+        """Whether what is left of each clique fits above its lowest floor and the last offset."""
+        lowest_of = np.minimum.reduceat(floors[self._members], self._starts)
+        ends = np.maximum(lowest_of, lowest) + self._left
+        return not bool(((ends > self._capacity) & (lowest_of < self._placed)).any())
 
 
 def cliques(problem: Problem) -> list[list[int]]:
-    """Items of which no two may share: those live at one position, or cliques of the graph."""
+    """Items of which no two may share: the maximal sets of those live at one position, in order of
+    time; of a graph without live ranges the first `MAX_CLIQUES` maximal cliques."""
     if problem.intervals is None:
         found = islice(nx.find_cliques(problem.conflicts), MAX_CLIQUES)
         return [sorted(clique) for clique in found]
     intervals = problem.intervals
-    cliques = []
+    maximal = []
     active: list[int] = []
-    grown = False
     ranges = [item for item, (begin, end) in enumerate(intervals) if begin < end]
     for item in sorted(ranges, key=lambda item: intervals[item]):
         begin = intervals[item][0]
         still = [other for other in active if intervals[other][1] > begin]
-        if grown and len(still) < len(active):
-            cliques.append(active)
-        grown = True
+        if len(still) < len(active):
+            maximal.append(active)
         active = [*still, item]
-    return [*cliques, active] if active else cliques
+    return [*maximal, active] if active else maximal

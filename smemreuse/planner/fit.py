@@ -1,19 +1,35 @@
-"""The planner at its most patient, for `smemreuse pack`: does it fit, and what is smallest.
+"""What `smemreuse pack` asks: does it fit, and what is smallest.
 
-Both begin with the greedy portfolio and the short search that a lowering gets. Whether a capacity
-is enough is then left to the searches of `race`, in units as large as the sizes allow.
+Both begin with the greedy portfolio and the short search that a lowering gets, in units as large as
+the sizes allow. Whether a capacity is enough is then left to searches that race in processes of
+their own; the first that decides ends the others. CP-SAT, where it is installed, runs in one of
+them and our own search in the others, each with its own orders: they fail at different problems.
+What one process finds is the same in every run, but which of them is first may differ, and with it
+the packing; whether one exists does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 
-from smemreuse.planner import exact, race
-from smemreuse.planner.best import NODES, greedy, smallest
+from smemreuse.planner import cpsat, exact
+from smemreuse.planner.best import NODES, smallest
 from smemreuse.planner.exact import Budget
+from smemreuse.planner.greedy import greedy
 from smemreuse.planner.problem import Placement, Problem
 from smemreuse.planner.reduced import reduced
+
+GRACE = 0.5
+"""Seconds that a process gets beyond its deadline, to say what it has found."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +46,14 @@ def decided(problem: Problem, capacity: int, budget: Budget, processes: int = 1)
     Ctrl-C ends the search as the deadline does.
     """
     found = greedy(problem, capacity)
-    if found.arena <= capacity:
-        return Decision(True, _judged(problem, found))
-    if max(problem.lower_bound, *problem.sizes) > capacity:
-        return Decision(False, found)
-    fitting, known = _searched(problem, capacity, budget, processes)
-    if fitting is not None:
-        return Decision(True, _judged(problem, fitting))
-    return Decision(False if known else None, found)
+    if found.arena > capacity:
+        if max(problem.lower_bound, *problem.sizes) > capacity:
+            return Decision(False, found)
+        placed, known = _searched(problem, capacity, budget, processes)
+        if placed is None:
+            return Decision(False if known else None, found)
+        found = placed
+    return Decision(True, replace(found, proved=found.arena == problem.lower_bound))
 
 
 def minimized(problem: Problem, budget: Budget) -> Placement:
@@ -48,28 +64,24 @@ def minimized(problem: Problem, budget: Budget) -> Placement:
     return small.restored(smallest(small.problem, budget))
 
 
-def _judged(problem: Problem, placement: Placement) -> Placement:
-    return replace(placement, proved=placement.arena == problem.lower_bound)
-
-
 def _searched(
     problem: Problem, capacity: int, budget: Budget, processes: int
 ) -> tuple[Placement | None, bool]:
     """A placement that fits, if one is found, and whether the question is answered."""
     small = reduced(problem)
-    if small is None or not race.applicable(small.problem):
-        return _asked(lambda allowed: exact.within(problem, capacity, allowed), budget)
+    if small is None or len(small.problem.sizes) > exact.MAX_ITEMS:
+        return _answered(lambda allowed: exact.within(problem, capacity, allowed), budget)
     units = capacity // small.unit
     short = Budget(min(NODES, budget.nodes), budget.deadline)
-    found, known = _asked(lambda allowed: exact.within(small.problem, units, allowed), short)
+    found, known = _answered(lambda allowed: exact.within(small.problem, units, allowed), short)
     if not known and budget.nodes > NODES:
-        found, known = _asked(
-            lambda allowed: race.within(small.problem, units, allowed, processes), budget
+        found, known = _answered(
+            lambda allowed: raced(small.problem, units, allowed, processes), budget
         )
     return None if found is None else small.restored(found), known
 
 
-def _asked(
+def _answered(
     search: Callable[[Budget], Placement | None], budget: Budget
 ) -> tuple[Placement | None, bool]:
     try:
@@ -78,3 +90,90 @@ def _asked(
         budget.exhausted = True
         return None, False
     return found, found is not None or not budget.exhausted
+
+
+# The race --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A placement that fits, or None: there is none if `decided`, else none was found in time."""
+
+    placement: Placement | None
+    decided: bool
+
+
+def raced(problem: Problem, capacity: int, budget: Budget, processes: int) -> Placement | None:
+    """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted.
+
+    Problems are those of live ranges. Each search gets a process, also where fewer are asked for.
+    Ctrl-C exhausts the budget.
+    """
+    deadline = budget.deadline if budget.deadline is not None else math.inf
+    context = multiprocessing.get_context("spawn")
+    running: dict[Connection, BaseProcess] = {}
+    end = time.time() + deadline - time.monotonic()  # a clock that processes share everywhere
+    try:
+        with _interrupts_ignored():
+            for number in range(max(processes, 1 + cpsat.available())):
+                ours, theirs = context.Pipe(duplex=False)
+                arguments = (theirs, problem, capacity, end, number)
+                runner: BaseProcess = context.Process(target=_run, args=arguments, daemon=True)
+                runner.start()
+                theirs.close()
+                running[ours] = runner
+        answer = _first_answer(dict(running), deadline)
+    except KeyboardInterrupt:
+        answer = Answer(None, decided=False)
+    finally:
+        for runner in running.values():
+            runner.kill()
+            runner.join()
+    budget.exhausted = not answer.decided
+    return answer.placement
+
+
+def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> Answer:
+    while running:
+        ready = wait(list(running), _seconds_until(deadline + GRACE))
+        if not ready:
+            break
+        for connection in [one for one in running if one in ready]:
+            del running[connection]
+            try:
+                answer = connection.recv()
+            except EOFError:  # it was killed, for want of memory maybe
+                continue
+            if answer.decided:
+                return Answer(answer.placement, decided=True)
+    return Answer(None, decided=False)
+
+
+def _seconds_until(deadline: float) -> float | None:
+    return None if deadline == math.inf else max(deadline - time.monotonic(), 0)
+
+
+def _run(out: Connection, problem: Problem, capacity: int, end: float, number: int) -> None:
+    """A process of the race. What it sends is small enough for the pipe to take at once."""
+    budget = Budget(sys.maxsize, time.monotonic() + end - time.time())
+    if number == 0 and cpsat.available():
+        found = cpsat.within(problem, capacity, budget, workers=1)
+    else:
+        seed = number - cpsat.available()
+        found = exact.within_by_turns(problem, capacity, budget, seed)
+    out.send(Answer(found, decided=found is not None or not budget.exhausted))
+    out.close()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes begun here leave Ctrl-C to their parent."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, to which alone signals come
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -112,24 +112,20 @@ def bounded(
     """The problem of items of which these pairs conflict, with its lower bound."""
     conflicts: nx.Graph = nx.Graph(pairs)
     conflicts.add_nodes_from(range(len(sizes)))
-    bound = max(_clique_bound(conflicts, sizes), *sizes, 0) if sizes else 0
+    bound = max(_clique_bound(conflicts, sizes), *sizes, 0)
     return Problem(sizes, alignments, conflicts, bound, None, names)
 
 
 def without_conflict(problem: Problem, one: int, other: int) -> Problem:
     """The same items, but that these two may share."""
-    conflicts = problem.conflicts.copy()
-    conflicts.remove_edge(one, other)
-    bound = max(_clique_bound(conflicts, problem.sizes), *problem.sizes)
-    return Problem(problem.sizes, problem.alignments, conflicts, bound, None, problem.names)
+    pairs = [pair for pair in problem.conflicts.edges if {*pair} != {one, other}]
+    return bounded(problem.sizes, problem.alignments, pairs, problem.names)
 
 
 def with_sizes(problem: Problem, sizes: Sequence[int]) -> Problem:
     """The same conflicts between items of other sizes."""
     bound = max(_clique_bound(problem.conflicts, sizes), *sizes)
-    return Problem(
-        sizes, problem.alignments, problem.conflicts, bound, problem.intervals, problem.names
-    )
+    return replace(problem, sizes=sizes, lower_bound=bound, events=None)
 
 
 def heaviest_together(problem: Problem) -> frozenset[int]:

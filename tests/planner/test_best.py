@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from smemreuse.planner import PACKERS, Problem, exact, validate
+from smemreuse.planner.best import NODES
 from tests.planner.problems import HOLES, problems
 
 BEST = PACKERS["best"]
@@ -109,14 +110,14 @@ def test_what_a_packing_may_cost(orders: int, most: int, monkeypatch: pytest.Mon
     as many are as may look at `GREEDY_WORK` conflicts, and then `NODES` nodes are searched."""
     sizes = [7 * index + 3 for index in range(60)]
     problem = Problem.from_intervals(sizes, [16] * 60, [(0, 1)] * 60)
-    module = importlib.import_module("smemreuse.planner.best")
+    module = importlib.import_module("smemreuse.planner.greedy")
     each = 2 * problem.conflicts.number_of_edges() + len(sizes) + 1
     monkeypatch.setattr(module, "GREEDY_WORK", orders * each)
     tried = counted(monkeypatch, module, "_fitted")
     searched = counted(monkeypatch, exact.Budget, "spend")
     validate(problem, BEST(problem))
     assert 0 < len(tried) <= most
-    assert len(searched) == module.NODES + 1, "one more is asked for, and not given"
+    assert len(searched) == NODES + 1, "one more is asked for, and not given"
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[object]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from scripts.benchmark_packers import problem_of, rectangles
 from smemreuse.planner import Placement, Problem, cpsat, exact, validate
-from smemreuse.planner.best import NODES, best_fit, first_fit, greedy, smallest
+from smemreuse.planner.best import NODES, smallest
 from smemreuse.planner.exact import Budget
+from smemreuse.planner.greedy import best_fit, first_fit, greedy
 from tests.planner.test_exact import ENOUGH, brute_force, graph_problems, interval_problems
 
 needs_solver = pytest.mark.skipif(not cpsat.available(), reason="OR-Tools is not installed")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.planner import PACKERS, Problem, validate
-from smemreuse.planner.best import first_fit, smallest
+from smemreuse.planner.best import smallest
 from smemreuse.planner.exact import Budget, within
+from smemreuse.planner.greedy import first_fit
 
 ENOUGH = 100_000
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.benchmark_packers import problem_of, rectangles
-from smemreuse.planner import Placement, Problem, cpsat, exact, fit, race, validate
+from smemreuse.planner import Placement, Problem, cpsat, exact, fit, validate
 from smemreuse.planner.best import NODES
 from smemreuse.planner.exact import Budget
 from tests.planner.problems import HOLES
@@ -65,7 +65,7 @@ def test_a_proof_in_another_process() -> None:
     problem = Problem.from_intervals([4, 4, 4], [6, 6, 6], [(0, 1)] * 3)
     for capacity, fits in ((15, False), (16, True)):
         spent = budget()
-        assert (race.within(problem, capacity, spent, 2) is not None) == fits
+        assert (fit.raced(problem, capacity, spent, 2) is not None) == fits
         assert not spent.exhausted
 
 
@@ -76,19 +76,19 @@ def test_no_time_is_no_answer() -> None:
 
 
 def test_an_interrupt_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> race.Answer:
+    def interrupted(*_: object) -> fit.Answer:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(race, "_first_answer", interrupted)
+    monkeypatch.setattr(fit, "_first_answer", interrupted)
     decision = fit.decided(HARD, HARD.lower_bound, budget(), processes=2)
     assert decision.fits is None
     validate(HARD, decision.placement)
 
 
 def test_a_process_that_dies_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(race, "_run", print)  # it ends without an answer
+    monkeypatch.setattr(fit, "_run", print)  # it ends without an answer
     spent = budget()
-    assert race.within(HARD, HARD.lower_bound, spent, 2) is None
+    assert fit.raced(HARD, HARD.lower_bound, spent, 2) is None
     assert spent.exhausted
 
 

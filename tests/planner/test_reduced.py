@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.planner import Placement, Problem, validate
-from smemreuse.planner.best import first_fit, smallest
+from smemreuse.planner.best import smallest
 from smemreuse.planner.exact import Budget
+from smemreuse.planner.greedy import first_fit
 from smemreuse.planner.reduced import reduced
 from tests.planner.test_exact import ENOUGH, interval_problems
 

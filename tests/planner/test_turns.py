@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.benchmark_packers import problem_of, random_ranges, rectangles
-from smemreuse.planner import Problem, decision, exact, validate
-from smemreuse.planner.best import greedy
-from smemreuse.planner.exact import Budget
+from smemreuse.planner import Problem, exact, validate
+from smemreuse.planner.exact import Budget, within_by_turns
+from smemreuse.planner.greedy import greedy
 from smemreuse.planner.problem import Placement
 from smemreuse.planner.reduced import reduced
 from tests.planner.problems import HOLES
@@ -23,9 +23,8 @@ def decide(problem: Problem, capacity: int, nodes: int = ENOUGH, seed: int = 0) 
     """The answer for the problem in its own units; None must be a proof."""
     small = reduced(problem)
     assert small is not None
-    assert decision.applicable(small.problem)
     budget = Budget(nodes)
-    found = decision.within(small.problem, capacity // small.unit, budget, seed)
+    found = within_by_turns(small.problem, capacity // small.unit, budget, seed)
     assert not budget.exhausted
     return None if found is None else small.restored(found)
 
@@ -100,25 +99,24 @@ def test_a_spent_budget_proves_nothing() -> None:
     small = reduced(problem)
     assert small is not None
     for budget in (Budget(0), Budget(ENOUGH, deadline=0)):
-        found = decision.within(small.problem, small.problem.lower_bound, budget)
+        found = within_by_turns(small.problem, small.problem.lower_bound, budget)
         assert found is not None or budget.exhausted
 
 
-@pytest.mark.parametrize(
-    ("sizes", "alignments", "known"),
-    [([2**39], [1], True), ([2**60], [1], False), ([1], [2**61], False)],
-)
-def test_numbers_that_numpy_cannot_add(
-    sizes: list[int], alignments: list[int], known: bool
-) -> None:
-    assert decision.applicable(Problem.from_intervals(sizes, alignments, [(0, 1)])) == known
+@pytest.mark.parametrize("scale", [1, 2**61, 2**80])
+@pytest.mark.parametrize("more", [0, -1])
+def test_numbers_that_numpy_cannot_add(scale: int, more: int) -> None:
+    base = hard_problem()
+    problem = Problem.from_intervals(
+        [size * scale for size in base.sizes], base.alignments, base.intervals or []
+    )
+    found = exact.within(problem, scale * (brute_force(base) + more), Budget(ENOUGH))
+    assert (found is None) == (more < 0)
 
 
-def test_a_graph_is_not_for_this_search() -> None:
-    graph = Problem(HOLES.sizes, HOLES.alignments, HOLES.conflicts, HOLES.lower_bound)
-    assert not decision.applicable(graph)
-    assert reduced(graph) is None
+def test_a_graph_has_no_units_of_its_own() -> None:
+    assert reduced(Problem(HOLES.sizes, HOLES.alignments, HOLES.conflicts)) is None
 
 
 def test_no_deadline_is_one_that_never_comes() -> None:
-    assert decision.within(hard_problem(), 100, Budget(ENOUGH, math.inf)) is not None
+    assert within_by_turns(hard_problem(), 100, Budget(ENOUGH, math.inf)) is not None
