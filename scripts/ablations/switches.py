@@ -149,18 +149,6 @@ def _no_accumulators(body: Any) -> Any:
     return Accumulators({}, {})
 
 
-def _only(start: str) -> Any:
-    from smemreuse.pipeline.starts import Start
-
-    return tuple(one for one in (Start.TRACED, Start.INNER, Start.OUTER) if one.name == start)
-
-
-def _without(start: str) -> Any:
-    from smemreuse.pipeline.starts import Start
-
-    return tuple(one for one in (Start.TRACED, Start.INNER, Start.OUTER) if one.name != start)
-
-
 SEARCH, PLAN = "pipeline.search", ("plan",)
 
 SWITCHES = (
@@ -215,31 +203,10 @@ SWITCHES = (
         (Patch("checker.loops.periods", "Periods.window", _nothing),),
     ),
     Switch(
-        "starts other than inner's",
-        "a plan begins with the rules' ranges or inner's",
-        ("pipeline/starts.py",),
-        (Patch(SEARCH, "STARTS", _only("INNER")),),
-        PLAN,
-    ),
-    Switch(
-        "start: traced",
-        "no plan begins with the rules' ranges but for what mbarriers order",
-        ("pipeline/starts.py",),
-        (Patch(SEARCH, "STARTS", _without("TRACED")),),
-        PLAN,
-    ),
-    Switch(
         "start: inner",
         "no plan begins with inner's ranges",
         ("pipeline/starts.py",),
-        (Patch(SEARCH, "STARTS", _without("INNER")),),
-        PLAN,
-    ),
-    Switch(
-        "start: outer",
-        "no plan begins with outer's ranges",
-        ("pipeline/starts.py",),
-        (Patch(SEARCH, "STARTS", _without("OUTER")),),
+        (Patch(SEARCH, "PlanSearch._may_gain", _no),),
         PLAN,
     ),
     Switch(
@@ -256,7 +223,7 @@ SWITCHES = (
         (
             Patch(
                 SEARCH,
-                "Search._looked_at",
+                "PlanSearch._checked",
                 lambda self, candidate: candidate,
                 lambda candidate: candidate.judge,
             ),
@@ -274,17 +241,14 @@ SWITCHES = (
         "compiler's layout first",
         "the compiler's own layout is not kept before the starts are tried",
         ("pipeline/search.py",),
-        (Patch(SEARCH, "Search._own_first", _nothing),),
+        (Patch(SEARCH, "PlanSearch._own_at_first", _nothing),),
         PLAN,
     ),
     Switch(
         "exact planner",
         "the best of the greedy orders is the plan",
-        ("planner/exact.py", "planner/decision.py", "planner/race.py", "planner/cpsat.py"),
-        (
-            Patch("planner.best", "_searches", lambda budget: iter(()), lambda found: None),
-            Patch("planner.exact", "within", _nothing),
-        ),
+        ("planner/exact.py", "planner/fit.py", "planner/cpsat.py"),
+        (Patch("planner.exact", "within", _nothing),),
         PLAN,
     ),
     Switch(

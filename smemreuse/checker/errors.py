@@ -5,6 +5,10 @@ class Uncovered(Exception):
     """The trace cannot go on; the plan stays unproved."""
 
 
+class BoundReached(Uncovered):
+    """A bounded check has found nothing wrong so far, and there is more to follow."""
+
+
 class Stuck(Uncovered):
     """All threads that are followed wait for each other."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from smemreuse.checker import ONLY_GLANCED
 from smemreuse.ir.kernel import Kernel, Stmt
-from smemreuse.pipeline.judging import barriers_with, glance, hope, judge
+from smemreuse.pipeline.judging import Effort, barriers_with, judge
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import ObjectiveName, Origin, Provenance
 from smemreuse.results.verdict import UNPROVED, Verdict
@@ -36,18 +35,15 @@ class Candidate:
     def verdict(self) -> Verdict:
         return self.judge(self.kernel, self.plan)
 
-    def glanced_at(self) -> Candidate:
-        """The same plan, judged only so far that most of what is wrong shows."""
-        return Candidate(self.kernel, self.plan, glance)
-
-    def hoped_for(self) -> Candidate:
-        """The same plan, judged for where it is judged once more with its barriers."""
-        return Candidate(self.kernel, self.plan, hope)
+    def checked(self, effort: Effort) -> Candidate:
+        """The same plan, judged with less effort, since it is judged again where it is applied."""
+        return Candidate(self.kernel, self.plan, partial(judge, effort=effort))
 
     @property
-    def is_hopeful(self) -> bool:
-        """Whether it is proved, or nothing spoke against it at a glance."""
-        return self.verdict.sound or self.verdict.told == (ONLY_GLANCED,)
+    def passes(self) -> bool:
+        """Whether it is proved, or a bounded check found nothing but that there is more."""
+        unfinished = self.verdict.stopped_early and len(self.verdict.told) == 1
+        return self.verdict.sound or unfinished
 
     @cached_property
     def barriers(self) -> frozenset[Stmt]:

@@ -1,4 +1,4 @@
-"""The one place that tries, judges and chooses: the first proposal that may be applied.
+"""The first proposal that may be applied: the one place that tries, judges and chooses.
 
 A door passes in who judges. On a dump that is each candidate itself. Inside a compiler a function
 is rewritten, given its barriers and read again, and what is found there is the verdict.
@@ -16,7 +16,7 @@ from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.options import PlanOptions
-from smemreuse.pipeline.search import APPLIED, Search
+from smemreuse.pipeline.search import APPLIED, PlanSearch
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 from smemreuse.versions.merges import Merge
@@ -56,7 +56,7 @@ class Attempts:
                 limit_work(kernel, operations_of(kernel).count)
         pairs = zip(kernels, scopes, strict=True)
         self._searches = [
-            [Search(kernel, scope, options, stock, arch, trusting) for scope in wanted]
+            [PlanSearch(kernel, scope, options, stock, arch, trusting) for scope in wanted]
             for kernel, wanted in pairs
         ]
 
@@ -89,9 +89,9 @@ class Attempts:
 
     def refused_for(self, chosen: Candidate) -> tuple[Candidate, ...]:
         """Why a chosen plan is not smaller: what was refused in its place."""
-        return tuple(self._search(chosen).told_of(chosen.plan))
+        return tuple(self._search(chosen).refused_below(chosen.plan))
 
-    def _search(self, candidate: Candidate) -> Search:
+    def _search(self, candidate: Candidate) -> PlanSearch:
         return next(
             one
             for launch in self._searches

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 
 from smemreuse.analysis.barriers import barriers_needed, with_barriers
 from smemreuse.checker import check_plan, work_of
@@ -21,9 +22,25 @@ _Bytes = tuple[tuple[Buffer, int], ...]
 """Offsets or alignments of buffers, which then can be a key."""
 
 
-def judge(kernel: Kernel, plan: Plan) -> Verdict:
+class Effort(Enum):
+    """How far the checker goes on the kernel as it was read."""
+
+    PROOF = "proof"
+    """The verdict is final."""
+
+    OPTIMISTIC = "optimistic check"
+    """The compiler is taken to insert a barrier wherever it may: for plans that are judged once
+    more on the IR that has its barriers."""
+
+    BOUNDED = "bounded check"
+    """As optimistic, and for the first statements and cases alone, where most of what is wrong
+    shows. What it does not refute is `stopped_early`."""
+
+
+def judge(kernel: Kernel, plan: Plan, effort: Effort = Effort.PROOF) -> Verdict:
     """The verdict on a plan for a kernel that it is yet to be applied to."""
-    return judge_offsets(kernel, plan.scope, plan.offsets, plan.arena_bytes, plan.alignments)
+    places = plan.scope, plan.offsets, plan.arena_bytes, plan.alignments
+    return judge_offsets(kernel, *places, effort)
 
 
 def judge_offsets(
@@ -32,29 +49,15 @@ def judge_offsets(
     offsets: Mapping[Buffer, int],
     arena: int,
     alignments: Mapping[Buffer, int],
+    effort: Effort = Effort.PROOF,
 ) -> Verdict:
     """As `judge`, of offsets and an arena in bytes.
 
-    Where the compiler synchronizes behind the merge, as TileLang does, that is assumed; elsewhere
+    Where the compiler synchronizes after the merge, as TileLang does, that is assumed; elsewhere
     what the plan needs comes with it, as the pass and `smemreuse apply` put it in.
     """
-    key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()))
+    key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()), effort)
     return facts_of(kernel).ask(verdict_of_layout, *key)
-
-
-def hope(kernel: Kernel, plan: Plan) -> Verdict:
-    """As `judge`, where it is judged once more behind the compiler's barriers: they are taken to be
-    wherever they may be."""
-    return facts_of(kernel).ask(verdict_of_layout, *_key(plan), False, True)
-
-
-def glance(kernel: Kernel, plan: Plan) -> Verdict:
-    """As `hope`, and only so far that most of what is wrong shows."""
-    return facts_of(kernel).ask(verdict_of_layout, *_key(plan), True, True)
-
-
-def _key(plan: Plan) -> tuple[str, _Bytes, int, _Bytes]:
-    return plan.scope, tuple(plan.offsets.items()), plan.arena_bytes, tuple(plan.alignments.items())
 
 
 def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[Stmt]:
@@ -68,6 +71,7 @@ def barriers_with(kernel: Kernel, offsets: Mapping[Buffer, int]) -> frozenset[St
 
 
 def barriers_of_layout(facts: KernelFacts, offsets: _Bytes) -> frozenset[Stmt]:
+    """As `barriers_with`, found anew."""
     return frozenset(barriers_needed(facts.kernel, dict(offsets)))
 
 
@@ -77,10 +81,9 @@ def verdict_of_layout(
     offsets: _Bytes,
     arena: int,
     alignments: _Bytes,
-    glancing: bool = False,
-    hoping: bool = False,
+    effort: Effort,
 ) -> Verdict:
-    """As `judge_offsets`, reached anew; `glancing` and `hoping` are as for `check_plan`."""
+    """As `judge_offsets`, reached anew."""
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
     needed = barriers_with(kernel, places)
     if needed:
@@ -94,8 +97,8 @@ def verdict_of_layout(
         assume_barriers=version_of(kernel).synchronizes_later,
         accesses=facts_of(kernel).memory,
         work=work_of(facts.kernel),
-        glancing=glancing,
-        hoping=hoping,
+        glancing=effort is Effort.BOUNDED,
+        hoping=effort is not Effort.PROOF,
     )
     if not needed:
         return verdict

@@ -7,7 +7,7 @@ block or leaves a larger step to L1, and no further.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from smemreuse.analysis.handovers import Handovers
@@ -92,7 +92,7 @@ class Standing:
 
 
 def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
-    """The same plan, with what it leaves of an SM; as it is where nobody knows how many fit."""
+    """The same plan, with what it leaves of an SM; as it is where it is not known how many fit."""
     on, assumed = architecture_for(kernel, arch)
     standing = Standing.of(kernel, plan, on)
     if standing is None:
@@ -118,6 +118,47 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
         growth = memory.growth(smallest.scope, most)
         found.append((smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT)
     return found
+
+
+@dataclass(frozen=True)
+class SpeedObjective:
+    """What more or fewer bytes of one kernel's arena are worth, `own` being the compiler's plan."""
+
+    kernel: Kernel
+    own: Plan
+    arch: Architecture | None
+
+    def rooms(self, smallest: Plan) -> Iterator[int]:
+        """As `rooms`; never more than the compiler's own arena."""
+        return (min(room, self.own.arena_bytes) for room in rooms(self.kernel, smallest, self.arch))
+
+    def is_roomy(self, plan: Plan, room: int) -> bool:
+        """Whether more bytes may not be had, or save no hand-overs: more of these than in the
+        compiler's own layout are not worth the L1."""
+        usual = rounds_of_sharing(self.kernel, self.own)
+        return room >= self.own.arena_bytes or rounds_of_sharing(self.kernel, plan) <= usual
+
+    def stands_as(self, plan: Plan, least: int) -> bool:
+        """Whether a plan leaves as many blocks and as much L1 as one of `least` bytes would.
+
+        Then fewer bytes than the plan's are worth nothing. Not where that is not known.
+        """
+        on, _ = architecture_for(self.kernel, self.arch)
+        standing = Standing.of(self.kernel, plan, on)
+        return standing is not None and standing == Standing.of(
+            self.kernel, replace(plan, arena_bytes=least), on
+        )
+
+    def gains(self, guess: Plan, best: Plan) -> bool:
+        """Whether what a guess adds to the best is worth its hand-overs, if it is proved."""
+        if guess.arena_bytes >= best.arena_bytes:
+            return False
+        for room in self.rooms(guess):
+            if self.stands_as(best, room):
+                return False
+            if self.is_roomy(with_least_sharing(self.kernel, guess, room), room):
+                return True
+        return True
 
 
 def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
@@ -146,18 +187,6 @@ def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
 
 def handovers(facts: KernelFacts) -> Handovers:
     return Handovers(facts.kernel)
-
-
-def stands_as(kernel: Kernel, plan: Plan, least: int, arch: Architecture | None) -> bool:
-    """Whether a plan leaves as many blocks and as much L1 as one of `least` bytes would.
-
-    Then fewer bytes than the plan's are worth nothing. Not where that is not known.
-    """
-    on, _ = architecture_for(kernel, arch)
-    standing = Standing.of(kernel, plan, on)
-    return standing is not None and standing == Standing.of(
-        kernel, replace(plan, arena_bytes=least), on
-    )
 
 
 def rounds_of_sharing(kernel: Kernel, plan: Plan) -> int:

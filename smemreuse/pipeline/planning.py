@@ -16,8 +16,7 @@ from smemreuse.pipeline.options import (
     checked_options,
     policy_names,
 )
-from smemreuse.pipeline.starts import sequence_of
-from smemreuse.pipeline.wanted import wanted_plan
+from smemreuse.pipeline.starts import sequence_of, wanted_plan
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import PolicyName
 from smemreuse.results.verdict import UNPROVED

@@ -13,7 +13,8 @@ from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
-from smemreuse.pipeline.options import known, policy_names
+from smemreuse.pipeline.objectives import reckoned, rooms, with_least_sharing
+from smemreuse.pipeline.options import PlanOptions, known, policy_names
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.dataflow import dataflow
 from smemreuse.policies.packing import Liveness, Pair, packed
@@ -21,6 +22,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Origin, PackerName, PolicyName, Provenance
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.targets.architectures import Architecture
 from smemreuse.versions.merges import merge_for
 
 
@@ -32,12 +34,6 @@ class Start(Enum):
 
     INNER = Origin.INNER_PROVED
     """Inner's ranges alone: what is read before it is written is not seen."""
-
-    TRACED = Origin.TRACED
-    """Those of the rules, but for what mbarriers and waits order (rules 4 and 5)."""
-
-    OUTER = Origin.OUTER_PROVED
-    """Outer's ranges alone, on which the compilers pack."""
 
 
 def attributed_ranges(
@@ -53,10 +49,10 @@ def attributed_ranges(
     return Liveness(scope, buffers, align, live, sequence.entries)
 
 
-def ranges_by_the_rules(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Liveness:
+def ranges_by_the_rules(facts: KernelFacts, scope: str) -> Liveness:
     """Live ranges and conflicts of the dataflow policy."""
     kernel = facts.kernel
-    found = dataflow(kernel, scope, ordered_by_trace=ordered_by_trace)
+    found = dataflow(kernel, scope)
     return Liveness(
         scope,
         kernel.allocations(scope),
@@ -69,12 +65,10 @@ def ranges_by_the_rules(facts: KernelFacts, scope: str, ordered_by_trace: bool) 
 
 def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> Liveness:
     """The ranges and conflicts that one start stands for."""
-    if start in (Start.DATAFLOW, Start.TRACED):
-        return facts.ask(ranges_by_the_rules, scope, start is Start.TRACED)
-    if start is Start.INNER:
-        found = facts.ask(attributed_ranges, scope, "inner", packer)
-        return kept_apart(found, facts.ask(carried_pairs))
-    return facts.ask(attributed_ranges, scope, "outer", packer)
+    if start is Start.DATAFLOW:
+        return facts.ask(ranges_by_the_rules, scope)
+    found = facts.ask(attributed_ranges, scope, "inner", packer)
+    return with_conflicting(found, facts.ask(carried_pairs))
 
 
 def carried_pairs(facts: KernelFacts) -> frozenset[Pair]:
@@ -131,22 +125,22 @@ def _is_remainder(expr: Expr) -> bool:
 
 
 def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> int:
-    """Bytes below which no plan of this start can be, whatever is kept apart."""
+    """Bytes below which no plan of this start can be, whatever conflicts are added."""
     return ranges_of(facts, scope, start, packer).problem().lower_bound
 
 
 def plan_from(
-    facts: KernelFacts, scope: str, start: Start, packer: PackerName, apart: frozenset[Pair]
+    facts: KernelFacts, scope: str, start: Start, packer: PackerName, conflicts: frozenset[Pair]
 ) -> Plan:
-    """The smallest arena of one start in which the pairs of `apart` share nothing."""
+    """The smallest arena of one start in which no pair of `conflicts` shares bytes."""
     ranges = ranges_of(facts, scope, start, packer)
     made = Provenance("dataflow", packer, "bytes", start.value)
-    return packed(kept_apart(ranges, apart), made)
+    return packed(with_conflicting(ranges, conflicts), made)
 
 
-def kept_apart(ranges: Liveness, apart: frozenset[Pair]) -> Liveness:
+def with_conflicting(ranges: Liveness, conflicts: frozenset[Pair]) -> Liveness:
     """The same ranges, with more pairs that must not share."""
-    return replace(ranges, concurrent=list(dict.fromkeys((*ranges.concurrent, *apart))))
+    return replace(ranges, concurrent=list(dict.fromkeys((*ranges.concurrent, *conflicts))))
 
 
 def attributed_plan(
@@ -159,8 +153,31 @@ def attributed_plan(
 
 def side_by_side(facts: KernelFacts, scope: str, packer: PackerName) -> Plan:
     """The plan that shares nothing, of the buffers that are used."""
-    ranges = facts.ask(ranges_by_the_rules, scope, False)
+    ranges = facts.ask(ranges_by_the_rules, scope)
     return packed(ranges, Provenance("dataflow", packer, "none"))
+
+
+def wanted_plan(
+    facts: KernelFacts, scope: str, options: PlanOptions, arch: Architecture | None
+) -> Plan:
+    """The plan of an attribution rule, or the one that shares nothing.
+
+    A policy and a packer that together stand for a compiler's own merge get that merge's live
+    ranges, and where nothing else may be made of those its plan, with all its faults; the
+    provenance tells them.
+    """
+    policy, packer, objective = options.policy, options.packer, options.objective
+    stock = merge_for(facts.kernel, policy, packer)
+    if stock is not None and stock.only_whole and objective != "none":
+        return stock.plan(facts.kernel, scope).with_provenance(objective=objective)
+    if objective == "none" and policy == "dataflow":
+        return facts.ask(side_by_side, scope, packer)
+    plan = facts.ask(attributed_plan, scope, policy, packer, objective != "none")
+    if objective == "speed":
+        for room in rooms(facts.kernel, plan, arch)[:1]:
+            plan = with_least_sharing(facts.kernel, plan, room)
+        plan = reckoned(facts.kernel, plan, arch)
+    return plan.with_provenance(objective=objective)
 
 
 def sequence_of(

@@ -211,9 +211,10 @@ class _PlacementSearch:
     def _parts(self, floors: Offsets, part: tuple[int, int], last: tuple[int, int]) -> bool:
         """Places what is left of the cliques of `part`, each independent part of them alone."""
         begin, end = part
-        cuts = (np.flatnonzero(self._crossing[begin : end - 1] == 0) + begin + 1).tolist()
-        if not cuts:
+        crossing = self._crossing[begin : end - 1]
+        if crossing.all():
             return self._place(floors, part, last)
+        cuts = (np.flatnonzero(crossing == 0) + begin + 1).tolist()
         left = np.flatnonzero(floors < self._placed).tolist()
         pieces = []
         for low, high in zip([begin, *cuts], [*cuts, end], strict=True):
@@ -250,20 +251,18 @@ class _PlacementSearch:
     def _placed_at(self, floors: Offsets, part: tuple[int, int], item: int, offset: int) -> bool:
         """Whether all can be placed with the item at that offset, its floor."""
         size, above, cliques_of = self._sizes[item], self._above[item], self._cliques_of[item]
+        if offset + size > self._capacity:
+            return False
         raised = floors.copy()
         raised[above] = np.maximum(raised[above], self._aligned_up(above, offset + size))
         raised[item] = self._placed
         self.offsets[item] = offset
         self._left[cliques_of] -= size
         self._crossing[cliques_of[:-1]] -= 1
-        done = (
-            offset + size <= self._capacity
-            and self._all_fit(raised, offset)
-            and self._parts(raised, part, (offset, item))
-        )
+        done = self._all_fit(raised, offset) and self._parts(raised, part, (offset, item))
         self._left[cliques_of] += size
         self._crossing[cliques_of[:-1]] += 1
-        return bool(done)
+        return done
 
     def _aligned_up(self, above: Offsets, end: int) -> Offsets | int:
         """Where the items above may begin: the end of the one beneath, aligned."""

@@ -13,9 +13,6 @@ buffers conflict beyond them. Each is named for the rule that it carries out.
 - F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
   every loop that carries it, and to the end if nothing surely retires it.
 - F6 Buffers that part of a warp uses alone conflict: no barrier can stand between their uses.
-
-F4, F5 and F6 are left out where the order is for the checker's trace to find, which follows
-mbarriers.
 """
 
 from __future__ import annotations
@@ -82,23 +79,17 @@ class Dataflow:
     concurrent: Mapping[Pair, Reason]
 
 
-def dataflow(kernel: Kernel, scope: str, *, ordered_by_trace: bool = False) -> Dataflow:
-    """Analyses one kernel and storage scope.
-
-    With `ordered_by_trace` rules 4 and 5 are left to the checker, which follows mbarriers; a plan
-    made that way is nothing without its verdict.
-    """
-    return facts_of(kernel).ask(dataflow_ranges, scope, ordered_by_trace)
+def dataflow(kernel: Kernel, scope: str) -> Dataflow:
+    """Analyses one kernel and storage scope."""
+    return facts_of(kernel).ask(dataflow_ranges, scope)
 
 
-def dataflow_ranges(facts: KernelFacts, scope: str, ordered_by_trace: bool) -> Dataflow:
+def dataflow_ranges(facts: KernelFacts, scope: str) -> Dataflow:
     """As `dataflow`, worked out anew."""
     grown = _Growing(facts, facts.ask(_inner_sequence, scope))
-    concurrent: dict[Pair, Reason] = {}
-    if not ordered_by_trace:
-        grown.while_in_flight()
-        conflicts = facts.ask(_conflicts)
-        concurrent = {pair: why for pair, why in conflicts.items() if pair <= grown.live.keys()}
+    grown.while_in_flight()
+    conflicts = facts.ask(_conflicts)
+    concurrent = {pair: why for pair, why in conflicts.items() if pair <= grown.live.keys()}
     grown.where_unknown()
     grown.over_loops()
     widened = {buffer: tuple(found) for buffer, found in grown.widened.items()}

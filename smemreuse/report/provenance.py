@@ -8,8 +8,6 @@ from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFai
 
 _ORIGINS: Mapping[Origin, str] = {
     Origin.INNER_PROVED: "inner's sharing, as far as the checker proves it",
-    Origin.TRACED: "what mbarriers and waits order is proved (rules 4 and 5)",
-    Origin.OUTER_PROVED: "outer's sharing, as far as the checker proves it",
     Origin.COMPILER_PROVED: "the compiler's own layout, proved",
     Origin.KEPT_FROM_COMPILER: (
         "unproved, as the compiler left it: the checker can neither prove nor refute it"

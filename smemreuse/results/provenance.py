@@ -27,12 +27,6 @@ class Origin(Enum):
     INNER_PROVED = "inner proved"
     """Policy inner's ranges, but for pairs that the checker does not prove; it proves the rest."""
 
-    TRACED = "traced"
-    """Rules 4 and 5 left to the checker's trace, of mbarriers and waits, which proves the plan."""
-
-    OUTER_PROVED = "outer proved"
-    """Policy outer's ranges, but for pairs that the checker does not prove; it proves the rest."""
-
     COMPILER_PROVED = "compiler proved"
     """The layout that the compiler makes by itself, smaller than our own, and proved."""
 

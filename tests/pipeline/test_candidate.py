@@ -60,8 +60,7 @@ def test_barriers_come_with_the_plan_where_no_later_pass_brings_them() -> None:
         (Origin.POLICY, PROVED, True),
         (Origin.POLICY, OPEN, False),
         (Origin.POLICY, REFUTED, False),
-        (Origin.TRACED, OPEN, False),
-        (Origin.OUTER_PROVED, OPEN, False),
+        (Origin.INNER_PROVED, OPEN, False),
         (Origin.KEPT_FROM_COMPILER, PROVED, True),
         (Origin.KEPT_FROM_COMPILER, OPEN, True),
         (Origin.KEPT_FROM_COMPILER, REFUTED, False),
@@ -94,7 +93,7 @@ def test_a_plan_of_a_pass_that_fails_is_a_guess() -> None:
     [
         (Origin.KEPT_FROM_COMPILER, PROVED, Origin.COMPILER_PROVED),
         (Origin.KEPT_FROM_COMPILER, OPEN, Origin.KEPT_FROM_COMPILER),
-        (Origin.TRACED, PROVED, Origin.TRACED),
+        (Origin.INNER_PROVED, PROVED, Origin.INNER_PROVED),
     ],
 )
 def test_what_was_to_be_kept_may_be_proved(before: Origin, verdict: Verdict, after: Origin) -> None:

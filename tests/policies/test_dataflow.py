@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from smemreuse.facts import facts_of
 from smemreuse.ir.expr import Const, Load, Pointer, Var
 from smemreuse.ir.kernel import Block, Buffer, Kernel, Stmt, Store
@@ -48,9 +46,9 @@ def turn(buffer: Buffer) -> Block:
     return (fill(buffer), use(buffer))
 
 
-def found(*body: Stmt, ordered_by_trace: bool = False) -> Dataflow:
+def found(*body: Stmt) -> Dataflow:
     kernel = kernel_of(*body, buffers=(X, Y, Z), threads=64)
-    return dataflow(kernel, "shared.dyn", ordered_by_trace=ordered_by_trace)
+    return dataflow(kernel, "shared.dyn")
 
 
 def ranges(flow: Dataflow) -> dict[str, tuple[int, int]]:
@@ -202,18 +200,6 @@ def test_f6_nor_in_a_loop_that_threads_count_differently() -> None:
     assert conflicts(found(times(K, TX, *turn(X), *turn(Y)))) == {frozenset("XY"): 6}
 
 
-def test_the_trace_settles_what_mbarriers_order() -> None:
-    body = (*copy(X), when(LOW, *turn(Y), orelse=turn(Z)), use(X))
-    flow = found(*body, ordered_by_trace=True)
-    assert conflicts(flow) == {}
-    assert rules(found(*copy(X), *turn(Y), ordered_by_trace=True), X) == []
-
-
-def test_the_trace_does_not_settle_what_is_carried() -> None:
-    flow = found(times(K, FOUR, *turn(Y), use(X), fill(X)), ordered_by_trace=True)
-    assert rules(flow, X) == [2]
-
-
 SHARED_FACTS = (
     "KernelAccesses",
     "divergence",
@@ -223,15 +209,9 @@ SHARED_FACTS = (
 )
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_both_variants_share_what_they_are_made_of(first: bool) -> None:
+def test_what_the_ranges_are_made_of_is_found_once() -> None:
     loop = times(K, FOUR, *turn(Y), *turn(X), when(LOW, *turn(Z)))
     kernel: Kernel = kernel_of(loop, buffers=(X, Y, Z), threads=64)
-    one = dataflow(kernel, "shared.dyn", ordered_by_trace=first)
-    proofs = facts_of(kernel).computed["is_private"]
-    other = dataflow(kernel, "shared.dyn", ordered_by_trace=not first)
-    assert dataflow(kernel, "shared.dyn", ordered_by_trace=first) is one
+    assert dataflow(kernel, "shared.dyn") is dataflow(kernel, "shared.dyn")
     computed = facts_of(kernel).computed
     assert {fact: computed[fact] for fact in SHARED_FACTS} == dict.fromkeys(SHARED_FACTS, 1)
-    assert 0 < proofs == computed["is_private"]  # the other variant asks for the same
-    assert one.live == other.live

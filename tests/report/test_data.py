@@ -97,7 +97,7 @@ def test_a_gap_is_1_only_where_it_is_exactly_that(arena: int, bound: int, text: 
 
 
 def test_plan() -> None:
-    proved = SHARED.with_provenance(origin=Origin.OUTER_PROVED)
+    proved = SHARED.with_provenance(origin=Origin.INNER_PROVED)
     assert plan_entry(SUBJECT, proved) == {
         **HEADING,
         "policy": "dataflow",
@@ -112,7 +112,7 @@ def test_plan() -> None:
         "apart": [],
         "kept": False,
         "hoped": None,
-        "notes": ["outer's sharing, as far as the checker proves it"],
+        "notes": ["inner's sharing, as far as the checker proves it"],
     }
 
 

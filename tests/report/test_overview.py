@@ -157,12 +157,12 @@ def test_symbolic_offsets_are_listed() -> None:
 
 def test_a_remark_comes_before_where_a_plan_comes_from() -> None:
     """First of all, and of that plan alone."""
-    applied = SHARED.with_provenance(origin=Origin.TRACED)
+    applied = SHARED.with_provenance(origin=Origin.INNER_PROVED)
     plans = {**PLANS, "went in": (applied, Verdict(SOUND))}
     overview = replace(OVERVIEW, plans=plans, remarks={"went in": "applied for `occupancy`"})
     found: Any = overview_entry(SUBJECT, overview)["policies"]
     assert found["went in"]["notes"] == [
         "applied for `occupancy`",
-        "what mbarriers and waits order is proved (rules 4 and 5)",
+        "inner's sharing, as far as the checker proves it",
     ]
     assert found["dataflow"]["notes"] == []

@@ -25,16 +25,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
     [
         ({}, ()),
         (
-            {"origin": Origin.TRACED},
-            ("what mbarriers and waits order is proved (rules 4 and 5)",),
-        ),
-        (
             {"origin": Origin.INNER_PROVED},
             ("inner's sharing, as far as the checker proves it",),
-        ),
-        (
-            {"origin": Origin.OUTER_PROVED},
-            ("outer's sharing, as far as the checker proves it",),
         ),
         ({"origin": Origin.COMPILER_PROVED}, ("the compiler's own layout, proved",)),
         ({"origin": Origin.KEPT_FROM_COMPILER}, (KEPT,)),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
 from smemreuse.checker.execution.cases import Cases
 from smemreuse.checker.execution.setting import Setting
@@ -84,7 +84,7 @@ class BlockTraces(ABC):
             if self._is_enough:
                 return
             if self._has_seen_enough and (decisions or runs):
-                raise Uncovered(ONLY_GLANCED)
+                raise BoundReached(ONLY_GLANCED)
             block.settle(decisions, self._setting.work, runs)
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
@@ -179,13 +179,13 @@ class Traces(BlockTraces):
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
         if self._left == 0:
-            raise Uncovered(ONLY_GLANCED)
+            raise BoundReached(ONLY_GLANCED)
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
         except Uncovered:
             if self._is_glance and trace.steps > LONG:
-                raise Uncovered(ONLY_GLANCED) from None
+                raise BoundReached(ONLY_GLANCED) from None
             raise
         finally:
             self.outcome.add(trace)

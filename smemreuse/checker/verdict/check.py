@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from smemreuse.checker.budget import OF_CHECK, STATEMENT, Work, work_of
-from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.slice import Relevance, operations_of
 from smemreuse.checker.execution.traces import Outcome, Traces
@@ -55,7 +55,7 @@ def check_plan(
     those of the kernel, where somebody has found them already. `budget` is how many statements one
     trace may execute, `work` how much may be done for all plans of the kernel together. With
     `glancing` a plan that is wrong is found out most of the time, and soon; where nothing is found
-    and there is more to follow, it is unproved for `ONLY_GLANCED`. With `hoping` that pass is taken
+    and there is more to follow, the verdict has `stopped_early`. With `hoping` that pass is taken
     to insert a barrier between all that it compares: no proof, but for who judges once more.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
@@ -92,7 +92,8 @@ def check_plan(
     if certain:
         return Verdict(UNSOUND, certain, uncovered, assumptions, open_pairs)
     if possible or uncovered:
-        return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs)
+        early = traced.stopped_early
+        return Verdict(UNPROVED, possible, uncovered, assumptions, open_pairs, early)
     return Verdict(SOUND, (), (), assumptions)
 
 
@@ -102,6 +103,7 @@ class _Uncovered:
 
     buffers: Mapping[Buffer, str]
     whole: tuple[str, ...] = ()
+    stopped_early: bool = False
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -204,5 +206,6 @@ def _traces(
         outcome = traces.outcome
         traces.run(kernel.body)
     except (Uncovered, UnknownThreads) as reason:
-        return list(outcome.findings.values()), _Uncovered(outcome.left, (str(reason),))
+        early = isinstance(reason, BoundReached)
+        return list(outcome.findings.values()), _Uncovered(outcome.left, (str(reason),), early)
     return list(outcome.findings.values()), _Uncovered(outcome.left)
