@@ -12,14 +12,9 @@ What is found is written after each tile.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.benchmarks import worker  # noqa: E402
-from scripts.benchmarks.process import Worker  # noqa: E402
+from scripts.benchmarks.process import Worker, in_turn  # noqa: E402
 from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE  # noqa: E402
-from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.harness import driver, environment, options_of, write  # noqa: E402
 
 SECONDS_TO_COMPILE = 300
 SECONDS_TO_LAUNCH = 40
@@ -82,19 +77,8 @@ def slower(tiles: Sequence[Mapping[str, Any]]) -> list[str]:
     return found
 
 
-def driver() -> str | None:
-    """The driver's version; None without one."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
-    if shutil.which(query[0]) is None:
-        return None
-    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
-
-
 def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    found.add_argument("--out", type=Path, help="where to write the JSON")
-    found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
-    found.add_argument("--arch", default="sm_90a")
+    found: argparse.ArgumentParser = options_of(__doc__)
     found.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
     found.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
     found.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
@@ -107,32 +91,14 @@ def main() -> int:
     started = time.monotonic()
     team = workers(options.names, options.arch, options.speed)
     tiles: list[dict[str, Any]] = []
-    log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
-    log_path.parent.mkdir(parents=True, exist_ok=True)
-    at_once = options.workers or len(os.sched_getaffinity(0))
-    with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
-        compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
-        about = {**environment(), "driver": driver(), "arch": options.arch}
-        print(f"compiled in {time.monotonic() - started:.0f} s", flush=True)
-        for one, found in zip(team, compiled, strict=True):
-            done = one.end(found) if options.rehearse else one.launch(found, SECONDS_TO_LAUNCH)
-            tiles.append(done)
-            print(brief(tiles[-1]), flush=True)
-            if options.out:
-                write(options.out, {**about, "tiles": tiles})
+    about = {"schema": "smemreuse.benchmarks/1", **environment("tilelang"), "driver": driver()}
+    about["arch"] = options.arch
+    for found in in_turn(team, options, SECONDS_TO_LAUNCH):
+        tiles.append(found)
+        print(brief(found), flush=True)
+        write(options.out, about, tiles=tiles)
     print(f"{time.monotonic() - started:.0f} s; slower than the default: {slower(tiles) or 'none'}")
     return int(any("error" in one for one in tiles))
-
-
-def write(path: Path, data: Mapping[str, Any]) -> None:
-    """One variant a line."""
-    text = json.dumps({"schema": "smemreuse.benchmarks/1", **data, "tiles": []}, indent=1)
-    tiles = []
-    for tile in data["tiles"]:
-        variants = ",\n   ".join(json.dumps(one) for one in tile.get("variants", ()))
-        head = json.dumps({key: value for key, value in tile.items() if key != "variants"})
-        tiles.append(f'  {head[:-1]}, "variants": [\n   {variants}]}}')
-    path.write_text(text.replace('"tiles": []', '"tiles": [\n' + ",\n".join(tiles) + "]") + "\n")
 
 
 if __name__ == "__main__":

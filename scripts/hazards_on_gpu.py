@@ -20,9 +20,19 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.harness import (
+    answer,
+    driver,
+    environment,
+    options_of,
+    own_process,
+    write,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -232,28 +242,10 @@ def run_apart(name: str, folder: Path) -> dict[str, Any]:
     hazard = HAZARDS[name]
     data: dict[str, Any] = {"name": name, "rules": list(hazard.rules)}
     command = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_EACH)
-        if done.returncode:
-            return {**data, "error": done.stderr.strip().splitlines()[-1][:300], "variants": []}
-        return {**data, "variants": json.loads(done.stdout)}
-    except subprocess.TimeoutExpired:
-        return {**data, "error": f"not done in {SECONDS_EACH} s", "variants": []}
-
-
-def environment() -> dict[str, object]:
-    import torch
-
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    return {
-        "schema": "smemreuse.hazards/1",
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name(),
-        "driver": subprocess.run(query, capture_output=True, text=True).stdout.strip(),
-        "cuda": torch.version.cuda,
-        "torch": torch.__version__,
-        "delay_cycles": DELAY,
-    }
+    told = answer(own_process(command, SECONDS_EACH))
+    if "found" in told:
+        return {**data, "variants": told["found"]}
+    return {**data, "error": told.get("error", f"not done in {SECONDS_EACH} s"), "variants": []}
 
 
 def print_summary(found: dict[str, Any]) -> None:
@@ -268,9 +260,7 @@ def print_summary(found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    parser = options_of(__doc__, arch=False)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", help="kernels (default: all)")
@@ -288,9 +278,8 @@ def main() -> int:
         found = [run_apart(name, Path(folder)) for name in names]
     for one in found:
         print_summary(one)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**environment(), "hazards": found}, indent=1) + "\n")
+    about = {"schema": "smemreuse.hazards/1", **environment(), "driver": driver()}
+    write(options.out, {**about, "delay_cycles": DELAY, "hazards": found})
     failed = any(
         "error" in one or any(v["must_be_right"] and v["wrong_launches"] for v in one["variants"])
         for one in found

@@ -20,15 +20,15 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
-from scripts.hazards_on_gpu import environment
+from scripts.harness import ARCH, answer, driver, environment, options_of, own_process, write
 
 LAUNCHES = 40
 SECONDS_EACH = 60
 TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
 TOLD = re.compile(r"(?:RACECHECK|ERROR) SUMMARY: (\d+) (?:hazards? displayed|errors?)")
-ARCH = "sm_90a"
 
 
 def witness(name: str) -> Any:
@@ -83,33 +83,25 @@ def judged(each: Any, kernel: Any, launches: int) -> dict[str, int]:
     return {"launches": launches, "wrong_launches": wrong, "wrong_elements": elements}
 
 
-def apart(name: str, mended: bool, launches: int, *under: str) -> subprocess.CompletedProcess[str]:
-    """Launches in a process of its own; raises `TimeoutExpired` where it hangs."""
+def apart(name: str, mended: bool, launches: int, *under: str) -> CompletedProcess[str] | None:
+    """Launches in a process of its own; None where it hangs."""
     command = [*under, sys.executable, "-m", "scripts.lint_on_gpu", "--one", name]
     command += [*(["--mended"] if mended else []), "--launches", str(launches)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=SECONDS_EACH, start_new_session=True
-    )
+    return own_process(command, SECONDS_EACH)
 
 
 def measured(name: str, mended: bool) -> dict[str, Any]:
     """Lints and launches one kernel."""
-    data: dict[str, Any] = {"mended": mended, "lint": linted(name, mended)}
-    try:
-        done = apart(name, mended, LAUNCHES)
-    except subprocess.TimeoutExpired:
-        return {**data, "hangs": True}
-    if done.returncode:
-        return {**data, "error": done.stderr.strip().splitlines()[-1][:300]}
-    return {**data, **json.loads(done.stdout.splitlines()[-1])}
+    told = answer(apart(name, mended, LAUNCHES))
+    found = told.pop("found", {})
+    return {"mended": mended, "lint": linted(name, mended), **told, **found}
 
 
 def sanitized(task: tuple[str, bool, str]) -> str:
     """How many errors or hazards a tool of compute-sanitizer tells in one launch."""
     name, mended, tool = task
-    try:
-        done = apart(name, mended, 1, "compute-sanitizer", "--tool", tool)
-    except subprocess.TimeoutExpired:
+    done = apart(name, mended, 1, "compute-sanitizer", "--tool", tool)
+    if done is None:
         return "hangs"
     told = TOLD.search(done.stdout + done.stderr)
     return told.group(1) if told else "failed"
@@ -132,9 +124,7 @@ def rehearsed(names: list[str]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    parser = options_of(__doc__, arch=False)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--mended", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--launches", type=int, default=LAUNCHES, help=argparse.SUPPRESS)
@@ -165,10 +155,8 @@ def measure_all(names: list[str], out: Path | None) -> int:
     for each in found:
         for variant in each["variants"]:
             print(each["name"], variant)
-    if out:
-        data = {**environment(), "schema": "smemreuse.witnesses/1", "sanitizer": version()}
-        del data["delay_cycles"]
-        out.write_text(json.dumps({**data, "kernels": found}, indent=1) + "\n")
+    about = {**environment(), "driver": driver(), "schema": "smemreuse.witnesses/1"}
+    write(out, {**about, "sanitizer": version(), "kernels": found})
     return int(not all(each["variants"][1].get("wrong_launches") == 0 for each in found))
 
 

@@ -16,22 +16,29 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from scripts.benchmarks.timing import judge, measure
+from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
-from scripts.hazards_on_gpu import environment
+from scripts.harness import (
+    ARCH,
+    answer,
+    driver,
+    environment,
+    launch,
+    options_of,
+    own_process,
+    ratio,
+    same_bits,
+    write,
+)
 from scripts.lint_on_gpu import judged
-from scripts.run_on_gpu import launch, same_bits
 
-ARCH = "sm_90a"
 LAUNCHES = 40
 SECONDS_EACH = 60
 TILES = ("64x64x64, one stage", "64x64x64", "128x64x64")
@@ -126,16 +133,10 @@ def _scanned_apart(tile: str, names: Sequence[str]) -> list[dict[str, Any]] | No
     command = [sys.executable, "-m", "scripts.mends_on_gpu", "--scan", tile, *names]
     # A kernel found in the cache would not be lowered, and a session would not see it.
     with tempfile.TemporaryDirectory() as cache:
-        environ = {**os.environ, "TILELANG_CACHE_DIR": cache}
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=SECONDS_EACH, env=environ
-            )
-        except subprocess.TimeoutExpired:
-            return None
-    if done.returncode:
-        raise RuntimeError(f"{tile}: {done.stderr.strip()[-300:]}")
-    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+        told = answer(own_process(command, SECONDS_EACH, TILELANG_CACHE_DIR=cache))
+    if "error" in told:
+        raise RuntimeError(f"{tile}: {told['error']}")
+    found: list[dict[str, Any]] | None = told.get("found")
     return found
 
 
@@ -157,11 +158,8 @@ def scanned(tile: str, found: Sequence[tuple[str, Compiled]]) -> list[dict[str, 
             outputs = launch(variant, args, expected)
             if outputs is None:
                 raise RuntimeError(f"{variant.merge}: {variant.launch_error}")
-            judge(variant, outputs, expected, benchmark.tolerance)
-            before = first.setdefault(variant.merge, outputs)
-            for index, output in outputs.items():
-                variant.differing.setdefault(index, 0)
-                variant.differing[index] += not same_bits(output, before[index])
+            variant.judge(outputs, expected, benchmark.tolerance)
+            variant.note_bits(outputs, first.setdefault(variant.merge, outputs))
     measure(benchmark, config, variants)
     steady = first[BY_HAND]
     return [
@@ -176,17 +174,14 @@ def scanned(tile: str, found: Sequence[tuple[str, Compiled]]) -> list[dict[str, 
             ),
             "worst_error": variant.worst_error,
             "median_ms": statistics.median(variant.rounds_ms),
-            **(_of(variant, variants[0]) if variants[0].merge == AS_IT_IS else {}),
+            **(
+                {"of_as_it_is": ratio(variant.rounds_ms, variants[0].rounds_ms)}
+                if variants[0].merge == AS_IT_IS
+                else {}
+            ),
         }
         for variant, (_, one) in zip(variants, found, strict=True)
     ]
-
-
-def _of(variant: Variant, base: Variant) -> dict[str, Any]:
-    """The time in each round over that of the kernel as it is: median and quartiles."""
-    pairs = zip(variant.rounds_ms, base.rounds_ms, strict=True)
-    low, middle, high = statistics.quantiles([own / other for own, other in pairs], n=4)
-    return {"of_as_it_is": {"median": middle, "quartiles": [low, high]}}
 
 
 # The whole ----------------------------------------------------------------------------------------
@@ -204,9 +199,7 @@ def rehearse() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
+    parser = options_of(__doc__, arch=False)
     parser.add_argument("--scan", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rehearse:
@@ -236,12 +229,8 @@ def main() -> int:
         differ = f", {one['differing_launches']} differ" if "differing_launches" in one else ""
         wrong = f"{one['wrong_launches']} of {one['launches']} wrong"
         print(f"{name:36} {one['variant']:15} {one['lint']:8} {wrong}{differ}{time_ms}")
-    if options.out:
-        data = {**environment(), "schema": "smemreuse.mends/1", "arch": ARCH}
-        del data["delay_cycles"]
-        text = json.dumps({**data, "witnesses": kernels, "chunk_scan": scans}, indent=1)
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + "\n")
+    about = {**environment(), "driver": driver(), "schema": "smemreuse.mends/1", "arch": ARCH}
+    write(options.out, {**about, "witnesses": kernels, "chunk_scan": scans})
     mended = [one for _, one in told if one["variant"] == MENDED]
     return int(any(one["wrong_launches"] or one.get("differing_launches") for one in mended))
 

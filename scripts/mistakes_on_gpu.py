@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,8 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.applied.summary import refuted  # noqa: E402
 from scripts.benchmarks import mistakes  # noqa: E402
-from scripts.benchmarks.process import Worker  # noqa: E402
-from scripts.run_on_gpu import environment, first_line  # noqa: E402
+from scripts.benchmarks.process import Worker, in_turn  # noqa: E402
+from scripts.harness import environment, first_line, options_of, write  # noqa: E402
 
 SECONDS_TO_COMPILE = 75
 SECONDS_EACH = 15
@@ -84,12 +82,9 @@ def brief(found: Mapping[str, Any]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    made: argparse.ArgumentParser = options_of(__doc__)
     made.add_argument("kernels", type=Path)
     made.add_argument("applied", type=Path)
-    made.add_argument("--out", type=Path, help="where to write the JSON")
-    made.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
-    made.add_argument("--arch", default="sm_90a")
     made.add_argument("--most", type=int, default=MOST, help="functions that are launched")
     made.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
     made.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
@@ -111,18 +106,12 @@ def main() -> int:
         else:
             passed_over[path.stem] = why
             print(f"{path.stem}: passed over, {why}", flush=True)
-    log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
-    at_once = options.workers or len(os.sched_getaffinity(0))
+    about = {"schema": "smemreuse.mistakes/1", **environment("tilelang"), "arch": options.arch}
     found: list[dict[str, Any]] = []
-    with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
-        compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
-        about = {"schema": "smemreuse.mistakes/1", **environment(), "arch": options.arch}
-        about["passed_over"] = passed_over
-        for one, made in zip(team, compiled, strict=True):
-            found.append(one.end(made) if options.rehearse else one.launch(made, SECONDS_EACH))
-            print(brief(found[-1]), flush=True)
-            if options.out:
-                options.out.write_text(json.dumps({**about, "functions": found}, indent=1) + "\n")
+    for one in in_turn(team, options, SECONDS_EACH):
+        found.append(one)
+        print(brief(one), flush=True)
+        write(options.out, {**about, "passed_over": passed_over, "functions": found})
     print(f"{time.monotonic() - started:.0f} s")
     return 0
 

@@ -10,8 +10,6 @@ variants of one fixture taken in turns so that a drift of the clock hits all of 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
@@ -19,15 +17,30 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from scripts.harness import (  # noqa: E402
+    AGGRESSIVE,
+    SIDE_BY_SIDE,
+    SPEED,
+    TILELANG,
+    UNMERGED,
+    Judged,
+    Merge,
+    environment,
+    event_times,
+    first_line,
+    launch,
+    options_of,
+    same_bits,
+    write,
+)
 
 LOWERINGS: Mapping[str, Mapping[str, object]] = {
     "warp-specialized": {},
@@ -41,29 +54,6 @@ TIMED_ROUNDS = 5
 LAUNCHES_PER_ROUND = 10
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A way to lay out shared memory: TileLang's own, by options, or one of ours."""
-
-    name: str
-    pass_configs: Mapping[str, object] = field(default_factory=dict)
-    policy: str | None = None
-    objective: str = "bytes"
-
-    def active(self) -> AbstractContextManager[Any]:
-        if self.policy is None:
-            return nullcontext()
-        import smemreuse.tilelang
-
-        return smemreuse.tilelang.merge(
-            self.policy, objective=self.objective, unchecked=self.policy != "dataflow"
-        )
-
-
-UNMERGED = "side by side"
-SIDE_BY_SIDE = Merge(UNMERGED, {"tl.disable_shared_memory_reuse": True})
-TILELANG = Merge("TileLang default")
-AGGRESSIVE = Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True})
 MERGES = (
     SIDE_BY_SIDE,
     TILELANG,
@@ -71,29 +61,21 @@ MERGES = (
     Merge("smemreuse outer", policy="outer"),
     Merge("smemreuse inner", policy="inner"),
     Merge("smemreuse dataflow", policy="dataflow"),
-    Merge("smemreuse speed", policy="dataflow", objective="speed"),
+    SPEED,
 )
 
 
 @dataclass
-class Run:
+class Run(Judged):
     """One fixture, configuration, lowering and merge, with all that was found out about it."""
 
-    fixture: str
-    config: str
-    lowering: str
-    merge: str
-    kernel: Any = None
+    fixture: str = ""
+    config: str = ""
+    lowering: str = ""
     shared_bytes: int | None = None
     barriers: int | None = None  # `__syncthreads()` in the source
-    compile_error: str | None = None
-    launch_error: str | None = None
-    worst_error: float | None = None
-    launches: int = 0
-    wrong_launches: int = 0
     plan: dict[str, object] | None = None
     correct: bool | None = None
-    bitwise_equal: bool | None = None
     times_ms: list[float] = field(default_factory=list)
 
     def as_data(self) -> dict[str, object]:
@@ -147,7 +129,7 @@ def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
     import tilelang
 
     fixture, config, lowering, func = job
-    run = Run(fixture.name, config, lowering, merge.name)
+    run = Run(merge.name, fixture=fixture.name, config=config, lowering=lowering)
     pass_configs = {**LOWERINGS[lowering], **merge.pass_configs}
     try:
         run.kernel = tilelang.compile(
@@ -167,10 +149,6 @@ def _arena_bytes(kernel: Any) -> int:
 
     kernels = read_module(kernel.artifact.device_mod)
     return sum(buffer.size or 0 for k in kernels for buffer in k.allocations("shared.dyn"))
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 
 
 def check(fixture: Any, runs: Sequence[Run]) -> None:
@@ -193,64 +171,11 @@ def check(fixture: Any, runs: Sequence[Run]) -> None:
                 continue
             if run.merge == UNMERGED:
                 unmerged[run.lowering] = outputs
-            _judge(run, outputs, expected, unmerged.get(run.lowering), fixture.tolerance)
-
-
-class Launched(Protocol):
-    """A kernel, or None where there is none, and why it does not launch."""
-
-    kernel: Any
-    launch_error: str | None
-
-
-def launch(
-    run: Launched, args: Sequence[Any], expected: Mapping[int, Any]
-) -> dict[int, Any] | None:
-    """The outputs of one launch on the same inputs, with outputs of its own; None if there is
-    none."""
-    import torch
-
-    if run.kernel is None or run.launch_error:
-        return None
-    own = [arg.clone() if index in expected else arg for index, arg in enumerate(args)]
-    try:
-        run.kernel(*own)
-        torch.cuda.synchronize()
-    except Exception as error:  # asking for too much shared memory is a finding
-        run.launch_error = first_line(error)
-        return None
-    return {index: own[index] for index in expected}
-
-
-def _judge(
-    run: Run,
-    outputs: Mapping[int, Any],
-    expected: Mapping[int, Any],
-    unmerged: Mapping[int, Any] | None,
-    tolerance: float,
-) -> None:
-    for index, reference in expected.items():
-        difference = (outputs[index].double() - reference).norm()
-        error = float(difference / reference.norm())
-        run.worst_error = worse(run.worst_error, error)
-        right = error < tolerance  # NaN is never smaller
-        run.correct = run.correct is not False and right
-        run.launches += 1
-        run.wrong_launches += not right
-        if unmerged is not None and run.merge != UNMERGED:
-            equal = same_bits(outputs[index], unmerged[index])
-            run.bitwise_equal = run.bitwise_equal is not False and equal
-
-
-def same_bits(one: Any, other: Any) -> bool:
-    import torch
-
-    return bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
-
-
-def worse(one: float | None, two: float) -> float:
-    """The larger error; NaN and infinity, which JSON does not know, become 1e30."""
-    return max(one or 0.0, two if two < 1e30 else 1e30)
+            run.judge(outputs, expected, fixture.tolerance)
+            run.correct = not run.wrong_launches
+            base = unmerged.get(run.lowering)
+            if base is not None and run.merge != UNMERGED:
+                run.compare(all(same_bits(one, base[at]) for at, one in outputs.items()))
 
 
 def measure(fixture: Any, runs: Sequence[Run]) -> None:
@@ -265,34 +190,8 @@ def measure(fixture: Any, runs: Sequence[Run]) -> None:
     for round_number in range(TIMED_ROUNDS + 1):
         for run in timed:
             run.kernel(*args)  # warm up
-            events = [
-                (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-                for _ in range(LAUNCHES_PER_ROUND)
-            ]
-            for start, end in events:
-                start.record()
-                run.kernel(*args)
-                end.record()
-            torch.cuda.synchronize()
-            if round_number:
-                run.times_ms += [start.elapsed_time(end) for start, end in events]
-
-
-def environment() -> dict[str, object]:
-    import tilelang
-    import torch
-
-    import smemreuse
-
-    cuda = torch.cuda.is_available()
-    return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name() if cuda else None,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "tilelang": tilelang.__version__,
-        "smemreuse": smemreuse.__version__,
-    }
+            times = event_times(run.kernel, args, LAUNCHES_PER_ROUND)
+            run.times_ms += times if round_number else []
 
 
 def groups_of(runs: Sequence[Run]) -> Iterator[tuple[str, list[Run]]]:
@@ -317,10 +216,8 @@ def print_summary(runs: Sequence[Run]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
-    parser.add_argument("--arch", default="sm_90a")
+    parser = options_of(__doc__)
+    parser.add_argument("--untimed", action="store_true", help="only check the results")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("names", nargs="*", help="fixtures (default: all)")
     options = parser.parse_args()
@@ -336,13 +233,12 @@ def main() -> int:
         if not options.rehearse:
             for name, members in groups_of(runs):
                 check(FIXTURES[name], members)
-                if FIXTURES[name].timed:  # the others are there for their results alone
+                # The others are there for their results alone.
+                if FIXTURES[name].timed and not options.untimed:
                     measure(FIXTURES[name], members)
     print_summary(runs)
-    if options.out:
-        data = {**environment(), "arch": options.arch, "runs": [run.as_data() for run in runs]}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    about = {**environment("tilelang"), "arch": options.arch}
+    write(options.out, {**about, "runs": [run.as_data() for run in runs]})
     failed = [run for run in runs if run.compile_error]
     return 1 if failed else 0
 

@@ -12,7 +12,6 @@ as in `run_on_gpu.py`.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import hashlib
 import importlib.metadata
@@ -22,16 +21,14 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.run_on_gpu import UNMERGED, Run, check, groups_of, measure, print_summary  # noqa: E402
+from scripts.harness import UNMERGED, Merge, environment, options_of, write  # noqa: E402
+from scripts.run_on_gpu import Run, check, groups_of, measure, print_summary  # noqa: E402
 
 ARCH = "sm_90a"
 LOWERING = "s_tir"
@@ -47,31 +44,13 @@ RUNTIME_LIBRARIES = ("libtvm_runtime.so", "libtvm_runtime_cuda.so")
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True)
-class Merge:
-    """A way to lay out shared memory: TVM's own, or one of ours, by policy and objective."""
-
-    name: str
-    policy: str | None = None
-    objective: str = "bytes"
-
-    def active(self) -> AbstractContextManager[Any]:
-        if self.policy is None:
-            return nullcontext()
-        import smemreuse.tvm
-
-        return smemreuse.tvm.merge(
-            self.policy, objective=self.objective, unchecked=self.policy != "dataflow"
-        )
-
-
 MERGES = (
-    Merge(UNMERGED, "dataflow", "none"),
+    Merge(UNMERGED, {}, "dataflow", "none", "tvm"),
     Merge("TVM default"),
-    Merge("smemreuse outer", "outer"),
-    Merge("smemreuse inner", "inner"),
-    Merge("smemreuse dataflow", "dataflow"),
-    Merge("smemreuse speed", "dataflow", "speed"),
+    Merge("smemreuse outer", {}, "outer", door="tvm"),
+    Merge("smemreuse inner", {}, "inner", door="tvm"),
+    Merge("smemreuse dataflow", {}, "dataflow", door="tvm"),
+    Merge("smemreuse speed", {}, "dataflow", "speed", "tvm"),
 )
 
 
@@ -209,7 +188,8 @@ def _load_one(folder: Path, entry: Mapping[str, Any]) -> Run:
 
     from fixtures.tvm import ENTRY
 
-    run = Run(entry["fixture"], entry["config"], LOWERING, entry["merge"])
+    own = {"fixture": entry["fixture"], "config": entry["config"]}
+    run = Run(entry["merge"], **own, lowering=LOWERING)
     run.compile_error = entry.get("compile_error")
     if run.compile_error:
         return run
@@ -220,19 +200,6 @@ def _load_one(folder: Path, entry: Mapping[str, Any]) -> Run:
     except Exception as error:
         run.launch_error = str(error).strip().splitlines()[-1][:300]
     return run
-
-
-def environment() -> dict[str, object]:
-    import torch
-
-    cuda = torch.cuda.is_available()
-    return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name() if cuda else None,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-        "python": sys.version.split()[0],
-    }
 
 
 def run_all(folder: Path, names: Sequence[str], rehearse: bool) -> dict[str, Any]:
@@ -252,12 +219,10 @@ def run_all(folder: Path, names: Sequence[str], rehearse: bool) -> dict[str, Any
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__, arch=False, rehearse="load only")
     phase = parser.add_mutually_exclusive_group(required=True)
     phase.add_argument("--pack", type=Path, metavar="DIR", help="compile into DIR and DIR.tar.xz")
     phase.add_argument("--run", type=Path, metavar="DIR", help="run what was packed into DIR")
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--rehearse", action="store_true", help="load only; needs no GPU")
     parser.add_argument("names", nargs="*", help="fixtures (default: all)")
     options = parser.parse_args()
     if options.pack:
@@ -266,10 +231,7 @@ def main() -> int:
         for entry in failed:
             print(entry, file=sys.stderr)
         return 1 if failed else 0
-    data = run_all(options.run.resolve(), options.names, options.rehearse)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    write(options.out, run_all(options.run.resolve(), options.names, options.rehearse))
     return 0
 
 

@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.harness import environment, options_of  # noqa: E402
 from scripts.spaces import worker  # noqa: E402
 from scripts.spaces.data import write  # noqa: E402
 from scripts.spaces.team import Job, Worker, chunks, run_all  # noqa: E402
@@ -32,14 +32,11 @@ SECONDS_BETWEEN_WRITES = 20
 
 
 def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    found.add_argument("--out", type=Path, help="folder for the JSON")
+    found: argparse.ArgumentParser = options_of(__doc__)
     found.add_argument("--families", nargs="*", default=[], help="default: all")
     found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
     found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
     found.add_argument("--sample", type=int, help="only so many configurations of each shape")
-    found.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
-    found.add_argument("--arch", default="sm_90a")
     return found
 
 
@@ -53,7 +50,7 @@ def main() -> int:
     if options.sample:
         order = [[job for job in jobs if job.index < options.sample] for jobs in order]
     total = sum(map(len, order))
-    about: dict[str, Any] = {} if options.rehearse else environment()
+    about: dict[str, Any] = {} if options.rehearse else environment("tilelang")
     found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {name: {} for name in spaces}
     tally: Counter[str] = Counter()
     written = [started]

@@ -31,7 +31,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.harness import environment, options_of, write  # noqa: E402
 
 SUITE = ROOT / "fixtures" / "suite"
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?)\b")
@@ -144,8 +144,7 @@ def agrees(found: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    made.add_argument("--out", type=Path, help="where to write the JSON")
+    made: argparse.ArgumentParser = options_of(__doc__, arch=False, rehearse="")
     made.add_argument("--suite", type=Path, default=SUITE, help="the folder to run it in")
     made.add_argument("--tests", nargs="+", default=["tests"], help="what pytest is given")
     made.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS))
@@ -166,9 +165,7 @@ def main() -> int:
     compared(found)
     for each in found:
         print_run(each)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**environment(), "runs": found}, indent=1) + "\n")
+    write(options.out, {**environment("tilelang"), "runs": found})
     return 0 if agrees(found) else 1
 
 

@@ -15,11 +15,10 @@ import argparse
 import inspect
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.run_on_gpu import environment  # noqa: E402
+from scripts.harness import environment, options_of, own_process, write  # noqa: E402
 from scripts.spaces.launching import Launcher  # noqa: E402
 
 STOCK, MERGED, ADVISED = "all, TileLang's merge", "all, smemreuse", "advised, smemreuse"
@@ -140,10 +139,8 @@ def in_own_process(arguments: Sequence[str], space: str, way: str) -> dict[str, 
             way,
             str(result),
         ]
-        caches = {**os.environ, "TILELANG_CACHE_DIR": str(Path(folder) / "cache")}
-        try:
-            done = subprocess.run(command, env=caches, timeout=SECONDS, cwd=folder, check=False)
-        except subprocess.TimeoutExpired:
+        done = own_process(command, SECONDS, TILELANG_CACHE_DIR=str(Path(folder) / "cache"))
+        if done is None:
             return {**known, "error": f"not done in {SECONDS} s"}
         if not result.exists():
             return {**known, "error": f"ended with {done.returncode}"}
@@ -151,20 +148,11 @@ def in_own_process(arguments: Sequence[str], space: str, way: str) -> dict[str, 
         return found
 
 
-def write(path: Path, about: Mapping[str, object], runs: Sequence[Mapping[str, Any]]) -> None:
-    """One way a line."""
-    head = json.dumps({"schema": "smemreuse.tuning/1", **about}, indent=1)
-    lines = ",\n".join("  " + json.dumps(run) for run in runs)
-    path.write_text(head[:-2] + ',\n "runs": [\n' + lines + "\n ]\n}\n")
-
-
 def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    found.add_argument("--out", type=Path, help="where to write the JSON")
+    found: argparse.ArgumentParser = options_of(__doc__, rehearse="")
     found.add_argument("--space", action="append", help="FAMILY:SHAPE; more than one may be given")
     found.add_argument("--top", type=int, default=8, help="how many `advise` is to name")
     found.add_argument("--configs", type=Path, help="JSON that names them instead, by space")
-    found.add_argument("--arch", default="sm_90a")
     found.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     return found
 
@@ -180,14 +168,17 @@ def main() -> int:
         return 0
     passed = ["--top", str(options.top), "--arch", options.arch]
     passed += ["--configs", str(options.configs)] if options.configs else []
-    about = {**environment(), "cores": len(os.sched_getaffinity(0))}
+    about = {
+        "schema": "smemreuse.tuning/1",
+        **environment("tilelang"),
+        "cores": len(os.sched_getaffinity(0)),
+    }
     runs: list[dict[str, Any]] = []
     for space in options.space or DEFAULT_SPACES:
         for way in WAYS:
             runs.append(in_own_process(passed, space, way))
             print(json.dumps(runs[-1]), flush=True)
-            if options.out:
-                write(options.out, about, runs)
+            write(options.out, about, runs=runs)
     return int(any("error" in run for run in runs))
 
 

@@ -18,19 +18,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from scripts.benchmarks.process import tell
-from scripts.run_on_gpu import AGGRESSIVE, SIDE_BY_SIDE, TILELANG, Merge, first_line
+from scripts.harness import (
+    AGGRESSIVE,
+    BYTES,
+    SIDE_BY_SIDE,
+    SPEED,
+    TILELANG,
+    Merge,
+    first_line,
+    same_bits,
+)
 
 LAUNCHES = 40
 SECONDS_TO_LAUNCH = 8
 """No further round is begun after so long."""
 DEVICE = "cuda"
-MERGES = (
-    SIDE_BY_SIDE,
-    TILELANG,
-    AGGRESSIVE,
-    Merge("smemreuse bytes", policy="dataflow"),
-    Merge("smemreuse speed", policy="dataflow", objective="speed"),
-)
+MERGES = (SIDE_BY_SIDE, TILELANG, AGGRESSIVE, BYTES, SPEED)
 ASCENDING = ("seqlen", "offset", "start", "indptr", "cu_")
 """Parts of names of integer arguments whose values have to ascend."""
 
@@ -185,13 +188,8 @@ def launched(variant: Variant, args: Sequence[Any], out: IO[str]) -> list[Any] |
 
 def differing(given: Sequence[Argument], one: Sequence[Any], other: Sequence[Any]) -> set[str]:
     """The names of the arguments that have other bits."""
-    import torch
-
-    def same(left: Any, right: Any) -> bool:
-        return bool(torch.equal(left.view(torch.uint8), right.view(torch.uint8)))
-
     pairs = zip(given, one, other, strict=True)
-    return {about.name for about, left, right in pairs if not same(left, right)}
+    return {about.name for about, left, right in pairs if not same_bits(left, right)}
 
 
 def bytes_of(given: Sequence[Argument]) -> int:

@@ -8,11 +8,15 @@ to launch when a line comes in, and ends where its input ends.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 
@@ -95,6 +99,22 @@ class Worker:
         code = self.process.wait()
         why = f"not done in {seconds:.0f} s" if self.late else f"ended with {code}"
         return f"{why}, {self.doing}" + (f": {self.failed}" if self.failed else "")
+
+
+def in_turn(team: Sequence[Worker], options: Any, seconds: float) -> Iterator[dict[str, Any]]:
+    """What each worker finds: all compile at once, and launch one after the other.
+
+    Of the `options` of a driver `workers` compile at a time, for so many `compile_seconds`; they
+    only compile to `rehearse`; what they say goes to a log beside `out`.
+    """
+    log_path = options.out.with_suffix(".log") if options.out else Path(os.devnull)
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    at_once, begin = options.workers or len(os.sched_getaffinity(0)), time.monotonic()
+    with open(log_path, "w") as log, ThreadPoolExecutor(at_once) as pool:
+        compiled = list(pool.map(lambda one: one.compile(options.compile_seconds, log), team))
+        print(f"compiled in {time.monotonic() - begin:.0f} s", flush=True)
+        for one, made in zip(team, compiled, strict=True):
+            yield one.end(made) if options.rehearse else one.launch(made, seconds)
 
 
 def tell(out: IO[str], **data: object) -> None:

@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scripts.benchmarks.variants import DEFAULT, Variant
-from scripts.run_on_gpu import UNMERGED, launch, same_bits, worse
+from scripts.harness import FLUSH, UNMERGED, event_times, launch, same_bits
 
 DEVICE = "cuda"
 CHECKS = 2
 LAUNCHES_PER_CHECK = 3
 ROUNDS = 20
 LAUNCHES_PER_ROUND = 5
-FLUSH = 256 * 1024 * 1024
-"""Bytes written before each launch, several times what the L2 cache holds."""
 HEAD_START = 500_000
 """Cycles that the device sleeps first, so that launches wait for it and not it for them."""
 
@@ -45,25 +43,9 @@ def check(
             outputs = launch(variant, args, expected)
             if outputs is None:
                 continue
-            judge(variant, outputs, expected, benchmark.tolerance)
-            before = first.setdefault(variant.merge, outputs)
-            for index, output in outputs.items():
-                variant.differing.setdefault(index, 0)
-                variant.differing[index] += not same_bits(output, before[index])
+            variant.judge(outputs, expected, benchmark.tolerance)
+            variant.note_bits(outputs, first.setdefault(variant.merge, outputs))
         compare(variants, first)
-
-
-def judge(
-    variant: Variant, outputs: Mapping[int, Any], expected: Mapping[int, Any], tolerance: float
-) -> None:
-    """Counts the launch, and whether any output is further from the reference than it may be."""
-    right = True
-    for index, reference in expected.items():
-        error = float((outputs[index].double() - reference).norm() / reference.norm())
-        variant.worst_error = worse(variant.worst_error, error)
-        right = right and error < tolerance  # NaN is never smaller
-    variant.launches += 1
-    variant.wrong_launches += not right
 
 
 def compare(variants: Sequence[Variant], first: Mapping[str, Mapping[int, Any]]) -> None:
@@ -76,8 +58,7 @@ def compare(variants: Sequence[Variant], first: Mapping[str, Mapping[int, Any]])
             continue
         steady = [index for index in own if index not in unsteady]
         if steady:
-            equal = all(same_bits(own[index], base[index]) for index in steady)
-            variant.bitwise_equal = variant.bitwise_equal is not False and equal
+            variant.compare(all(same_bits(own[index], base[index]) for index in steady))
 
 
 def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Variant]) -> None:
@@ -92,23 +73,6 @@ def measure(benchmark: Any, config: Mapping[str, int], variants: Sequence[Varian
     for turn in range(ROUNDS + 1):
         at = turn % len(variants)  # who goes first changes, too
         for variant in [*variants[at:], *variants[:at]]:
-            times = _batch(variant.kernel, args, flush)
+            times = event_times(variant.kernel, args, LAUNCHES_PER_ROUND, flush, HEAD_START)
             if turn:  # the first warms up
                 variant.rounds_ms.append(statistics.median(times))
-
-
-def _batch(kernel: Any, args: Sequence[Any], flush: Any) -> list[float]:
-    import torch
-
-    events = [
-        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-        for _ in range(LAUNCHES_PER_ROUND)
-    ]
-    torch.cuda._sleep(HEAD_START)
-    for begin, end in events:
-        flush.zero_()
-        begin.record()
-        kernel(*args)
-        end.record()
-    torch.cuda.synchronize()
-    return [begin.elapsed_time(end) for begin, end in events]

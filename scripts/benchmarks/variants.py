@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from scripts.benchmarks.cubin import resources
-from scripts.run_on_gpu import SIDE_BY_SIDE, TILELANG, Merge, first_line
+from scripts.harness import (
+    BYTES,
+    SIDE_BY_SIDE,
+    TILELANG,
+    Judged,
+    Merge,
+    first_line,
+    ratio,
+    same_bits,
+)
 
 SPEED_OBJECTIVE = "speed"
 DEFAULT = TILELANG.name
@@ -22,13 +31,13 @@ def merges(speed: str = SPEED_OBJECTIVE) -> tuple[Merge, ...]:
     return (
         SIDE_BY_SIDE,
         TILELANG,
-        Merge("smemreuse bytes", policy="dataflow"),
+        BYTES,
         Merge("smemreuse speed", policy="dataflow", objective=speed),
     )
 
 
 @dataclass
-class Variant:
+class Variant(Judged):
     """A kernel as one merge makes it; sizes in bytes, times in milliseconds.
 
     `frame` is what each thread has of local memory, spilled registers included.
@@ -37,7 +46,6 @@ class Variant:
     no variant differs from itself, and None where there is none or nothing to compare with.
     """
 
-    merge: str
     dynamic_bytes: int | None = None
     block_bytes: int | None = None
     threads: int | None = None
@@ -48,15 +56,14 @@ class Variant:
     barriers: int | None = None
     verdict: str | None = None
     left: bool = False
-    compile_error: str | None = None
-    launch_error: str | None = None
-    worst_error: float | None = None
-    launches: int = 0
-    wrong_launches: int = 0
     differing: dict[int, int] = field(default_factory=dict)
-    bitwise_equal: bool | None = None
     rounds_ms: list[float] = field(default_factory=list)
-    kernel: Any = None
+
+    def note_bits(self, outputs: Mapping[int, Any], first: Mapping[int, Any]) -> None:
+        """Counts the outputs that have other bits than the variant's first ones."""
+        for index, output in outputs.items():
+            self.differing.setdefault(index, 0)
+            self.differing[index] += not same_bits(output, first[index])
 
     @property
     def runs(self) -> bool:
@@ -71,10 +78,7 @@ class Variant:
         data["differing"] = {names[index]: count for index, count in self.differing.items()}
         data["median_ms"] = statistics.median(self.rounds_ms) if self.rounds_ms else None
         if default is not None and self.rounds_ms and default.rounds_ms:
-            pairs = zip(self.rounds_ms, default.rounds_ms, strict=True)
-            ratios = sorted(own / other for own, other in pairs)
-            low, middle, high = statistics.quantiles(ratios, n=4)
-            data["of_default"] = {"median": middle, "quartiles": [low, high]}
+            data["of_default"] = ratio(self.rounds_ms, default.rounds_ms)
         return data
 
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 from scripts.benchmarks.process import tell
 from scripts.benchmarks.timing import check, measure
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, compile_variant, merges, timed
-from scripts.run_on_gpu import first_line
+from scripts.harness import first_line
 
 
 def work(name: str, tile: str, arch: str, speed: str, out: IO[str]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scripts.benchmarks.cubin import resources
-from scripts.run_on_gpu import first_line
+from scripts.harness import first_line
 
 LOWERING_FAILED = "lowering failed"
 NVCC_FAILED = "nvcc failed"

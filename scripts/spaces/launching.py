@@ -11,10 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scripts.run_on_gpu import first_line
+from scripts.harness import FLUSH, event_times, first_line, relative_error
 
-FLUSH = 256 * 1024 * 1024
-"""Bytes written before each launch, several times what the L2 cache holds."""
 HEAD_START = 2_000_000
 """Cycles that the device sleeps first, about a millisecond: launches wait for it, not it for them,
 though all processors compile meanwhile."""
@@ -119,25 +117,8 @@ class Launcher:
         return self._batch(kernel, args, FEWER_LAUNCHES if min(first) > SLOW_US else LAUNCHES)
 
     def _batch(self, kernel: Any, args: Sequence[Any], launches: int) -> list[float]:
-        import torch
-
-        events = [
-            (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-            for _ in range(launches)
-        ]
-        torch.cuda._sleep(HEAD_START)
-        for begin, end in events:
-            self._flush.zero_()
-            begin.record()
-            kernel(*args)
-            end.record()
-        torch.cuda.synchronize()
-        return [begin.elapsed_time(end) * 1000 for begin, end in events]
-
-
-def relative_error(found: Any, wanted: Any) -> float:
-    """`||found - wanted|| / ||wanted||`, by Frobenius."""
-    return float((found.double() - wanted).norm() / wanted.norm())
+        times = event_times(kernel, args, launches, self._flush, HEAD_START)
+        return [one * 1000 for one in times]
 
 
 def spread(times_us: Sequence[float]) -> Mapping[str, Any]:

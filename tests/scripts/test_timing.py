@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from scripts import benchmark_on_gpu
 from scripts.benchmarks.cubin import resources
 from scripts.benchmarks.process import Worker
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, merges, timed
-from scripts.run_on_gpu import UNMERGED
+from scripts.harness import UNMERGED
 
 torch = pytest.importorskip("torch")
 
@@ -63,10 +62,8 @@ def test_times_are_told_by_the_default_s_of_the_same_rounds() -> None:
 
 
 def judged(name: str, outputs: dict[int, Any], expected: dict[int, Any]) -> Variant:
-    from scripts.benchmarks.timing import judge
-
     variant = Variant(name)
-    judge(variant, outputs, expected, 1e-3)
+    variant.judge(outputs, expected, 1e-3)
     return variant
 
 
@@ -111,15 +108,6 @@ def tile_data(default_ms: float, ratio: float) -> dict[str, Any]:
 def test_only_what_takes_long_enough_counts_as_slower() -> None:
     tiles = [tile_data(0.04, 1.5), tile_data(0.06, 1.009), tile_data(0.06, 1.02)]
     assert benchmark_on_gpu.slower([*tiles, {"error": "ended"}]) == ["one 64: 1.020"]
-
-
-def test_what_is_found_is_written_and_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "found.json"
-    data = {"device": "none", "tiles": [tile_data(1, 1), {"benchmark": "two", "error": "ended"}]}
-    benchmark_on_gpu.write(path, data)
-    found = json.loads(path.read_text())
-    assert found["tiles"][0] == json.loads(json.dumps(data["tiles"][0]))
-    assert found["tiles"][1] == {"benchmark": "two", "error": "ended", "variants": []}
 
 
 NAMED = {"benchmark": "one", "tile": "64", "variants": []}

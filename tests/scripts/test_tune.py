@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.spaces import SPACES
-from scripts.tune_on_gpu import DEFAULT_SPACES, factory, listed, write
+from scripts.tune_on_gpu import DEFAULT_SPACES, factory, listed
 
 pytestmark = pytest.mark.tilelang
 
@@ -34,10 +34,3 @@ def test_a_file_names_the_configurations_of_its_spaces(tmp_path: Path) -> None:
     assert listed(path, "gemm:square") == [{"block_M": 64}]
     assert listed(path, "gemm:tall") is None
     assert listed(None, "gemm:square") is None
-
-
-def test_a_way_is_written_on_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "out.json"
-    write(path, {"device": "none"}, [{"way": "a"}, {"way": "b"}])
-    assert json.loads(path.read_text())["runs"] == [{"way": "a"}, {"way": "b"}]
-    assert '\n  {"way": "b"}\n' in path.read_text()
