@@ -137,10 +137,10 @@ def _unsettled(facts: Any) -> bool:
     return False
 
 
-def _no_course(*args: Any) -> Any:
-    from smemreuse.semantics.recurrences import NoCourse
+def _no_recurrence(*args: Any) -> Any:
+    from smemreuse.semantics.recurrences import NoRecurrence
 
-    raise NoCourse
+    raise NoRecurrence
 
 
 def _no_accumulators(body: Any) -> Any:
@@ -179,7 +179,14 @@ SWITCHES = (
         "loops of unknown length",
         "no recurrence is known: a loop of unknown length runs to a fixpoint",
         ("checker/loops/endless.py", "semantics/recurrences.py"),
-        (Patch("semantics.recurrences", "Courses.__call__", _no_course, raises=("NoCourse",)),),
+        (
+            Patch(
+                "semantics.recurrences",
+                "Recurrences.__call__",
+                _no_recurrence,
+                raises=("NoRecurrence",),
+            ),
+        ),
     ),
     Switch(
         "cases",

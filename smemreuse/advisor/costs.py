@@ -15,8 +15,8 @@ import numpy as np
 
 from smemreuse.advisor.globals import GlobalAccess, global_accesses
 from smemreuse.advisor.instructions import Arithmetic, arithmetic, multiplication
-from smemreuse.advisor.points import ActiveThreads, Points
-from smemreuse.advisor.work import SCHEDULERS, Reading, Resource, Ring, Transfer, Work
+from smemreuse.advisor.points import BlockThreads, Points
+from smemreuse.advisor.work import SCHEDULERS, BlockWork, Resource, Ring, StageReading, Transfer
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Var
@@ -61,8 +61,8 @@ class Costs:
         self,
         facts: KernelFacts,
         card: Card,
-        active: ActiveThreads,
-        work: Work,
+        active: BlockThreads,
+        work: BlockWork,
         fresh: Mapping[Expr | Stmt, float] | None,
     ) -> None:
         self.active, self.work = active, work
@@ -91,7 +91,7 @@ class Costs:
         own = np.maximum(spent.max(axis=1), tensor)
         loaded = sum(loop.filled.values()) / np.maximum(rounds, 1) / self._port()
         for buffer in loop.read:
-            self.work.readings.setdefault(buffer, []).append(Reading(rounds, own))
+            self.work.readings.setdefault(buffer, []).append(StageReading(rounds, own))
         for buffer, total in loop.filled.items():
             each = total / np.maximum(rounds, 1)
             largest = float(each.max(initial=0.0))

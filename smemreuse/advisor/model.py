@@ -15,7 +15,7 @@ import numpy as np
 from smemreuse.advisor.grid import Grid
 from smemreuse.advisor.registers import registers_of
 from smemreuse.advisor.walk import Walk
-from smemreuse.advisor.work import Resource, Work
+from smemreuse.advisor.work import BlockWork, Resource
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.ranking import KernelEstimate
 from smemreuse.targets.architectures import Architecture, architecture, threads_of
@@ -79,7 +79,7 @@ def _timed(
     card: Card,
     arch: Architecture,
     grid: Grid,
-    work: Work,
+    work: BlockWork,
     resident: int,
     shared_bytes: int,
     registers: int,
@@ -126,7 +126,7 @@ def together(terms: list[float]) -> float:
     return float(largest * sum((one / largest) ** OVERLAP for one in terms) ** (1 / OVERLAP))
 
 
-def alone(work: Work) -> np.ndarray:
+def alone(work: BlockWork) -> np.ndarray:
     """Cycles that each block takes if nothing else runs on its SM.
 
     What it asks of the SM in its loops overlaps with their critical path, and neither does with
@@ -172,7 +172,7 @@ def waves_of(
 
 
 def dram_traffic(
-    work: Work, per_block: float, card: Card, tensors: Mapping[str, int] | None
+    work: BlockWork, per_block: float, card: Card, tensors: Mapping[str, int] | None
 ) -> float:
     """Bytes from and to DRAM, of all blocks.
 

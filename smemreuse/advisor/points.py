@@ -120,20 +120,20 @@ def _joined(parts: list[Points]) -> Points:
 
 
 @dataclass(frozen=True)
-class ActiveThreads:
+class BlockThreads:
     """The threads of a block that carry a statement out, with what the thread axes are in each."""
 
     threads: Threads
 
     @staticmethod
-    def of(body: Block) -> ActiveThreads:
+    def of(body: Block) -> BlockThreads:
         """All threads of a kernel's block. Raises `UnknownThreads`."""
         axes = thread_axes(body)
         threads = all_threads(axes)
         for launch in launches(body):
             if launch.var is not None and tag_of(launch) in axes:
                 threads = threads.bind(launch.var, axis_index(tag_of(launch), axes, threads))
-        return ActiveThreads(threads)
+        return BlockThreads(threads)
 
     @property
     def count(self) -> int:
@@ -144,9 +144,9 @@ class ActiveThreads:
         """The numbers of their warps, each once."""
         return np.unique(self.threads.ids // WARP)
 
-    def where(self, mask: np.ndarray) -> ActiveThreads:
+    def where(self, mask: np.ndarray) -> BlockThreads:
         """Only those for which `mask` holds."""
-        return ActiveThreads(self.threads.where(mask))
+        return BlockThreads(self.threads.where(mask))
 
     def at(self, points: Points, number: int) -> Threads:
         """These threads at one of some points."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from smemreuse.advisor.costs import Costs, OpenLoop
 from smemreuse.advisor.grid import Grid
-from smemreuse.advisor.points import ActiveThreads, Points
-from smemreuse.advisor.work import Resource, Work
+from smemreuse.advisor.points import BlockThreads, Points
+from smemreuse.advisor.work import BlockWork, Resource
 from smemreuse.facts import facts_of
 from smemreuse.ir.expr import Expr
 from smemreuse.ir.kernel import (
@@ -44,8 +44,8 @@ class Walk:
         started: np.ndarray,
         fresh: Mapping[Expr | Stmt, float] | None = None,
     ) -> None:
-        active = ActiveThreads.of(kernel.body)
-        self.work = Work.empty(len(started), -(-active.count // WARP))
+        active = BlockThreads.of(kernel.body)
+        self.work = BlockWork.empty(len(started), -(-active.count // WARP))
         self._costs = Costs(facts_of(kernel), card, active, self.work, fresh)
         self.seen = self._costs.seen
         self._samples_rounds = fresh is not None

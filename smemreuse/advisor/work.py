@@ -58,7 +58,7 @@ class Ring:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class StageReading:
     """A loop that reads stages: what its critical path takes in all, by block."""
 
     rounds: np.ndarray
@@ -66,7 +66,7 @@ class Reading:
 
 
 @dataclass(eq=False)
-class Work:
+class BlockWork:
     """All of it. `chain` is the critical path of each warp, in cycles: one row for each block.
 
     `loop_chain` and `loop_demand` are what of these is in loops, outermost ones as a whole. `flops`
@@ -81,15 +81,15 @@ class Work:
     loop_chain: np.ndarray
     transfers: list[Transfer] = field(default_factory=list)
     rings: list[Ring] = field(default_factory=list)
-    readings: dict[Buffer, list[Reading]] = field(default_factory=dict)
+    readings: dict[Buffer, list[StageReading]] = field(default_factory=dict)
     flops: dict[str, float] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
 
     @staticmethod
-    def empty(blocks: int, warps: int) -> Work:
+    def empty(blocks: int, warps: int) -> BlockWork:
         demand, looped = ({one: np.zeros(blocks) for one in Resource} for _ in range(2))
         chain, loop_chain = (np.zeros((blocks, warps)) for _ in range(2))
-        return Work(blocks, demand, chain, looped, loop_chain)
+        return BlockWork(blocks, demand, chain, looped, loop_chain)
 
     def spill(self, registers: int, threads: int, card: Card, cache: int) -> None:
         """Adds what each thread's registers that do not fit take: in every round of the loop that

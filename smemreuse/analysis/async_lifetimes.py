@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from smemreuse.analysis.solver import Analysis, Outcome, Solver
+from smemreuse.analysis.solver import Analysis, Exits, Solver
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.expr import Const, format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, walk_statements
@@ -69,7 +69,7 @@ def async_lifetimes(facts: KernelFacts) -> AsyncLifetimes:
     return AsyncLifetimes(retired, frozenset(carried), frozenset(_flying(outcome)))  # A5
 
 
-def _flying(outcome: Outcome[_State]) -> Iterator[Buffer]:
+def _flying(outcome: Exits[_State]) -> Iterator[Buffer]:
     """What is in flight where a block ends, or threads jump out of it."""
     for state in (outcome.end, *outcome.jumps.values()):
         yield from (one.buffer for one in state or ())

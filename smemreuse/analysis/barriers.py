@@ -54,7 +54,7 @@ def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
 
     None are found for a kernel whose threads may return early: a barrier could wait for ever.
     """
-    found = facts_of(kernel).ask(meetings)
+    found = facts_of(kernel).ask(BarrierFacts)
     if found.threads_return:
         return set()
     placement = _Placement(found, _partners(offsets))
@@ -91,7 +91,7 @@ def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, Buffers]:
     }
 
 
-class Meetings:
+class BarrierFacts:
     """What the placement of barriers has to know of a kernel, whatever the plan is."""
 
     def __init__(self, facts: KernelFacts):
@@ -133,16 +133,11 @@ class Meetings:
         return self._within[stmt]
 
 
-def meetings(facts: KernelFacts) -> Meetings:
-    """The meetings of a kernel's threads."""
-    return Meetings(facts)
-
-
 class _Accessed(Analysis[Buffers]):
     """The clauses that both analyses of barriers have in common."""
 
-    def __init__(self, meetings: Meetings):
-        self._meetings = meetings
+    def __init__(self, facts: BarrierFacts):
+        self._facts = facts
 
     def join(self, one: Buffers, other: Buffers) -> Buffers:
         return one | other
@@ -151,30 +146,30 @@ class _Accessed(Analysis[Buffers]):
         return False  # B6
 
     def opaque(self, stmt: Stmt, state: Buffers) -> Buffers | None:
-        if stmt not in self._meetings.in_parts:
+        if stmt not in self._facts.in_parts:
             return None
-        return (self.transfer(stmt, state) or _NOTHING) | self._meetings.within(stmt)  # B4
+        return (self.transfer(stmt, state) or _NOTHING) | self._facts.within(stmt)  # B4
 
 
 class _BeforeMeeting(_Accessed):
     """What is accessed before a first barrier; `met_with` is what had been accessed at one."""
 
-    def __init__(self, meetings: Meetings):
-        super().__init__(meetings)
+    def __init__(self, facts: BarrierFacts):
+        super().__init__(facts)
         self.met_with = _NOTHING
 
     def transfer(self, stmt: Stmt, state: Buffers) -> Buffers | None:
         if is_block_barrier(stmt):
             self.met_with |= state
             return None  # nothing behind it comes before it
-        return state | self._meetings.accessed[stmt]
+        return state | self._facts.accessed[stmt]
 
 
 class _Placement(_Accessed):
     """What has been accessed since the last barrier, for one plan; `needed` are those found."""
 
-    def __init__(self, meetings: Meetings, partners: Mapping[Buffer, Buffers]):
-        super().__init__(meetings)
+    def __init__(self, facts: BarrierFacts, partners: Mapping[Buffer, Buffers]):
+        super().__init__(facts)
         self.needed: set[Stmt] = set()
         self._partners = partners
 
@@ -185,9 +180,9 @@ class _Placement(_Accessed):
             self.needed.add(stmt)
             state = _NOTHING
         if waits(stmt):
-            state |= self._meetings.in_flight  # B3
-        return state | self._meetings.accessed[stmt]  # B2
+            state |= self._facts.in_flight  # B3
+        return state | self._facts.accessed[stmt]  # B2
 
     def _collides(self, stmt: Stmt, state: Buffers) -> bool:
-        exposed = self._meetings.exposed(stmt)
+        exposed = self._facts.exposed(stmt)
         return any(self._partners.get(buffer, _NOTHING) & state for buffer in exposed)

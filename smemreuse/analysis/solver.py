@@ -45,7 +45,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[S]):
+class Exits(Generic[S]):
     """What holds where a block ends, None if nobody gets there, and where threads jump out."""
 
     end: S | None
@@ -119,13 +119,13 @@ class Solver(Generic[S]):
 
     def __init__(self, analysis: Analysis[S], *, keep: bool = True):
         self.before: dict[Stmt, S] = {}
-        self.rounds: dict[Stmt, Outcome[S]] = {}
+        self.rounds: dict[Stmt, Exits[S]] = {}
         self.visits = 0
         self._analysis = analysis
         self._keep = keep
         self._settled: dict[Stmt, _Settled[S]] = {}
 
-    def solve(self, block: Block, state: S | None) -> Outcome[S]:
+    def solve(self, block: Block, state: S | None) -> Exits[S]:
         """How a block ends that is reached with `state` (S1)."""
         jumps: dict[Leaving, S] = {}
         for stmt in block:
@@ -134,21 +134,21 @@ class Solver(Generic[S]):
             found = self._statement(stmt, state)
             state = found.end
             self._add(jumps, found.jumps)
-        return Outcome(state, jumps)
+        return Exits(state, jumps)
 
-    def _statement(self, stmt: Stmt, state: S) -> Outcome[S]:
+    def _statement(self, stmt: Stmt, state: S) -> Exits[S]:
         self.visits += 1
         if self._keep:
             self._add(self.before, {stmt: state})
         way = leaving(stmt)
         step = self._analysis.opaque(stmt, state) if way is None else None
         if step is not None:
-            return Outcome(step, {})  # S3
+            return Exits(step, {})  # S3
         if isinstance(stmt, While):
             return self._loop(stmt, state, state)
         inside = self._analysis.transfer(stmt, state)  # S2
         if way is not None:
-            return Outcome(None, {} if inside is None else {way: inside})  # S6
+            return Exits(None, {} if inside is None else {way: inside})  # S6
         if isinstance(stmt, If) and inside is not None:
             return self._branch(stmt, inside)
         if isinstance(stmt, For):
@@ -156,9 +156,9 @@ class Solver(Generic[S]):
         if isinstance(stmt, (Attr, Assert)):
             found = self.solve(stmt.body, inside)
             return self._behind(state, found.end, found.jumps)
-        return Outcome(inside, {})
+        return Exits(inside, {})
 
-    def _branch(self, stmt: If, state: S) -> Outcome[S]:
+    def _branch(self, stmt: If, state: S) -> Exits[S]:
         """S4."""
         arms = self._analysis.arms(stmt, state)
         then, orelse = self.solve(stmt.then, arms.then), self.solve(stmt.orelse, arms.orelse)
@@ -166,9 +166,9 @@ class Solver(Generic[S]):
         meet = self._analysis.unite if arms.concurrent and not jumps else self._analysis.join
         return self._behind(state, _either(then.end, orelse.end, meet), jumps)
 
-    def _loop(self, loop: For | While, before: S, entered: S | None) -> Outcome[S]:
+    def _loop(self, loop: For | While, before: S, entered: S | None) -> Exits[S]:
         if entered is None:
-            return Outcome(None, {})
+            return Exits(None, {})
         rounds = self._analysis.rounds(loop, entered)
         if rounds is None:
             end, jumps = self._around(loop, entered)
@@ -213,20 +213,20 @@ class Solver(Generic[S]):
         """What the next round begins with, and where threads jumped in this one."""
         found = self.solve(loop.body, state)
         if self._keep:
-            before = self.rounds.get(loop, Outcome(None, {}))
+            before = self.rounds.get(loop, Exits(None, {}))
             end = _either(before.end, found.end, self._analysis.join)
-            self.rounds[loop] = Outcome(end, self._add(dict(before.jumps), found.jumps))
+            self.rounds[loop] = Exits(end, self._add(dict(before.jumps), found.jumps))
         back = _either(found.end, found.jumps.get(Leaving.CONTINUE), self._analysis.join)
         if state is None:
             return None, {}
         left = _only(found.jumps, Leaving.BREAK, Leaving.RETURN)
         return self._behind(state, back, left).end, found.jumps
 
-    def _behind(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Outcome[S]:
+    def _behind(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Exits[S]:
         """How a scope, or a round, ends out of which these jumps lead (S8)."""
         if after is not None:
             after = self._analysis.reconverge(before, after, not jumps)
-        return Outcome(after, jumps)
+        return Exits(after, jumps)
 
     def _add(self, known: dict[K, S], more: Mapping[K, S]) -> dict[K, S]:
         """Joins more states to those that are known."""

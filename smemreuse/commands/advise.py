@@ -23,15 +23,15 @@ from smemreuse.worksheet import (
     Decode,
     Elementwise,
     Gemm,
-    Problem,
     Reduction,
+    Workload,
 )
 from smemreuse.worksheet import advise as advise_problem
 from smemreuse.worksheet.elements import SIZES
 
 TOP = 10
 SIZE = click.IntRange(1, 2**40)
-PROBLEMS: Mapping[str, tuple[str, Callable[..., Problem], tuple[str, ...]]] = {
+PROBLEMS: Mapping[str, tuple[str, Callable[..., Workload], tuple[str, ...]]] = {
     "gemm": ("M N K", Gemm, ()),
     "convolution": ("N H W C F KH KW", Convolution, ("stride", "padding")),
     "attention": ("B H SQ SK D", Attention, ("causal",)),
@@ -127,7 +127,7 @@ def advise(
         sys.exit(1)
 
 
-def _problem(given: Mapping[str, Any]) -> Problem:
+def _problem(given: Mapping[str, Any]) -> Workload:
     """The one that is asked for, with its own options and no others."""
     asked = [name for name in PROBLEMS if given[name] is not None]
     if len(asked) != 1:

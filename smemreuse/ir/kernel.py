@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Var, walk
-from smemreuse.ir.memo import Memo
+from smemreuse.ir.memo import KernelMemo
 
 DYNAMIC_SCOPE = "shared.dyn"
 SHARED_SCOPES = ("shared", DYNAMIC_SCOPE)
@@ -332,7 +332,7 @@ class Kernel:
     body: Block
     attrs: Mapping[str, object] = field(default_factory=dict)
     version: str = UNSTATED
-    memo: Memo = field(default_factory=Memo, init=False)
+    memo: KernelMemo = field(default_factory=KernelMemo, init=False)
 
     def __repr__(self) -> str:
         """One line: the name, and how many buffers it has in each shared scope."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Memo:
+class KernelMemo:
     """Answers by the question and its arguments; `computed` counts how often a question, by its
     name, was worked out: once for the same arguments."""
 
@@ -34,7 +34,7 @@ class Memo:
         """From now on this is the answer."""
         self._known[(question,)] = answer
 
-    def learn(self, other: Memo) -> None:
+    def learn(self, other: KernelMemo) -> None:
         """Takes over all that is known of a kernel with the same statements."""
         self.computed.update(other.computed)
         self._known.update(other._known)

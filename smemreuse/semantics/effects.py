@@ -39,14 +39,14 @@ class Proxy(Enum):
 # Operands ---------------------------------------------------------------------------------------
 
 
-class Place(Enum):
+class OperandKind(Enum):
     """An operand that is found by what it is."""
 
     SHARED = "the first operand that points into shared memory"
     BARRIER = "the first operand that is an element of an mbarrier buffer"
 
 
-Position: TypeAlias = int | Place
+Position: TypeAlias = int | OperandKind
 
 
 @dataclass(frozen=True, slots=True)

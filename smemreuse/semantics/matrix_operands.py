@@ -89,7 +89,7 @@ def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Acc
     Of each operand its first bytes, surely, and the range that it lies in. Descriptors of which it
     is not known what is done to them stand for all of their buffers, as before.
     """
-    search = _Search(pointers)
+    search = _DescriptorWalk(pointers)
     search.block(body, {})
     found: dict[Stmt, tuple[MemoryAccess, ...]] = {}
     for stmt, known in accesses.items():
@@ -110,7 +110,7 @@ def described_bytes(call: Call) -> int:
     return sum(int(match[one.side]) * _BYTES_OF_K * one.times for one in uses)
 
 
-class _Search:
+class _DescriptorWalk:
     """Goes through the statements, with what is known of each descriptor."""
 
     def __init__(self, pointers: Pointers):

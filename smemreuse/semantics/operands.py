@@ -13,7 +13,7 @@ from smemreuse.semantics.effects import (
     Extent,
     Fixed,
     Operand,
-    Place,
+    OperandKind,
     Position,
     Strided,
 )
@@ -46,7 +46,7 @@ def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> in
         place = at if at >= 0 else len(operands) + at
         return place if 0 <= place < len(operands) else None
     for place, operand in enumerate(operands):
-        if at is Place.BARRIER:
+        if at is OperandKind.BARRIER:
             if is_mbarrier(operand):
                 return place
         else:

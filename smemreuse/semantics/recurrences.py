@@ -1,9 +1,9 @@
-"""How the value of an expression goes on along a variable, for all numbers, however large.
+"""Recurrences: how the value of an expression changes with an induction variable, for all rounds.
 
-That is concluded from how an expression is written, by rules that hold for whole numbers of any
-size: sums and multiples of what goes on evenly go on evenly; divided, they do after some more
-rounds; the rest of a division comes round again; and of two that go apart one is the larger for
-good, from where that is computed. What no rule is known for has no course.
+A recurrence follows from how an expression is written, by rules for whole numbers of any size.
+Sums and multiples of induction variables are induction variables. A quotient is one from some round
+on, and a remainder is periodic. Of two values with different steps one is the larger for good, from
+a round that can be computed. An expression that no rule fits has no recurrence.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.semantics.evaluate import wraps
 
 MAX_ROUNDS = 1 << 10
-"""Rounds before a value goes on evenly, and a period of it, that are looked at."""
+"""Rounds before a recurrence begins, and its period, together at most."""
 
 
-class NoCourse(Exception):
-    """It is not known how a value goes on."""
+class NoRecurrence(Exception):
+    """No recurrence of a value is known."""
 
 
 @dataclass(frozen=True)
-class Course:
+class Recurrence:
     """From round `first` on, a value is `step` more `period` rounds later."""
 
     first: int = 0
@@ -35,49 +35,49 @@ class Course:
 
     def __post_init__(self) -> None:
         if self.first + self.period > MAX_ROUNDS:
-            raise NoCourse
+            raise NoRecurrence
 
     def over(self, period: int) -> int:
         """How much more it is after a multiple of its period."""
         return self.step * (period // self.period)
 
 
-STEADY = Course()
-EACH_ROUND = Course(0, 1, 1)
+STEADY = Recurrence()
+EACH_ROUND = Recurrence(0, 1, 1)
 
 Rows = Callable[[Expr, int], np.ndarray | None]
-"""All that an expression is worth in each of the first so many rounds: a row for each round."""
+"""The values of an expression in the first so many rounds: a row for each round."""
 
 
-class Courses:
-    """The courses of expressions along variables that have one; None for one without a course.
+class Recurrences:
+    """The recurrences of expressions in variables whose own are given; None for one without.
 
     What memory holds counts as unknown, whatever element it is.
     """
 
-    def __init__(self, along: Mapping[Var, Course | None], rows: Rows):
+    def __init__(self, along: Mapping[Var, Recurrence | None], rows: Rows):
         self._along = along
         self._rows = rows
 
-    def __call__(self, expr: Expr) -> Course:
-        """The course of an expression. Raises `NoCourse`."""
+    def __call__(self, expr: Expr) -> Recurrence:
+        """The recurrence of an expression. Raises `NoRecurrence`."""
         if not self._moves(expr):
             return STEADY
         if wraps(expr):
-            raise NoCourse
+            raise NoRecurrence
         return self._of(expr)
 
     def _moves(self, expr: Expr) -> bool:
         return any(isinstance(node, Var) and node in self._along for node in walk(expr))
 
-    def _of(self, expr: Expr) -> Course:
+    def _of(self, expr: Expr) -> Recurrence:
         if not self._moves(expr):
             return STEADY
         if isinstance(expr, Var):
-            course = self._along[expr]
-            if course is None:
-                raise NoCourse
-            return course
+            recurrence = self._along[expr]
+            if recurrence is None:
+                raise NoRecurrence
+            return recurrence
         if isinstance(expr, Load) and not expr.buffer.scope.startswith("local"):
             return STEADY
         if isinstance(expr, Call):
@@ -92,26 +92,26 @@ class Courses:
             if expr.op == "cast" and len(expr.args) == 2:
                 return self._cast(expr)
             if expr.op == "let":
-                raise NoCourse
+                raise NoRecurrence
         return self._together(expr)
 
-    def _together(self, expr: Expr) -> Course:
+    def _together(self, expr: Expr) -> Recurrence:
         """What follows from operands that come round again comes round with them."""
         first, period = 0, 1
         for child in children(expr):
-            course = self._of(child)
-            if course.step:
-                raise NoCourse
-            first, period = max(first, course.first), math.lcm(period, course.period)
-        return Course(first, period)
+            recurrence = self._of(child)
+            if recurrence.step:
+                raise NoRecurrence
+            first, period = max(first, recurrence.first), math.lcm(period, recurrence.period)
+        return Recurrence(first, period)
 
-    def _sum(self, expr: Call) -> Course:
+    def _sum(self, expr: Call) -> Recurrence:
         one, two = (self._of(operand) for operand in expr.args)
         period, sign = math.lcm(one.period, two.period), 1 if expr.op == "add" else -1
         step = one.over(period) + sign * two.over(period)
-        return Course(max(one.first, two.first), period, step)
+        return Recurrence(max(one.first, two.first), period, step)
 
-    def _comparison(self, expr: Call) -> Course:
+    def _comparison(self, expr: Call) -> Recurrence:
         """Two values that go apart compare alike once they are further apart than they began."""
         apart = self._sum(Call("sub", expr.args))
         if not apart.step:
@@ -119,12 +119,12 @@ class Courses:
         count = apart.first + apart.period
         one, two = (self._rows(operand, count) for operand in expr.args)
         if one is None or two is None:
-            raise NoCourse
+            raise NoRecurrence
         most = int(np.abs(one - two)[apart.first :].max(initial=0))
         periods = most // abs(apart.step) + 1
-        return Course(apart.first + periods * apart.period, apart.period)
+        return Recurrence(apart.first + periods * apart.period, apart.period)
 
-    def _by_number(self, expr: Call) -> Course | None:
+    def _by_number(self, expr: Call) -> Recurrence | None:
         """A multiple, a quotient or a rest, where the other operand is a number."""
         operand, other = expr.args
         if expr.op == "mul" and isinstance(operand, Const):
@@ -132,10 +132,10 @@ class Courses:
         number = other.value if isinstance(other, Const) else None
         if not isinstance(number, int) or number < 0:
             return None
-        course = self._of(operand)
+        recurrence = self._of(operand)
         if expr.op in ("mul", "shift_left"):
             times = number if expr.op == "mul" else 1 << min(number, 64)
-            return Course(course.first, course.period, course.step * times)
+            return Recurrence(recurrence.first, recurrence.period, recurrence.step * times)
         if expr.op == "bitwise_and":
             number += 1
             if number & (number - 1):
@@ -144,22 +144,22 @@ class Courses:
             number = 1 << min(number, 64)
         if not number:
             return None
-        times = number // math.gcd(number, course.step)
-        step = course.step * times // number if expr.op in ("floordiv", "shift_right") else 0
-        return Course(course.first, course.period * times, step)
+        times = number // math.gcd(number, recurrence.step)
+        step = recurrence.step * times // number if expr.op in ("floordiv", "shift_right") else 0
+        return Recurrence(recurrence.first, recurrence.period * times, step)
 
-    def _cast(self, expr: Call) -> Course:
+    def _cast(self, expr: Call) -> Recurrence:
         """A type that is no narrower than what it is made of holds the same number."""
-        course = self._of(expr.args[1])
+        recurrence = self._of(expr.args[1])
         made_of = (node for node in walk(expr.args[1]) if isinstance(node, Call))
         widest = expr.args[0] == Const("int64")
         if widest or (
             expr.args[0] == Const("int32") and not any(one.op == "cast" for one in made_of)
         ):
-            return course
-        if course.step:
-            raise NoCourse
-        return course
+            return recurrence
+        if recurrence.step:
+            raise NoRecurrence
+        return recurrence
 
 
 _SUMS = ("add", "sub")

@@ -7,7 +7,7 @@ from smemreuse.worksheet.decode import Decode
 from smemreuse.worksheet.elementwise import Elementwise
 from smemreuse.worksheet.gemm import Gemm
 from smemreuse.worksheet.reduction import Reduction
-from smemreuse.worksheet.work import Problem, Work
+from smemreuse.worksheet.work import TileWork, Workload
 
 __all__ = [
     "Attention",
@@ -15,9 +15,9 @@ __all__ = [
     "Decode",
     "Elementwise",
     "Gemm",
-    "Problem",
     "Reduction",
-    "Work",
+    "TileWork",
+    "Workload",
     "advise",
     "table",
 ]

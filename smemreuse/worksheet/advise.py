@@ -6,13 +6,13 @@ from smemreuse.results.advice import Advice, Estimate, Level, Validation
 from smemreuse.targets.cards import Card
 from smemreuse.worksheet.judge import DRAM, L2, LATENCY, SHARED, judge
 from smemreuse.worksheet.terms import ridge_point
-from smemreuse.worksheet.work import Problem, Work
+from smemreuse.worksheet.work import TileWork, Workload
 
 _LINE = 128
 """Bytes of a cache line."""
 
 
-def advise(problem: Problem, card: Card, dtype: str) -> Advice:
+def advise(problem: Workload, card: Card, dtype: str) -> Advice:
     """Every candidate judged, the fastest that fits first.
 
     Raises `PlanError` for a type that is not known.
@@ -33,7 +33,7 @@ def advise(problem: Problem, card: Card, dtype: str) -> Advice:
     )
 
 
-def table(problem: Problem, card: Card, dtype: str) -> list[Estimate]:
+def table(problem: Workload, card: Card, dtype: str) -> list[Estimate]:
     """The estimates of a problem's candidates, ranked."""
     judged = ((work, judge(card, dtype, work)) for work in problem.candidates(card, dtype))
     return [estimate for _, estimate in sorted(judged, key=_rank)]
@@ -45,7 +45,7 @@ def levels(card: Card, peak: float) -> tuple[Level, ...]:
     return tuple(Level(name, one, ridge_point(peak, one)) for name, one in bandwidths.items())
 
 
-def _rank(judged: tuple[Work, Estimate]) -> tuple[object, ...]:
+def _rank(judged: tuple[TileWork, Estimate]) -> tuple[object, ...]:
     """By time; of those that take the same, by what is to spare.
 
     Enough stages come before too few, whole cache lines before parts, then those whose other terms

@@ -16,14 +16,14 @@ from smemreuse.worksheet.elements import output_size, size_of
 from smemreuse.worksheet.gemm import engine_note
 from smemreuse.worksheet.matrix import (
     BESIDE,
-    Engine,
+    MatrixUnit,
     engine_of,
     loading_threads,
     pipeline_depths,
     shared_stages,
     staging_registers,
 )
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 SOFTMAX_LANES = 4
 """Lane instructions for each score: maximum, scale and subtract in one, sum, conversion."""
@@ -75,7 +75,7 @@ class Attention:
             "tensor cores and softmax are taken to overlap, between warps or resident blocks",
         )
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         engine = engine_of(card, dtype)
         for br in QUERIES:
             for warps in _warps(engine, br):
@@ -92,7 +92,7 @@ class Attention:
         lasts = (min(self.keys, max(0, (tile + 1) * br + offset)) for tile in range(tiles))
         return sum(math.ceil(last / bc) for last in lasts)
 
-    def work(self, card: Card, dtype: str, br: int, bc: int, warps: int, stages: int) -> Work:
+    def work(self, card: Card, dtype: str, br: int, bc: int, warps: int, stages: int) -> TileWork:
         """`BR` queries of a head for a block, `BC` keys a step."""
         size, engine = size_of(dtype), engine_of(card, dtype)
         heads, tiles = self.batch * self.heads, math.ceil(self.queries / br)
@@ -100,7 +100,7 @@ class Attention:
         loaded = 2 * bc * self.dim * size
         flops = 4.0 * br * bc * self.dim
         lanes = SOFTMAX_LANES * br * bc + br * self.dim
-        is_simt = engine is Engine.SIMT
+        is_simt = engine is MatrixUnit.SIMT
         per_step = _Step(
             tensor=0.0 if is_simt else flops,
             lanes=lanes + (flops / 2 if is_simt else 0),
@@ -110,7 +110,7 @@ class Attention:
         threads = warps * WARP + loading_threads(engine)
         staged = staging_registers(card, loaded, threads)
         readers = math.ceil(br / engine.rows) if engine.reads_shared else warps
-        return Work(
+        return TileWork(
             config={"BR": br, "BC": bc, "warps": warps, "stages": stages},
             shared_bytes=int(br * self.dim * size + shared_stages(card, stages) * loaded),
             threads=threads,
@@ -129,7 +129,7 @@ class Attention:
             specials=steps * per_step.specials,
             shared=steps * (br * self.dim * size + (readers + 1) * loaded),
             loading=loading_threads(engine),
-            columns=_columns(bc + self.dim, br) if engine is Engine.TCGEN05 else 0,
+            columns=_columns(bc + self.dim, br) if engine is MatrixUnit.TCGEN05 else 0,
         )
 
     def _from_dram(self, card: Card, size: float, tiles: int) -> float:
@@ -162,14 +162,14 @@ class _Step:
         return max(parts) * card.sms
 
 
-def registers(engine: Engine, br: int, bc: int, dim: int, warps: int) -> int:
+def registers(engine: MatrixUnit, br: int, bc: int, dim: int, warps: int) -> int:
     """Of a thread that computes: O, scores, which become P in place, l and m, and the rest.
 
     `(BR D + BR BC) / threads` and two of each row that the thread has a part of. Behind `tcgen05` O
     and the scores are in tensor memory, and a thread takes out a row of scores.
     """
     lanes = warps * WARP
-    if engine is Engine.TCGEN05:
+    if engine is MatrixUnit.TCGEN05:
         sums, rows = bc * br // lanes, 1
     else:
         sums = math.ceil(br * (dim + bc) / lanes)
@@ -178,11 +178,11 @@ def registers(engine: Engine, br: int, bc: int, dim: int, warps: int) -> int:
     return -(-(sums + 2 * rows + fragments + BESIDE) // 8) * 8
 
 
-def _warps(engine: Engine, br: int) -> tuple[int, ...]:
+def _warps(engine: MatrixUnit, br: int) -> tuple[int, ...]:
     """Numbers of warps that divide the queries: by rows alone, so that a row stays in one."""
-    if engine is Engine.TCGEN05:
+    if engine is MatrixUnit.TCGEN05:
         return (br // 32,) if br % 128 == 0 else ()
-    if engine is Engine.WGMMA:
+    if engine is MatrixUnit.WGMMA:
         return (br // 16,)
     return tuple(warps for warps in (4, 8) if br % (16 * warps) == 0)
 

@@ -16,8 +16,8 @@ from smemreuse.targets.cards import Card
 from smemreuse.worksheet.elements import output_size, size_of
 from smemreuse.worksheet.gemm import engine_note
 from smemreuse.worksheet.matrix import (
-    Engine,
     MatrixTile,
+    MatrixUnit,
     compute_seconds,
     engine_of,
     pipeline_depths,
@@ -26,7 +26,7 @@ from smemreuse.worksheet.matrix import (
     tiles,
 )
 from smemreuse.worksheet.terms import gemm_tile_flops, wave_traffic
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 WIDTHS = (4, 8, 16, 32)
 CHUNKS = (32, 64, 128)
@@ -88,7 +88,7 @@ class Convolution:
     def notes(self, card: Card, dtype: str) -> tuple[str, ...]:
         return (engine_note(card, dtype),)
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         for tile in tiles(engine_of(card, dtype)):
             for width in WIDTHS:
                 if tile.bm % width:
@@ -101,7 +101,7 @@ class Convolution:
 
     def work(
         self, card: Card, dtype: str, tile: MatrixTile, width: int, bc: int, stages: int
-    ) -> Work:
+    ) -> TileWork:
         """A patch of `BM / width` x `width` pixels and `BN` filters, `bc` channels a step."""
         size = size_of(dtype)
         height = tile.bm // width
@@ -113,7 +113,7 @@ class Convolution:
         written = self.n * self.p * self.q * self.f * output_size(dtype)
         flops_of_a_step = gemm_tile_flops(tile.bm, tile.bn, bc * taps)
         executed = float(grid) * steps * flops_of_a_step
-        is_simt = tile.engine is Engine.SIMT
+        is_simt = tile.engine is MatrixUnit.SIMT
         read = grid * steps * loaded
         once = (self.n * self.h * self.w + self.f * taps) * self.c * size
         per_wave = wave_traffic(
@@ -124,7 +124,7 @@ class Convolution:
             card.sms,
             card.l2_bytes,
         )
-        return Work(
+        return TileWork(
             config={
                 "TH": height,
                 "TW": width,

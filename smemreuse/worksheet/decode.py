@@ -21,14 +21,14 @@ from smemreuse.worksheet.elements import ACCUMULATOR, output_size, size_of
 from smemreuse.worksheet.gemm import engine_note
 from smemreuse.worksheet.matrix import (
     BESIDE,
-    Engine,
+    MatrixUnit,
     engine_of,
     loading_threads,
     pipeline_depths,
     shared_stages,
     staging_registers,
 )
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 LOAD = 16
 """Bytes that a thread loads at once: the widest there is on every architecture."""
@@ -97,12 +97,12 @@ class Decode:
             yield count
             count *= 2
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         for splits in self.splits():
             for threads in THREADS:
                 for unrolled in UNROLLED:
                     yield self.gemv(card, dtype, threads, unrolled, splits)
-            if engine_of(card, dtype) is not Engine.SIMT:
+            if engine_of(card, dtype) is not MatrixUnit.SIMT:
                 for bc in KEYS:
                     for stages in pipeline_depths(card):
                         yield self.gemm(card, dtype, bc, stages, splits)
@@ -112,7 +112,7 @@ class Decode:
         parts = self.batch * self.heads * splits * (self.dim + 2)
         return 2.0 * ACCUMULATOR * parts if splits > 1 else 0.0
 
-    def gemv(self, card: Card, dtype: str, threads: int, unrolled: int, splits: int) -> Work:
+    def gemv(self, card: Card, dtype: str, threads: int, unrolled: int, splits: int) -> TileWork:
         """Each query head for itself; `unrolled` loads of 16 bytes are under way in each thread."""
         size = size_of(dtype)
         grid = self.batch * self.heads * splits
@@ -122,7 +122,7 @@ class Decode:
         keys = math.ceil(self.keys / splits)
         held = (unrolled + 1) * LOAD // 4 + math.ceil(LOAD / size)  # loads, query, sums
         scores = self.batch * self.heads * self.keys
-        return Work(
+        return TileWork(
             config={"way": "gemv", "splits": splits, "loads": unrolled, "threads": threads},
             shared_bytes=keys * ACCUMULATOR + self.dim * ACCUMULATOR,  # the scores of its keys
             threads=threads,
@@ -137,7 +137,7 @@ class Decode:
             shared=3.0 * ACCUMULATOR * scores,
         )
 
-    def gemm(self, card: Card, dtype: str, bc: int, stages: int, splits: int) -> Work:
+    def gemm(self, card: Card, dtype: str, bc: int, stages: int, splits: int) -> TileWork:
         """The heads of a group as rows, by one group of four warps."""
         size, engine = size_of(dtype), engine_of(card, dtype)
         rows = -(-self.group // engine.rows) * engine.rows
@@ -151,9 +151,9 @@ class Decode:
         cache = self.cache_bytes(dtype)
         # warps share the keys where rows are few, and their sums of O are merged in the end
         sums = rows * (self.dim + bc // (1 if engine.reads_shared else warps)) / WARP
-        taken = 32 if engine is Engine.TCGEN05 else sums / (warps if engine.reads_shared else 1)
+        taken = 32 if engine is MatrixUnit.TCGEN05 else sums / (warps if engine.reads_shared else 1)
         own = -(-(math.ceil(taken) + BESIDE) // 8) * 8
-        return Work(
+        return TileWork(
             config={"way": "gemm", "splits": splits, "BC": bc, "stages": stages},
             shared_bytes=int(rows * self.dim * size + shared_stages(card, stages) * loaded),
             threads=threads,
@@ -172,7 +172,7 @@ class Decode:
             specials=float(grid) * steps * rows * bc,
             shared=grid * steps * 2.0 * loaded,
             loading=loading_threads(engine),
-            columns=_columns(bc + self.dim) if engine is Engine.TCGEN05 else 0,
+            columns=_columns(bc + self.dim) if engine is MatrixUnit.TCGEN05 else 0,
         )
 
     def _beside(self, dtype: str) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from smemreuse.targets.cards import Card
 from smemreuse.worksheet.elements import size_of
 from smemreuse.worksheet.terms import bytes_in_flight
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 THREADS = (128, 256, 512, 1024)
 ITEMS = (1, 2, 4, 8)
@@ -60,19 +60,19 @@ class Elementwise:
             f"({card.dram_latency} cycles x {card.dram / card.clock:,.0f} bytes/cycle)",
         )
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         for threads in THREADS:
             for items in ITEMS:
                 for width in WIDTHS:
                     yield self.work(card, dtype, threads, items, width)
 
-    def work(self, card: Card, dtype: str, threads: int, items: int, width: int) -> Work:
+    def work(self, card: Card, dtype: str, threads: int, items: int, width: int) -> TileWork:
         """Each thread loads `items` vectors of so many bytes of every operand, then computes."""
         per_block = threads * items * width / size_of(dtype)
         grid = math.ceil(self.elements / per_block)
         held = items * width * self.operands // 4
         moved = self.moved(dtype)
-        return Work(
+        return TileWork(
             config={"threads": threads, "items": items, "vector": f"{width} B"},
             shared_bytes=0,
             threads=threads,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from smemreuse.targets.cards import Card
 from smemreuse.worksheet.elements import ACCUMULATOR, output_size, size_of
 from smemreuse.worksheet.matrix import (
-    Engine,
     MatrixTile,
+    MatrixUnit,
     compute_seconds,
     engine_of,
     engines_of,
@@ -25,7 +25,7 @@ from smemreuse.worksheet.terms import (
     gemm_tile_flops,
     wave_traffic,
 )
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 DEPTHS = (64, 128, 256)
 """Bytes of a row of a tile along K: half a line, a line, two."""
@@ -55,7 +55,7 @@ class Gemm:
     def notes(self, card: Card, dtype: str) -> tuple[str, ...]:
         return (engine_note(card, dtype),)
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         found = (tile for engine in engines_of(card, dtype) for tile in tiles(engine))
         for tile in found:
             for depth in DEPTHS:
@@ -74,7 +74,7 @@ class Gemm:
 
     def work(
         self, card: Card, dtype: str, tile: MatrixTile, bk: int, stages: int, splits: int = 1
-    ) -> Work:
+    ) -> TileWork:
         """What a tile of `BK` and so many stages takes; bytes of C are written once.
 
         Where K is split, each part writes sums of 32 bits, which a second kernel reads and adds.
@@ -89,9 +89,9 @@ class Gemm:
         rows, columns = self.m * self.k * size, self.n * self.k * size
         executed = float(grid) * steps * gemm_tile_flops(bm, bn, bk)
         buffers = shared_stages(card, stages)
-        is_simt = tile.engine is Engine.SIMT
+        is_simt = tile.engine is MatrixUnit.SIMT
         is_widest = tile.engine is engine_of(card, dtype)
-        return Work(
+        return TileWork(
             config={
                 **({} if is_widest else {"instruction": tile.engine.value}),
                 "BM": bm,
@@ -126,6 +126,6 @@ class Gemm:
 def engine_note(card: Card, dtype: str) -> str:
     """By which instruction the card multiplies a type."""
     engine = engine_of(card, dtype)
-    if engine is Engine.SIMT:
+    if engine is MatrixUnit.SIMT:
         return f"no tensor cores for {dtype} on {card.arch}: the CUDA cores multiply"
     return f"{engine.value} instructions, as {card.arch} has them"

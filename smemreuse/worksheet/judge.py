@@ -19,7 +19,7 @@ from smemreuse.worksheet.terms import (
     stages_needed,
     waves,
 )
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 TENSOR, LANES, SPECIALS = "tensor cores", "CUDA cores", "special functions"
 DRAM, L2, SHARED, LATENCY = "DRAM", "L2", "shared memory", "latency"
@@ -31,7 +31,7 @@ TENSOR_COLUMNS = 512
 """Columns of tensor memory in an SM from sm_100 on (PTX ISA, "Tensor Memory")."""
 
 
-def judge(card: Card, dtype: str, work: Work) -> Estimate:
+def judge(card: Card, dtype: str, work: TileWork) -> Estimate:
     """The estimate of one configuration; a refused one has no seconds (infinity)."""
     limits = _limits(card.architecture, work)
     blocks = min(limits.values())
@@ -69,7 +69,7 @@ def judge(card: Card, dtype: str, work: Work) -> Estimate:
     )
 
 
-def roofline_terms(card: Card, dtype: str, work: Work) -> dict[str, float]:
+def roofline_terms(card: Card, dtype: str, work: TileWork) -> dict[str, float]:
     """Seconds that each resource takes at its full rate; their maximum is the roofline's bound.
 
     Amount over rate, each: flops over flops/s, bytes over bytes/s, instructions over lanes/s.
@@ -85,7 +85,7 @@ def roofline_terms(card: Card, dtype: str, work: Work) -> dict[str, float]:
     }
 
 
-def _waiting(card: Card, work: Work) -> float:
+def _waiting(card: Card, work: TileWork) -> float:
     """Seconds that a block takes at the least, alone on its SM: its latencies and its pipeline."""
     latency = card.dram_latency / card.clock
     waited = work.rounds * latency
@@ -95,19 +95,19 @@ def _waiting(card: Card, work: Work) -> float:
     return waited + pipeline_time(latency, transfer, work.step_seconds, work.steps, work.stages)
 
 
-def _stages_needed(card: Card, work: Work, blocks: int) -> int:
+def _stages_needed(card: Card, work: TileWork, blocks: int) -> int:
     transfer = _transfer(card, work)
     total = card.dram_latency / card.clock + transfer
     return stages_needed(total, max(work.step_seconds, transfer), blocks)
 
 
-def _transfer(card: Card, work: Work) -> float:
+def _transfer(card: Card, work: TileWork) -> float:
     """Seconds that a step's bytes take: at an SM's share of L2, and no faster than its port."""
     share = card.l2 / min(card.sms, work.grid)
     return work.step_bytes / min(share, card.port * card.clock)
 
 
-def _limits(arch: Architecture, work: Work) -> dict[str, int]:
+def _limits(arch: Architecture, work: TileWork) -> dict[str, int]:
     """Resident blocks by what allows them; the least is `Architecture.resident_blocks`."""
     launches = work.shared_bytes <= arch.per_block and 0 < work.threads <= 1024
     warps = -(-work.threads // WARP)
@@ -120,17 +120,17 @@ def _limits(arch: Architecture, work: Work) -> dict[str, int]:
     }
 
 
-def _by_registers(work: Work) -> int:
+def _by_registers(work: TileWork) -> int:
     if work.registers > MOST_REGISTERS:
         return 0
     return most_by_registers(work.threads, work.launched)
 
 
-def _l1_left(arch: Architecture, work: Work) -> int:
+def _l1_left(arch: Architecture, work: TileWork) -> int:
     return arch.l1_left(work.shared_bytes, work.threads, work.launched)
 
 
-def _refusal(arch: Architecture, work: Work) -> str:
+def _refusal(arch: Architecture, work: TileWork) -> str:
     if work.shared_bytes > arch.per_block:
         return f"{work.shared_bytes:,} of {arch.per_block:,} bytes of shared memory"
     if work.threads > 1024:

@@ -22,7 +22,7 @@ _SLICE = 32
 """Bytes along k of one instruction's operands, whatever the type: 16 of two bytes (PTX ISA)."""
 
 
-class Engine(Enum):
+class MatrixUnit(Enum):
     """What multiplies."""
 
     SIMT = "CUDA cores"
@@ -33,32 +33,37 @@ class Engine(Enum):
     @property
     def rows(self) -> int:
         """Rows of the result of one instruction of a group; 8 for each of a warp's CUDA cores."""
-        return {Engine.SIMT: 8, Engine.MMA: 16, Engine.WGMMA: 64, Engine.TCGEN05: 128}[self]
+        return {
+            MatrixUnit.SIMT: 8,
+            MatrixUnit.MMA: 16,
+            MatrixUnit.WGMMA: 64,
+            MatrixUnit.TCGEN05: 128,
+        }[self]
 
     @property
     def reads_shared(self) -> bool:
         """Whether operands need not pass through registers."""
-        return self in (Engine.WGMMA, Engine.TCGEN05)
+        return self in (MatrixUnit.WGMMA, MatrixUnit.TCGEN05)
 
 
-def engine_of(card: Card, dtype: str) -> Engine:
+def engine_of(card: Card, dtype: str) -> MatrixUnit:
     """The widest instruction that a card has for a type."""
     if not card.has_tensor_cores_for(dtype):
-        return Engine.SIMT
+        return MatrixUnit.SIMT
     if card.arch in ("sm_100", "sm_103", "sm_110"):
-        return Engine.TCGEN05
-    return Engine.WGMMA if card.arch == "sm_90" else Engine.MMA
+        return MatrixUnit.TCGEN05
+    return MatrixUnit.WGMMA if card.arch == "sm_90" else MatrixUnit.MMA
 
 
-def engines_of(card: Card, dtype: str) -> tuple[Engine, ...]:
+def engines_of(card: Card, dtype: str) -> tuple[MatrixUnit, ...]:
     """That, and beside `wgmma` the `mma` of a warp, which has tiles of fewer rows."""
     widest = engine_of(card, dtype)
-    return (widest, Engine.MMA) if widest is Engine.WGMMA else (widest,)
+    return (widest, MatrixUnit.MMA) if widest is MatrixUnit.WGMMA else (widest,)
 
 
-def reached(card: Card, engine: Engine) -> float:
+def reached(card: Card, engine: MatrixUnit) -> float:
     """What part of the peak an engine reaches: a warp's `mma` less, where there is a wider one."""
-    return card.mma if engine is Engine.MMA else 1.0
+    return card.mma if engine is MatrixUnit.MMA else 1.0
 
 
 def copies_asynchronously(card: Card) -> bool:
@@ -73,7 +78,7 @@ class MatrixTile:
     With `wgmma` and `tcgen05` four more warps are there to load.
     """
 
-    engine: Engine
+    engine: MatrixUnit
     bm: int
     bn: int
     warps: int
@@ -90,9 +95,9 @@ class MatrixTile:
 
     def is_possible(self) -> bool:
         """Whether instructions divide the tile among the warps."""
-        if self.engine is Engine.TCGEN05:
+        if self.engine is MatrixUnit.TCGEN05:
             return self.bm % 128 == 0 and self.warps == 4
-        if self.engine is Engine.WGMMA:
+        if self.engine is MatrixUnit.WGMMA:
             return self.bm % 64 == 0 and self.bn % (8 * self._across) == 0 and self._is_shared_out
         return self._layout() is not None
 
@@ -122,7 +127,7 @@ class MatrixTile:
     @property
     def sums(self) -> int:
         """Registers of a thread for 32-bit sums: `BM BN / threads` of those that compute."""
-        if self.engine is Engine.TCGEN05:
+        if self.engine is MatrixUnit.TCGEN05:
             return 32  # what the epilogue takes out of tensor memory at a time
         return math.ceil(self.bm * self.bn / (self.warps * WARP))
 
@@ -132,7 +137,7 @@ class MatrixTile:
         layout = self._layout() if not self.engine.reads_shared else None
         if layout is None:
             return 0
-        slice_bytes = _SLICE if self.engine is Engine.MMA else 16
+        slice_bytes = _SLICE if self.engine is MatrixUnit.MMA else 16
         return math.ceil(sum(layout) * slice_bytes / (WARP * 4))
 
     @property
@@ -143,7 +148,7 @@ class MatrixTile:
     @property
     def columns(self) -> int:
         """Columns of tensor memory for the sums, a power of two and at least 32 (PTX ISA)."""
-        if self.engine is not Engine.TCGEN05:
+        if self.engine is not MatrixUnit.TCGEN05:
             return 0
         return max(32, 1 << (self.bn * (self.bm // 128) - 1).bit_length())
 
@@ -156,32 +161,32 @@ class MatrixTile:
         """
         if self.engine.reads_shared:
             instructions = math.ceil(self.bm / self.engine.rows)
-            across = self._across if self.engine is Engine.WGMMA else 1
+            across = self._across if self.engine is MatrixUnit.WGMMA else 1
             return self.bm * max(across, math.ceil(self.bn / 256)) + self.bn * instructions
         layout = self._layout()
         if layout is None:
             return 0
         high, wide = layout
-        if self.engine is Engine.SIMT:
+        if self.engine is MatrixUnit.SIMT:
             return self.warps * min(8 * high + 4 * wide, 4 * high + 8 * wide)
         return self.warps * (high + wide)
 
 
-def loading_threads(engine: Engine) -> int:
+def loading_threads(engine: MatrixUnit) -> int:
     """Of a block: four warps where operands come by TMA, as TileLang and CUTLASS have it."""
     return 4 * WARP if engine.reads_shared else 0
 
 
-def tiles(engine: Engine) -> Iterator[MatrixTile]:
+def tiles(engine: MatrixUnit) -> Iterator[MatrixTile]:
     """The grid of tiles for an engine, those without an instruction left out."""
     heights = {
-        Engine.SIMT: (32, 64, 128),
-        Engine.MMA: (16, 32, 64, 128, 256),
-        Engine.WGMMA: (64, 128, 192, 256),
-        Engine.TCGEN05: (128, 256),
+        MatrixUnit.SIMT: (32, 64, 128),
+        MatrixUnit.MMA: (16, 32, 64, 128, 256),
+        MatrixUnit.WGMMA: (64, 128, 192, 256),
+        MatrixUnit.TCGEN05: (128, 256),
     }[engine]
     widths = (32, 64, 128, 192, 256) if engine.reads_shared else (32, 64, 128, 256)
-    counts = {Engine.TCGEN05: (4,), Engine.WGMMA: (4, 8, 12)}.get(engine, (4, 8))
+    counts = {MatrixUnit.TCGEN05: (4,), MatrixUnit.WGMMA: (4, 8, 12)}.get(engine, (4, 8))
     for bm in heights:
         for bn in widths:
             for warps in counts:
@@ -207,6 +212,6 @@ def shared_stages(card: Card, stages: int) -> int:
     return stages if copies_asynchronously(card) else stages - 1
 
 
-def compute_seconds(card: Card, dtype: str, flops: float, engine: Engine) -> float:
+def compute_seconds(card: Card, dtype: str, flops: float, engine: MatrixUnit) -> float:
     """Seconds of one SM at the full rate of an engine."""
     return flops / (card.rate(dtype) * reached(card, engine) * card.clock)

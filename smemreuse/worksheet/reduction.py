@@ -14,7 +14,7 @@ from smemreuse.targets.architectures import WARP
 from smemreuse.targets.cards import Card
 from smemreuse.worksheet.elements import ACCUMULATOR, size_of
 from smemreuse.worksheet.elementwise import BESIDE
-from smemreuse.worksheet.work import Work
+from smemreuse.worksheet.work import TileWork
 
 REGISTERS, SHARED, TWICE, LEVELS = "registers", "shared", "read twice", "two levels"
 ONCE = "once"
@@ -60,7 +60,7 @@ class Reduction:
         """What is done with a row between its statistic and its use."""
         return (ONCE, LEVELS) if self.sums_only else (REGISTERS, SHARED, TWICE, LEVELS)
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         for way in self.ways():
             for threads in ROW_THREADS:
                 if way != LEVELS:
@@ -70,7 +70,7 @@ class Reduction:
                     if self.columns >= splits * threads:
                         yield self.work(card, dtype, way, threads, splits)
 
-    def work(self, card: Card, dtype: str, way: str, row_threads: int, splits: int = 1) -> Work:
+    def work(self, card: Card, dtype: str, way: str, row_threads: int, splits: int = 1) -> TileWork:
         """`row_threads` for a row or a part of it; blocks of at least 128 threads take several."""
         size = size_of(dtype)
         together = max(1, 128 // row_threads)
@@ -89,7 +89,7 @@ class Reduction:
         passes = 1 if way in (REGISTERS, SHARED, ONCE) else 2
         serial = 1 if way == REGISTERS else math.ceil(loads / UNROLLED) * passes
         elements = self.rows * self.columns
-        return Work(
+        return TileWork(
             config={
                 "row": way,
                 "row threads": row_threads,

@@ -14,7 +14,7 @@ LOADING = 24
 
 
 @dataclass(frozen=True)
-class Work:
+class TileWork:
     """A configuration's demands; all amounts are of the whole problem unless they say otherwise.
 
     Of a block: `shared_bytes` (all stages), `threads`, of which `loading` only load, `registers` of
@@ -61,7 +61,7 @@ class Work:
         return -(-given // (8 * self.threads)) * 8
 
 
-class Problem(Protocol):
+class Workload(Protocol):
     """A kind of kernel with its sizes."""
 
     @property
@@ -75,5 +75,5 @@ class Problem(Protocol):
     def notes(self, card: Card, dtype: str) -> tuple[str, ...]:
         """What is to be known of the formulas before the numbers are believed."""
 
-    def candidates(self, card: Card, dtype: str) -> Iterator[Work]:
+    def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
         """A grid of configurations, those that do not fit among them."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.advisor.model import BLOCK_START, alone, estimate, together, waves_of
-from smemreuse.advisor.work import Reading, Resource, Ring, Work
+from smemreuse.advisor.work import BlockWork, Resource, Ring, StageReading
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Buffer
 from smemreuse.targets.cards import H200
@@ -54,17 +54,17 @@ def test_a_second_block_hides_what_stands_round_the_loops_of_the_first() -> None
     assert [each(1), each(2), each(3)] == [1500, 1000, 1000]
 
 
-def pipelined(looped: float, demand: float, arrival: float) -> Work:
+def pipelined(looped: float, demand: float, arrival: float) -> BlockWork:
     """One block of two warps: 100 cycles before a loop of ten rounds and 300 behind it, and one
     buffer of two stages that the first warp fills and the second one reads."""
-    work = Work.empty(1, 2)
+    work = BlockWork.empty(1, 2)
     work.loop_chain += np.array([[looped / 10, looped]])
     work.chain += work.loop_chain + np.array([[100.0, 400.0]])
     work.loop_demand[Resource.TENSOR] += demand
     work.demand[Resource.TENSOR] += demand
     stages, rounds = Buffer("As", "float32", (), "shared.dyn"), np.array([10.0])
     work.rings.append(Ring(stages, rounds, 2, np.array([arrival])))
-    work.readings[stages] = [Reading(rounds, np.array([looped]))]
+    work.readings[stages] = [StageReading(rounds, np.array([looped]))]
     return work
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from smemreuse.advisor.grid import Grid
 from smemreuse.advisor.walk import Walk
-from smemreuse.advisor.work import Resource, Work
+from smemreuse.advisor.work import BlockWork, Resource
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.targets.cards import H200
@@ -16,12 +16,12 @@ from tests.advisor.dumps import kernel_of
 DUMPS = Path(__file__).parents[2] / "fixtures" / "dumps"
 
 
-def work_of(kernel: Kernel, most: int = 64) -> Work:
+def work_of(kernel: Kernel, most: int = 64) -> BlockWork:
     grid = Grid.of(kernel.body)
     return Walk(kernel, H200, grid, grid.sample(most), {}).work
 
 
-def moved(work: Work) -> dict[tuple[str, bool], float]:
+def moved(work: BlockWork) -> dict[tuple[str, bool], float]:
     """Bytes by tensor, and whether written, of all blocks that were looked at."""
     found: dict[tuple[str, bool], float] = {}
     for one in work.transfers:

@@ -185,7 +185,7 @@ def test_plans_share_what_does_not_depend_on_them() -> None:
     needed = [len(barriers_needed(kernel, {x: 0, y: offset})) for offset in (0, 256, 512)]
     assert needed == [1, 1, 0]
     computed = facts_of(kernel).computed
-    assert [computed[fact] for fact in ("KernelAccesses", "divergence", "meetings")] == [1] * 3
+    assert [computed[fact] for fact in ("KernelAccesses", "divergence", "BarrierFacts")] == [1] * 3
 
 
 @pytest.mark.parametrize("body", [USE_X + USE_Y, USE_X + SYNC + USE_Y])

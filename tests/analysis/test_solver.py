@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.analysis.solver import Analysis, Arms, Outcome, Solver
+from smemreuse.analysis.solver import Analysis, Arms, Exits, Solver
 from smemreuse.ir.expr import Const, Expr, Var
 from smemreuse.ir.kernel import (
     Assert,
@@ -58,7 +58,7 @@ def defined(stmt: Stmt) -> Buffer | None:
     return HEADER if nested_blocks(stmt) else None
 
 
-def reaching(*body: Stmt) -> tuple[Outcome[_Definitions], Solver[_Definitions]]:
+def reaching(*body: Stmt) -> tuple[Exits[_Definitions], Solver[_Definitions]]:
     solver = Solver(Reaching())
     return solver.solve(body, frozenset()), solver
 

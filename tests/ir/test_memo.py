@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smemreuse.ir.kernel import Kernel
-from smemreuse.ir.memo import Memo
+from smemreuse.ir.memo import KernelMemo
 
 
 def twice(number: int) -> int:
@@ -11,7 +11,7 @@ def twice(number: int) -> int:
 
 
 def test_an_answer_is_worked_out_once_for_each_argument() -> None:
-    memo = Memo()
+    memo = KernelMemo()
     found = [memo.once(twice, lambda: twice(3), 3), memo.once(twice, lambda: 0, 3)]
     found.append(memo.once(twice, lambda: twice(4), 4))
     assert found == [6, 6, 8]
@@ -19,7 +19,7 @@ def test_an_answer_is_worked_out_once_for_each_argument() -> None:
 
 
 def test_an_answer_may_be_given_and_replaced() -> None:
-    memo = Memo()
+    memo = KernelMemo()
     memo.keep(twice, 1)
     assert memo.once(twice, lambda: 2) == 1
     memo.keep(twice, 3)

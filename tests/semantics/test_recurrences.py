@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads, evaluate
-from smemreuse.semantics.recurrences import EACH_ROUND, STEADY, Course, Courses, NoCourse
+from smemreuse.semantics.recurrences import (
+    EACH_ROUND,
+    STEADY,
+    NoRecurrence,
+    Recurrence,
+    Recurrences,
+)
 
 K, N = Var("k"), Var("n")
 
@@ -21,8 +27,8 @@ def rows(expr: Expr, count: int, first: int = 0) -> np.ndarray | None:
     return None if value is None else np.broadcast_to(value, (count,))
 
 
-def course(expr: Expr) -> Course:
-    return Courses({K: EACH_ROUND}, rows)(expr)
+def recurrence(expr: Expr) -> Recurrence:
+    return Recurrences({K: EACH_ROUND}, rows)(expr)
 
 
 def op(name: str, one: Expr | int, two: Expr | int) -> Expr:
@@ -35,21 +41,21 @@ def op(name: str, one: Expr | int, two: Expr | int) -> Expr:
         (Const(7), STEADY),
         (N, STEADY),
         (K, EACH_ROUND),
-        (op("mul", K, 32), Course(0, 1, 32)),
-        (op("floormod", K, 4), Course(0, 4)),
-        (op("floormod", op("floordiv", K, 3), 2), Course(0, 6)),
-        (op("floormod", op("mul", K, 6), 4), Course(0, 2)),
-        (op("bitwise_and", K, 3), Course(0, 4)),
-        (op("shift_right", K, 1), Course(0, 2, 1)),
-        (op("eq", K, 0), Course(1, 1)),
-        (op("lt", op("mul", K, 2), 9), Course(5, 1)),
+        (op("mul", K, 32), Recurrence(0, 1, 32)),
+        (op("floormod", K, 4), Recurrence(0, 4)),
+        (op("floormod", op("floordiv", K, 3), 2), Recurrence(0, 6)),
+        (op("floormod", op("mul", K, 6), 4), Recurrence(0, 2)),
+        (op("bitwise_and", K, 3), Recurrence(0, 4)),
+        (op("shift_right", K, 1), Recurrence(0, 2, 1)),
+        (op("eq", K, 0), Recurrence(1, 1)),
+        (op("lt", op("mul", K, 2), 9), Recurrence(5, 1)),
         (op("sub", op("add", K, N), K), STEADY),
-        (op("and", op("eq", op("floormod", K, 2), 0), op("lt", K, 3)), Course(4, 2)),
+        (op("and", op("eq", op("floormod", K, 2), 0), op("lt", K, 3)), Recurrence(4, 2)),
         (Call("cast", (Const("int64"), K)), EACH_ROUND),
     ],
 )
-def test_what_has_a_course(expr: Expr, expected: Course) -> None:
-    assert course(expr) == expected
+def test_what_has_a_recurrence(expr: Expr, expected: Recurrence) -> None:
+    assert recurrence(expr) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,12 +76,12 @@ def test_what_has_a_course(expr: Expr, expected: Course) -> None:
     ],
 )
 def test_what_has_none(expr: Expr) -> None:
-    with pytest.raises(NoCourse):
-        course(expr)
+    with pytest.raises(NoRecurrence):
+        recurrence(expr)
 
 
 def test_what_memory_holds_is_not_known_in_any_round() -> None:
-    assert course(Load(Buffer("D", "int32", (Const(4),), "global"), (K,))) == STEADY
+    assert recurrence(Load(Buffer("D", "int32", (Const(4),), "global"), (K,))) == STEADY
 
 
 NUMBERS = st.integers(-40, 40)
@@ -101,8 +107,8 @@ EXPRESSIONS = st.recursive(
 @given(EXPRESSIONS)
 def test_values_go_on_as_they_are_said_to(expr: Expr) -> None:
     try:
-        found = course(expr)
-    except NoCourse:
+        found = recurrence(expr)
+    except NoRecurrence:
         return
     for first in (found.first, found.first + 997):
         values = rows(expr, 3 * found.period, first)

@@ -10,7 +10,7 @@ from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, format_expr
 from smemreuse.ir.kernel import Bind, Block, Buffer, Evaluate, For, If, Stmt
 from smemreuse.semantics import rows
-from smemreuse.semantics.effects import Answer, Effect, Engine, Mbarrier, Place, Signal, Wait
+from smemreuse.semantics.effects import Answer, Effect, Engine, Mbarrier, OperandKind, Signal, Wait
 from smemreuse.semantics.table import (
     BLOCK_BARRIER,
     any_effect,
@@ -203,14 +203,14 @@ def test_the_mbarrier_of_an_operation_stands_in_its_place_or_is_found(
 ) -> None:
     operands = (Const(7), SLOT, Load(FULL, (Const(0),)))
 
-    def operand(at: int | Place) -> Expr | None:
+    def operand(at: int | OperandKind) -> Expr | None:
         found = Call("mangle", operands)
         monkeypatch.setitem(rows.TABLE, "mangle", Effect(mbarrier=Mbarrier(Signal.ARRIVE, at)))
         return mbarrier_operand(found, effect_of(found))
 
     assert operand(2) is operands[2]
     assert operand(-2) is SLOT
-    assert operand(Place.BARRIER) is SLOT
+    assert operand(OperandKind.BARRIER) is SLOT
     assert operand(3) is None
     assert mbarrier_operand(Call("mangle", operands), Effect()) is None
 

@@ -11,13 +11,13 @@ from smemreuse.worksheet import (
     Decode,
     Elementwise,
     Gemm,
-    Problem,
     Reduction,
+    Workload,
 )
 from smemreuse.worksheet.elements import SIZES
 
 GEMM = Gemm(4096, 4096, 4096)
-EACH: tuple[Problem, ...] = (
+EACH: tuple[Workload, ...] = (
     GEMM,
     Convolution(16, 56, 56, 256, 256, 3, 3, padding=1),
     Attention(4, 32, 4096, 4096, 128),
@@ -35,7 +35,7 @@ def _decode(batch: int, shared: int, kv_heads: int, keys: int, dim: int) -> Deco
     return Decode(batch, shared * kv_heads, kv_heads, keys, dim)
 
 
-problems: st.SearchStrategy[Problem] = st.one_of(
+problems: st.SearchStrategy[Workload] = st.one_of(
     st.builds(Gemm, _SIZE, _SIZE, _SIZE),
     st.builds(
         Convolution,

@@ -16,11 +16,11 @@ from smemreuse.worksheet import Attention, Convolution, Decode, Gemm, advise
 from smemreuse.worksheet.attention import registers as attention_registers
 from smemreuse.worksheet.convolution import halo_pixels
 from smemreuse.worksheet.judge import judge
-from smemreuse.worksheet.matrix import Engine, MatrixTile, engine_of, tiles
+from smemreuse.worksheet.matrix import MatrixTile, MatrixUnit, engine_of, tiles
 from tests.conftest import DUMPS
 
 A100, H200, T4 = card("a100"), card("h200"), card("t4")
-MMA = MatrixTile(Engine.MMA, 128, 128, 8)
+MMA = MatrixTile(MatrixUnit.MMA, 128, 128, 8)
 EXTENT = st.integers(1, 9)
 
 
@@ -32,7 +32,7 @@ def test_what_a_gemm_loads_from_l2(m: int, n: int, k: int, bm: int, bn: int, bk:
         for step in range(0, k, bk):
             depth = min(bk, k - step)
             loaded += (min(bm, m - row) + min(bn, n - column)) * depth
-    tile = MatrixTile(Engine.MMA, bm, bn, 4)
+    tile = MatrixTile(MatrixUnit.MMA, bm, bn, 4)
     work = Gemm(m, n, k).work(A100, "float16", tile, bk, 2)
     assert work.l2 == pytest.approx(2 * (loaded + m * n))
     assert work.grid == math.ceil(m / bm) * math.ceil(n / bn)
@@ -63,17 +63,17 @@ def test_shared_memory_is_that_of_lowered_kernels() -> None:
 def test_registers_of_a_tile() -> None:
     """Sums over the threads that compute, a slice of each operand, and what is beside."""
     assert MMA.registers == 64 + (64 + 32) // 4 + 32
-    assert MatrixTile(Engine.MMA, 128, 128, 4).registers == 128 + (64 + 64) // 4 + 32
-    assert MatrixTile(Engine.WGMMA, 128, 256, 8).registers == 128 + 32
-    assert MatrixTile(Engine.TCGEN05, 128, 256, 4).columns == 256
-    assert MatrixTile(Engine.TCGEN05, 256, 192, 4).columns == 512
+    assert MatrixTile(MatrixUnit.MMA, 128, 128, 4).registers == 128 + (64 + 64) // 4 + 32
+    assert MatrixTile(MatrixUnit.WGMMA, 128, 256, 8).registers == 128 + 32
+    assert MatrixTile(MatrixUnit.TCGEN05, 128, 256, 4).columns == 256
+    assert MatrixTile(MatrixUnit.TCGEN05, 256, 192, 4).columns == 512
 
 
 def test_a_tile_of_64_by_64_is_as_much_traffic_as_computation_on_hopper() -> None:
     """As is known of `wgmma`: both operands from shared memory ask for 128 columns or more."""
     cycles = {}
     for bn in (64, 128):
-        tile = MatrixTile(Engine.WGMMA, 64, bn, 4)
+        tile = MatrixTile(MatrixUnit.WGMMA, 64, bn, 4)
         traffic = tile.operand_rows() * 64 * 2 / H200.shared
         cycles[bn] = traffic / (2 * 64 * bn * 64 / H200.tensor["float16"])
     assert cycles[64] == 1
@@ -82,11 +82,11 @@ def test_a_tile_of_64_by_64_is_as_much_traffic_as_computation_on_hopper() -> Non
 
 def test_operands_are_read_as_often_as_they_are_used() -> None:
     """An instruction's for 64 rows each; a warp's for its part; a lane's for its own 8 x 8."""
-    assert MatrixTile(Engine.WGMMA, 128, 128, 8).operand_rows() == 128 + 2 * 128
-    assert MatrixTile(Engine.WGMMA, 64, 256, 8).operand_rows() == 2 * 64 + 256, "side by side"
-    assert MatrixTile(Engine.TCGEN05, 256, 128, 4).operand_rows() == 256 + 2 * 128
+    assert MatrixTile(MatrixUnit.WGMMA, 128, 128, 8).operand_rows() == 128 + 2 * 128
+    assert MatrixTile(MatrixUnit.WGMMA, 64, 256, 8).operand_rows() == 2 * 64 + 256, "side by side"
+    assert MatrixTile(MatrixUnit.TCGEN05, 256, 128, 4).operand_rows() == 256 + 2 * 128
     assert MMA.operand_rows() == 8 * (32 + 64)
-    assert MatrixTile(Engine.SIMT, 128, 128, 8).operand_rows() == 256 * (8 + 8)
+    assert MatrixTile(MatrixUnit.SIMT, 128, 128, 8).operand_rows() == 256 * (8 + 8)
 
 
 def test_cuda_cores_multiply_and_add_in_one() -> None:
@@ -96,13 +96,13 @@ def test_cuda_cores_multiply_and_add_in_one() -> None:
 
 def test_a_thread_has_at_most_255_registers_whoever_gives_it_theirs() -> None:
     """Four warps for 128 x 256 sums: 256 of each thread, though 128 others hardly need any."""
-    tile = MatrixTile(Engine.WGMMA, 128, 256, 4)
+    tile = MatrixTile(MatrixUnit.WGMMA, 128, 256, 4)
     work = Gemm(4096, 4096, 4096).work(H200, "float16", tile, 32, 2)
     assert work.launched <= 255 < work.registers
     found = judge(H200, "float16", work)
     assert (found.blocks, found.refused) == (0, "288 of 255 registers, and would spill")
     given = Gemm(4096, 4096, 4096).work(
-        H200, "float16", MatrixTile(Engine.WGMMA, 256, 192, 8), 64, 3
+        H200, "float16", MatrixTile(MatrixUnit.WGMMA, 256, 192, 8), 64, 3
     )
     assert (given.registers, given.launched) == (224, -(-(256 * 224 + 128 * 24) // 384 // 8) * 8)
     assert judge(H200, "float16", given).blocks == 1
@@ -112,7 +112,7 @@ def test_a_thread_has_at_most_255_registers_whoever_gives_it_theirs() -> None:
 def test_stages_that_a_tile_needs_on_an_h200(bn: int, bk: int, stages: int) -> None:
     """From a load's issue to its last byte, over what a step takes, and one more."""
     warps = 4 if bn == 128 else 8
-    tile = MatrixTile(Engine.WGMMA, 128, bn, warps)
+    tile = MatrixTile(MatrixUnit.WGMMA, 128, bn, warps)
     found = judge(H200, "float16", Gemm(4096, 4096, 4096).work(H200, "float16", tile, bk, 2))
     transfer = (128 + bn) * bk * 2 / (H200.l2 / H200.sms / H200.clock)
     compute = 2 * 128 * bn * bk / 4096 * (1.98 / 1.83)
@@ -122,7 +122,7 @@ def test_stages_that_a_tile_needs_on_an_h200(bn: int, bk: int, stages: int) -> N
 
 def test_one_block_gets_no_more_from_l2_than_its_port_lets_through() -> None:
     """64 bytes in a cycle, though all of L2's bandwidth is there for it."""
-    tile = MatrixTile(Engine.WGMMA, 128, 128, 4)
+    tile = MatrixTile(MatrixUnit.WGMMA, 128, 128, 4)
     work = Gemm(128, 128, 65536).work(H200, "float16", tile, 32, 8)
     found = judge(H200, "float16", work)
     cycles = work.l2 / 64
@@ -145,8 +145,8 @@ def test_of_tiles_that_take_the_same_whole_lines_and_enough_stages_come_first() 
     assert enough == sorted(enough, reverse=True)
 
 
-@given(engine=st.sampled_from(list(Engine)))
-def test_tiles_are_divided_without_a_rest(engine: Engine) -> None:
+@given(engine=st.sampled_from(list(MatrixUnit)))
+def test_tiles_are_divided_without_a_rest(engine: MatrixUnit) -> None:
     for tile in tiles(engine):
         assert tile.bm * tile.bn % (tile.warps * 32) == 0
         assert tile.operand_rows() >= tile.bm + tile.bn
@@ -156,15 +156,15 @@ def test_tiles_are_divided_without_a_rest(engine: Engine) -> None:
 
 def test_instructions_by_architecture() -> None:
     for name, engine in {
-        "v100": Engine.MMA,
-        "h200": Engine.WGMMA,
-        "b200": Engine.TCGEN05,
-        "thor": Engine.TCGEN05,
-        "rtx5090": Engine.MMA,
-        "gb10": Engine.MMA,
+        "v100": MatrixUnit.MMA,
+        "h200": MatrixUnit.WGMMA,
+        "b200": MatrixUnit.TCGEN05,
+        "thor": MatrixUnit.TCGEN05,
+        "rtx5090": MatrixUnit.MMA,
+        "gb10": MatrixUnit.MMA,
     }.items():
         assert engine_of(card(name), "float16") is engine
-    assert engine_of(A100, "float8") is engine_of(H200, "float32") is Engine.SIMT
+    assert engine_of(A100, "float8") is engine_of(H200, "float32") is MatrixUnit.SIMT
 
 
 def test_hopper_has_a_warps_instruction_for_few_rows_at_a_lower_rate() -> None:
@@ -173,7 +173,7 @@ def test_hopper_has_a_warps_instruction_for_few_rows_at_a_lower_rate() -> None:
     assert {one.config.get("instruction") for one in few.estimates} == {None, "mma"}
     assert many.best is not None
     assert "instruction" not in many.best.config
-    tile = MatrixTile(Engine.MMA, 128, 128, 8)
+    tile = MatrixTile(MatrixUnit.MMA, 128, 128, 8)
     work = Gemm(4096, 4096, 4096).work(H200, "float16", tile, 64, 3)
     assert work.tensor == pytest.approx(2 * 4096**3 / 0.63)
     assert {"instruction"} & {
@@ -217,7 +217,7 @@ def test_the_halo_is_every_pixel_from_the_first_tap_to_the_last(
 def test_a_convolution_of_one_tap_is_a_gemm() -> None:
     convolution = Convolution(1, 64, 64, 512, 256, 1, 1)
     gemm = Gemm(4096, 256, 512)
-    tile = MatrixTile(Engine.MMA, 128, 128, 8)
+    tile = MatrixTile(MatrixUnit.MMA, 128, 128, 8)
     one = convolution.work(A100, "float16", tile, 32, 64, 3)
     other = gemm.work(A100, "float16", tile, 64, 3)
     for term in ("shared_bytes", "registers", "grid", "flops", "tensor", "l2", "dram", "shared"):
@@ -227,7 +227,7 @@ def test_a_convolution_of_one_tap_is_a_gemm() -> None:
 def test_the_halo_costs_shared_memory_and_saves_traffic() -> None:
     """3 x 3 of 16 x 8 pixels: 180 pixels are loaded for nine taps, not 9 x 128."""
     work = Convolution(1, 56, 56, 64, 64, 3, 3, padding=1).work(
-        A100, "float16", MatrixTile(Engine.MMA, 128, 64, 4), 8, 32, 2
+        A100, "float16", MatrixTile(MatrixUnit.MMA, 128, 64, 4), 8, 32, 2
     )
     assert work.shared_bytes == 2 * (180 + 9 * 64) * 32 * 2
 
@@ -274,9 +274,9 @@ def test_every_warp_reads_all_of_k_and_v() -> None:
 
 
 def test_a_large_head_leaves_no_registers_for_many_queries() -> None:
-    by_dim = [attention_registers(Engine.MMA, 128, 64, dim, 4) for dim in (64, 128, 256)]
+    by_dim = [attention_registers(MatrixUnit.MMA, 128, 64, dim, 4) for dim in (64, 128, 256)]
     assert by_dim[0] < by_dim[1] < 255 < by_dim[2]
-    assert attention_registers(Engine.MMA, 64, 64, 256, 4) < 255
+    assert attention_registers(MatrixUnit.MMA, 64, 64, 256, 4) < 255
 
 
 @pytest.mark.parametrize("name", CARDS)

@@ -14,9 +14,9 @@ import pytest
 
 from smemreuse.results.advice import Estimate
 from smemreuse.targets.cards import H200
-from smemreuse.worksheet import Attention, Decode, Gemm, Work
+from smemreuse.worksheet import Attention, Decode, Gemm, TileWork
 from smemreuse.worksheet.judge import judge
-from smemreuse.worksheet.matrix import Engine, MatrixTile
+from smemreuse.worksheet.matrix import MatrixTile, MatrixUnit
 from tests.conftest import ROOT
 
 FP16 = "float16"
@@ -36,14 +36,14 @@ class Measured:
         return min(float(one["median_ms"]) for one in self.variants if one["median_ms"])
 
 
-def work_of(benchmark: str, config: Mapping[str, int]) -> Work | None:
+def work_of(benchmark: str, config: Mapping[str, int]) -> TileWork | None:
     """What the worksheet makes of a benchmark's tile; None of a kernel that it has no form for."""
     stages, warps = config.get("num_stages", 0), config.get("threads", 0) // 32
     if stages < 2:
         return None
     if benchmark in ("batched_gemm", "persistent_gemm"):
         gemm = Gemm(config["M"] * config.get("batch", 1), config["N"], config["K"])
-        tile = MatrixTile(Engine.WGMMA, config["block_M"], config["block_N"], warps)
+        tile = MatrixTile(MatrixUnit.WGMMA, config["block_M"], config["block_N"], warps)
         return gemm.work(H200, FP16, tile, config["block_K"], stages)
     if benchmark.startswith("flash_forward"):
         length = config["length"]

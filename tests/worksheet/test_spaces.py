@@ -15,9 +15,9 @@ import pytest
 from scripts.spaces.scoring import FOLDER, geometric_mean, rank_correlation
 from smemreuse.results.advice import Estimate
 from smemreuse.targets.cards import H200
-from smemreuse.worksheet import Attention, Decode, Gemm, Work
+from smemreuse.worksheet import Attention, Decode, Gemm, TileWork
 from smemreuse.worksheet.judge import judge
-from smemreuse.worksheet.matrix import Engine, MatrixTile
+from smemreuse.worksheet.matrix import MatrixTile, MatrixUnit
 from tests.conftest import ROOT
 
 FP16 = "float16"
@@ -46,7 +46,7 @@ class Shape:
         return rank_correlation([time for _, time in found], [seconds for seconds, _ in found])
 
 
-def work_of(family: str, shape: Sizes, config: Sizes) -> Work:
+def work_of(family: str, shape: Sizes, config: Sizes) -> TileWork:
     """What the worksheet makes of a configuration of a TileLang kernel."""
     stages, warps = config["num_stages"], config["threads"] // 32
     if family == "attention":
@@ -58,7 +58,7 @@ def work_of(family: str, shape: Sizes, config: Sizes) -> Work:
         heads = shape["heads"] * groups
         decode = Decode(shape["batch"], heads, groups, shape["length"], shape["dim"])
         return decode.gemm(H200, FP16, config["block_N"], stages, config["splits"])
-    engine = Engine.MMA if config["block_M"] % 64 else Engine.WGMMA
+    engine = MatrixUnit.MMA if config["block_M"] % 64 else MatrixUnit.WGMMA
     tile = MatrixTile(engine, config["block_M"], config["block_N"], warps)
     return Gemm(shape["M"], shape["N"], shape["K"]).work(
         H200, FP16, tile, config["block_K"], stages

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smemreuse.targets.architectures import ARCHITECTURES, most_by_registers
 from smemreuse.targets.cards import H200
 from smemreuse.worksheet.elementwise import Elementwise, flight_of_a_block
-from smemreuse.worksheet.matrix import Engine, MatrixTile
+from smemreuse.worksheet.matrix import MatrixTile, MatrixUnit
 from smemreuse.worksheet.terms import (
     attainable,
     balance,
@@ -57,7 +57,7 @@ class TestWorkedExample:
 
     def test_what_it_takes_for_granted_does_not_hold(self) -> None:
         """Its sums alone are 64 registers; its two stages take twice the bytes that it counts."""
-        tile = MatrixTile(Engine.MMA, 128, 128, 8)
+        tile = MatrixTile(MatrixUnit.MMA, 128, 128, 8)
         assert tile.sums == 128 * 128 / 256 == 64 > 32
         assert most_by_registers(256, tile.registers) == 2
         hopper = ARCHITECTURES["sm_90"]

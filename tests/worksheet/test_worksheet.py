@@ -11,7 +11,7 @@ from smemreuse.errors import PlanError
 from smemreuse.results.advice import Validation
 from smemreuse.targets.architectures import ARCHITECTURES, MOST_REGISTERS
 from smemreuse.targets.cards import Card, card, card_for
-from smemreuse.worksheet import Problem, advise
+from smemreuse.worksheet import Workload, advise
 from smemreuse.worksheet.judge import (
     DRAM,
     L2,
@@ -27,7 +27,7 @@ from tests.worksheet.problems import EACH, GEMM, cards, dtypes, problems
 
 @given(problem=problems, found=cards, dtype=dtypes)
 @settings(max_examples=60, deadline=None)
-def test_every_candidate(problem: Problem, found: Card, dtype: str) -> None:
+def test_every_candidate(problem: Workload, found: Card, dtype: str) -> None:
     arch = found.architecture
     for work in problem.candidates(found, dtype):
         one = judge(found, dtype, work)
@@ -58,7 +58,7 @@ def test_every_candidate(problem: Problem, found: Card, dtype: str) -> None:
 
 @given(problem=problems, found=cards, dtype=dtypes)
 @settings(max_examples=30, deadline=None)
-def test_ranks(problem: Problem, found: Card, dtype: str) -> None:
+def test_ranks(problem: Workload, found: Card, dtype: str) -> None:
     advice = advise(problem, found, dtype)
     fits = [one.fits for one in advice.estimates]
     assert fits == sorted(fits, reverse=True)
@@ -70,21 +70,21 @@ def test_ranks(problem: Problem, found: Card, dtype: str) -> None:
 
 @given(problem=problems, found=cards, dtype=dtypes)
 @settings(max_examples=30, deadline=None)
-def test_dram_moves_no_more_than_l2(problem: Problem, found: Card, dtype: str) -> None:
+def test_dram_moves_no_more_than_l2(problem: Workload, found: Card, dtype: str) -> None:
     for work in problem.candidates(found, dtype):
         assert work.dram <= work.l2 * (1 + 1e-9), work.config
 
 
 @pytest.mark.parametrize("problem", EACH, ids=lambda one: one.title)
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_every_architecture_has_an_answer_for_every_kind(problem: Problem, arch: str) -> None:
+def test_every_architecture_has_an_answer_for_every_kind(problem: Workload, arch: str) -> None:
     best = advise(problem, card_for(arch), "float16").best
     assert best is not None
     assert best.seconds < 1.35 * max(one for name, one in best.terms.items() if name != LATENCY)
 
 
 @pytest.mark.parametrize("problem", EACH[:5], ids=lambda one: one.title)
-def test_more_stages_take_more_bytes_and_move_as_many(problem: Problem) -> None:
+def test_more_stages_take_more_bytes_and_move_as_many(problem: Workload) -> None:
     found = card("h200")
     by_tile: dict[object, list[tuple[int, int, float]]] = {}
     for work in problem.candidates(found, "float16"):

@@ -1,7 +1,7 @@
 """Where a loop repeats itself of which it is not known how many rounds it has.
 
 Nothing of it can be evaluated for all rounds. So how it goes on is concluded from how what decides
-a round is written (`semantics.courses`), and only where that holds for all numbers.
+a round is written (`semantics.recurrences`), and only where that holds for all numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from smemreuse.checker.execution.slice import Relevance
 from smemreuse.ir.expr import Expr, Load, Var, constant, variables_in
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate
-from smemreuse.semantics.recurrences import EACH_ROUND, STEADY, Course, Courses, NoCourse
+from smemreuse.semantics.recurrences import (
+    EACH_ROUND,
+    STEADY,
+    NoRecurrence,
+    Recurrence,
+    Recurrences,
+)
 
 MAX_VALUES = 1 << 20
 """Rounds times threads, and rounds of loops inside, that an expression is evaluated for."""
@@ -30,10 +36,10 @@ class Endless:
         self._begin = begin
         self._threads = threads
         self._work = work
-        self._along: dict[Var, Course | None] = {loop.var: EACH_ROUND}
+        self._along: dict[Var, Recurrence | None] = {loop.var: EACH_ROUND}
         self._bound: dict[Var, Expr] = {}
         self._ranges: dict[Var, range] = {}
-        self._courses = Courses(self._along, self._rows)
+        self._recurrences = Recurrences(self._along, self._rows)
         self._first, self._period = 0, 1
 
     def found(self) -> tuple[int, int] | None:
@@ -41,7 +47,7 @@ class Endless:
         known. A loop that sets what decides it is none of which that is known."""
         try:
             self._visit(self._loop.body)
-        except NoCourse:
+        except NoRecurrence:
             return None
         return self._first, self._period
 
@@ -77,22 +83,22 @@ class Endless:
 
     def _bind(self, var: Var, value: Expr) -> None:
         try:
-            course = self._courses(value)
-        except NoCourse:
+            recurrence = self._recurrences(value)
+        except NoRecurrence:
             self._along[var] = None
         else:
-            if course != STEADY:
-                self._along[var] = course
+            if recurrence != STEADY:
+                self._along[var] = recurrence
         self._bound[var] = value
 
     def _decides(self, expr: Expr) -> None:
         """What decides a round must come round again."""
         self._work.do(2_000)
-        course = self._courses(expr)
-        if course.step:
-            raise NoCourse
-        self._first = max(self._first, course.first)
-        self._period = math.lcm(self._period, course.period)
+        recurrence = self._recurrences(expr)
+        if recurrence.step:
+            raise NoRecurrence
+        self._first = max(self._first, recurrence.first)
+        self._period = math.lcm(self._period, recurrence.period)
 
     # Values -------------------------------------------------------------------------------------
 

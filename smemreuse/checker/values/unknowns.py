@@ -19,7 +19,7 @@ from smemreuse.ir.expr import Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.formulas import is_condition, negative
-from smemreuse.semantics.recurrences import EACH_ROUND, Course, Courses, NoCourse
+from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Unknowns:
         self._turning = relevance.turning
         self._even = True
         self._uneven: list[np.ndarray] = []
-        self._courses: dict[tuple[Key, Key], tuple[Course, Course] | None] = {}
+        self._recurrences: dict[tuple[Key, Key], tuple[Recurrence, Recurrence] | None] = {}
         self._followed: dict[tuple[Form, int], int | None] = {}
 
     # Expressions, written out -------------------------------------------------------------------
@@ -215,10 +215,10 @@ class Unknowns:
         value = self._forms.number(written, [(part, given[part]) for part in found])
         return value, [part for part in found if self.case.is_length(part)]
 
-    def _along(self, written: Form, length: Key) -> tuple[Course, Course] | None:
+    def _along(self, written: Form, length: Key) -> tuple[Recurrence, Recurrence] | None:
         """How a value goes on with a length, and with one below zero; None if that is not known."""
         asked = (written, length)
-        if asked not in self._courses:
+        if asked not in self._recurrences:
             given = {key: Const(value) for key, value in self.case.given.items() if key != length}
             number = Var("n")
             up = replaced(written, {**given, length: number})
@@ -228,9 +228,9 @@ class Unknowns:
                 value = evaluate(expr, Threads(np.arange(count), {number: np.arange(count)}))
                 return None if value is None else np.broadcast_to(value, (count,))
 
-            courses = Courses({number: EACH_ROUND}, rows)
+            recurrences = Recurrences({number: EACH_ROUND}, rows)
             try:
-                self._courses[asked] = courses(up), courses(down)
-            except NoCourse:
-                self._courses[asked] = None
-        return self._courses[asked]
+                self._recurrences[asked] = recurrences(up), recurrences(down)
+            except NoRecurrence:
+                self._recurrences[asked] = None
+        return self._recurrences[asked]

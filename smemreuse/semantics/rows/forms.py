@@ -12,7 +12,7 @@ from smemreuse.semantics.effects import (
     Effect,
     Extent,
     Operand,
-    Place,
+    OperandKind,
     Position,
     Size,
 )
@@ -113,4 +113,4 @@ def text_at(call: Call, at: int) -> str | None:
     return value if isinstance(value, str) else None
 
 
-SHARED, BARRIER = Place.SHARED, Place.BARRIER
+SHARED, BARRIER = OperandKind.SHARED, OperandKind.BARRIER
