@@ -52,5 +52,5 @@ class KernelFacts:
 
 
 def facts_of(kernel: Kernel) -> KernelFacts:
-    """The facts of a kernel, the same object whoever asks."""
+    """The facts of a kernel: one object, kept with it."""
     return kernel.memo.once(KernelFacts, lambda: KernelFacts(kernel))

@@ -1,4 +1,4 @@
-"""What each statement of a kernel takes of an SM, and of the memory behind it.
+"""What each statement of a kernel takes of an SM, and of its memory system.
 
 An SM has four schedulers that issue one warp's instruction a cycle each; a warpgroup's wgmma runs
 on all four tensor cores; shared memory serves 128 bytes a cycle (CUDA guide). Latencies: Luo et
@@ -86,7 +86,7 @@ class Costs:
     def close(
         self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray, tensor: np.ndarray
     ) -> None:
-        """Loads and what waits for them, behind a loop in which warps `spent` so many cycles, and
+        """Loads and what waits for them, after a loop in which warps `spent` so many cycles, and
         all of them together kept the tensor cores busy for so many."""
         own = np.maximum(spent.max(axis=1), tensor)
         loaded = sum(loop.filled.values()) / np.maximum(rounds, 1) / self._port()
@@ -247,7 +247,7 @@ def _used_variables(facts: KernelFacts) -> frozenset[Var]:
 
 
 def _distinct(places: tuple[Expr, ...], points: Points, threads: Mapping[Var, Value]) -> float:
-    """What part of the points goes to a place of its own; 1 where nobody knows the places."""
+    """What part of the points goes to a place of its own; 1 where the places are not known."""
     found = [points.evaluate(place, threads) for place in places]
     known = [np.broadcast_to(np.asarray(one), (points.count,)) for one in found if one is not None]
     if not known:

@@ -43,7 +43,7 @@ def arithmetic(stmt: Stmt, is_used: Callable[[Var], bool]) -> Arithmetic:
     """What computing a statement's values takes; indices are taken to be hoisted and free.
 
     Two elements of 16 bits take one instruction. What no one uses is not computed: the compilers
-    write a variable out wherever it stands, and leave its binding behind.
+    write a variable out wherever it stands, and keep its binding.
     """
     if isinstance(stmt, Store):
         value, lanes = stmt.value, lanes_of(stmt.indices)

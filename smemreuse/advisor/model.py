@@ -130,8 +130,8 @@ def alone(work: BlockWork) -> np.ndarray:
     """Cycles that each block takes if nothing else runs on its SM.
 
     What it asks of the SM in its loops overlaps with their critical path, and neither does with
-    what stands before them and behind them: while the first stage is on its way, or the last tile
-    on its way out, nothing of this block is multiplied. Behind the first stage its loops take their
+    what stands before and after them: while the first stage is on its way, or the last tile
+    on its way out, nothing of this block is multiplied. After the first stage its loops take their
     own path at least, and what is left of a path that waits for stages.
     """
     straight, begun = work.straight(), work.first_stage()

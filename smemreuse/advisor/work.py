@@ -1,4 +1,4 @@
-"""What the blocks of a kernel ask of an SM and of the memory behind it, as it is counted.
+"""What the blocks of a kernel ask of an SM and of its memory system, as it is counted.
 
 Everything is counted for some of the launch's blocks, `blocks` of them, and by block: arrays of
 that length. Cycles are those of one SM that does nothing else.
@@ -105,11 +105,11 @@ class BlockWork:
                 rounds = np.maximum(rounds, one.rounds)
         taken = 4.0 * registers * threads
         moved = 2 * rounds * taken
-        behind = max(0.0, 1 - cache / taken)
+        missed = max(0.0, 1 - cache / taken)
         warps = -(-threads // WARP)
         for demand, chain in ((self.demand, self.chain), (self.loop_demand, self.loop_chain)):
             demand[Resource.SHARED] += moved / card.shared
-            demand[Resource.PORT] += behind * moved / card.port
+            demand[Resource.PORT] += missed * moved / card.port
             demand[Resource.ISSUE] += moved / (4 * WARP) / SCHEDULERS
             chain += (moved / warps / card.shared)[:, None]
 
@@ -121,7 +121,7 @@ class BlockWork:
         return come
 
     def straight(self) -> np.ndarray:
-        """Cycles of the longest warp before its loops and behind them."""
+        """Cycles of the longest warp before and after its loops."""
         taken: np.ndarray = (self.chain - self.loop_chain).max(axis=1)
         return taken
 

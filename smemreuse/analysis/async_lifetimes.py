@@ -3,7 +3,7 @@
 A state is the set of accesses that may be in flight, ordered by inclusion and joined by union: an
 access is in flight where it is on one path. It is finite, as each access of the text is in it once.
 
-- A1 *Issue.* An access to shared memory that no thread carries out itself is in flight behind its
+- A1 *Issue.* An access to shared memory that no thread carries out itself is in flight after its
   statement.
 - A2 *Commit.* Copies that are waited for in groups can be waited for only when committed.
 - A3 *Wait.* A wait for everything retires what an engine has in flight (`ptx_wait_group(0)`,

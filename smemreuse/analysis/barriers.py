@@ -1,10 +1,10 @@
 """Where a plan needs barriers that the kernel does not have (rule 6).
 
-Two buffers that share bytes are kept apart in time only by the block's threads meeting in between.
+Two buffers that share bytes are separated in time only by the block's threads meeting in between.
 A state is the set of buffers that may have been accessed since the threads last met, as Triton's
 `Membar` has its intervals; it is ordered by inclusion and joined by union.
 
-- B1 *Meeting.* Behind a barrier of the whole block nothing has been accessed.
+- B1 *Meeting.* After a barrier of the whole block nothing has been accessed.
 - B2 *Access.* A statement adds the buffers that it accesses.
 - B3 *Wait.* A wait adds every buffer that something asynchronous accesses: a copy in flight may
   land as late as that.
@@ -161,7 +161,7 @@ class _BeforeMeeting(_Accessed):
     def transfer(self, stmt: Stmt, state: Buffers) -> Buffers | None:
         if is_block_barrier(stmt):
             self.met_with |= state
-            return None  # nothing behind it comes before it
+            return None  # nothing after it comes before it
         return state | self._facts.accessed[stmt]
 
 

@@ -9,11 +9,11 @@ group is below the one of the same threads that is not, and groups that differ j
 - D3 *Branch.* Of a condition that can be evaluated, each arm gets the threads for which it holds.
   Of another one that is the same for all threads, either arm gets all. Of any other, an arm gets
   some of them: the group is not exact.
-- D4 *Reconvergence.* Behind a scope are all that came to it, if nobody jumps out of it. Where some
+- D4 *Reconvergence.* After a scope are all that came to it, if none jumps out of it. Where some
   jump, those are who go on if the paths that go on agree on them; else the group is not exact.
 
 How often threads go round a loop does not make the group within it inexact: that some may go round
-alone is told by `parts_of_warps`, for rule 6 to act on.
+alone is found by `parts_of_warps`, for rule 6 to act on.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Divergence(Analysis[ThreadGroup]):
         return state
 
     def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
-        """D3; an arm that nobody takes gets an empty group."""
+        """D3; an arm that no thread takes gets an empty group."""
         condition = evaluate(stmt.condition, state.threads)
         if condition is None:
             some = state.inexact() if self.depends_on_thread(stmt.condition) else state

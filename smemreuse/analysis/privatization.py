@@ -8,13 +8,13 @@ iteration began. Fewer bytes are higher in the lattice; states are joined by int
 - P1 *Read.* All bytes that one of the threads may read must have been written, or the proof fails.
 - P2 *Write.* One that surely happens adds its bytes, if they are known and the threads exact.
 - P3 *Branch.* Arms that are alternatives are joined. Of arms that threads take at the same time
-  neither may count on what the other writes (rule 4); behind both, what either wrote is written.
+  neither may count on what the other writes (rule 4); after both, what either wrote is written.
 - P4 *Loop.* Of a loop with constant bounds the rounds are gone through one by one, or all at once
   where the buffer is only read, or only written, in it. If the loop's variable decides only under
   `% c`, `c` rounds will do. Any other loop is solved for any value of its variable; if threads may
   count its rounds differently, they are not exact in it.
 - P5 *End.* Where an iteration of the loop in question ends, be it by `continue` or `break`, all
-  bytes must be written, if one is read outside of the loop. Behind a `return` nothing is read.
+  bytes must be written, if one is read outside of the loop. After a `return` nothing is read.
 - P6 *While.* It may be left early (rule 3): nothing is private to its iterations.
 
 Footprints are enumerated exactly over all threads of the block. What cannot be enumerated, as it

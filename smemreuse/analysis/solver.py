@@ -9,14 +9,14 @@ reached, and below all others. A path goes through the tree by these clauses:
   header, before what is in it. A `while` evaluates its header in every round, others once.
 - S3 *Opaque.* For a statement that an analysis treats as one step, `opaque` says what it ends with.
 - S4 *Branch.* `arms` says what each arm is reached with, and whether threads take both at the same
-  time. Behind it the arms are joined, or, if both are taken and nobody jumps, united.
+  time. After it the arms are joined, or, if both are taken and no thread jumps, united.
 - S5 *Loop.* The body is reached with what the loop is entered with, joined with what the body ends
   with, round and round until nothing is added. A loop may have no round, unless `surely_runs`.
-- S6 *Jump.* Behind a `break`, `continue` or `return` nothing is reached. What it is reached with
+- S6 *Jump.* After a `break`, `continue` or `return` nothing is reached. What it is reached with
   joins what the loop ends with, what its next round begins with, or what the whole ends with.
 - S7 *Exact rounds.* Where `rounds` lists the rounds of a loop, the body is solved once for each in
   order, the next round beginning with what the last one ended with, and no fixpoint is sought.
-- S8 *Reconvergence.* Behind a scope, and between two rounds, `reconverge` is told what was there
+- S8 *Reconvergence.* After a scope, and between two rounds, `reconverge` is given what was there
   before it, and whether some have jumped out of it.
 
 Convergence. What a loop's body is reached with only grows, by S5; so a loop is gone round at most
@@ -46,7 +46,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Exits(Generic[S]):
-    """What holds where a block ends, None if nobody gets there, and where threads jump out."""
+    """What holds where a block ends, None if no thread gets there, and where threads jump out."""
 
     end: S | None
     jumps: Mapping[Leaving, S]
@@ -96,7 +96,7 @@ class Analysis(ABC, Generic[S]):
         return isinstance(loop, For) and (constant(loop.extent) or 0) > 0
 
     def reconverge(self, before: S, after: S, complete: bool) -> S:
-        """What holds behind a scope, or a round, where its paths end with `after`."""
+        """What holds after a scope, or a round, where its paths end with `after`."""
         return after
 
 
@@ -155,7 +155,7 @@ class Solver(Generic[S]):
             return self._loop(stmt, state, inside)
         if isinstance(stmt, (Attr, Assert)):
             found = self.solve(stmt.body, inside)
-            return self._behind(state, found.end, found.jumps)
+            return self._after(state, found.end, found.jumps)
         return Exits(inside, {})
 
     def _branch(self, stmt: If, state: S) -> Exits[S]:
@@ -164,7 +164,7 @@ class Solver(Generic[S]):
         then, orelse = self.solve(stmt.then, arms.then), self.solve(stmt.orelse, arms.orelse)
         jumps = self._add(dict(then.jumps), orelse.jumps)
         meet = self._analysis.unite if arms.concurrent and not jumps else self._analysis.join
-        return self._behind(state, _either(then.end, orelse.end, meet), jumps)
+        return self._after(state, _either(then.end, orelse.end, meet), jumps)
 
     def _loop(self, loop: For | While, before: S, entered: S | None) -> Exits[S]:
         if entered is None:
@@ -175,7 +175,7 @@ class Solver(Generic[S]):
         else:
             end, jumps = self._listed(loop, entered, rounds)
         end = _either(end, jumps.get(Leaving.BREAK), self._analysis.join)  # S6
-        return self._behind(before, end, _only(jumps, Leaving.RETURN))
+        return self._after(before, end, _only(jumps, Leaving.RETURN))
 
     def _around(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
         """S5."""
@@ -220,9 +220,9 @@ class Solver(Generic[S]):
         if state is None:
             return None, {}
         left = _only(found.jumps, Leaving.BREAK, Leaving.RETURN)
-        return self._behind(state, back, left).end, found.jumps
+        return self._after(state, back, left).end, found.jumps
 
-    def _behind(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Exits[S]:
+    def _after(self, before: S, after: S | None, jumps: Mapping[Leaving, S]) -> Exits[S]:
         """How a scope, or a round, ends out of which these jumps lead (S8)."""
         if after is not None:
             after = self._analysis.reconverge(before, after, not jumps)

@@ -1,7 +1,7 @@
 """Expressions of a kernel: the part of TIR's expression language that analysis has to understand.
 
 Operators and intrinsics are both a `Call`, by TIR's script name without a namespace (`floormod`,
-`tvm_access_ptr`, `tma_load`): an intrinsic nobody has heard of still parses, and whoever meets it
+`tvm_access_ptr`, `tma_load`): an unknown intrinsic still parses, and each analysis that meets it
 decides what not understanding it means (soundness rule 1).
 """
 

@@ -22,7 +22,7 @@ SHARED_SCOPES = ("shared", DYNAMIC_SCOPE)
 """The scopes whose allocations may be merged. Barriers and tensor memory never are (rule 8)."""
 
 TVM_ALIGNMENT = 64
-"""Bytes: TVM's `data_alignment` of a buffer for which nobody asked for another.
+"""Bytes: TVM's `data_alignment` of a buffer for which no other was requested.
 
 Apache TVM gives it to such a buffer, merged or not; in TileLang it says nothing.
 """
@@ -53,7 +53,7 @@ def element_bits(dtype: str) -> int:
     """Bits that one element of `dtype` takes in shared memory, all its lanes together.
 
     Scalars take whole bytes, except the 4-bit types, of which two are stored in a byte. Raises
-    `InputError` for a type that is not understood, such as a `custom[..]` of somebody's own.
+    `InputError` for a type that is not understood, such as a `custom[..]` that a user registered.
     """
     match = _DTYPE.fullmatch(dtype)
     if match is None:

@@ -59,7 +59,7 @@ def node_name(stmt: Stmt) -> str:
 def label(stmt: Stmt, width: int | None = None) -> str:
     """The statement, or a scope's header, as Python-like text, cut to `width` characters.
 
-    That is `MAX_LABEL` by default. Shared buffers that are cut off are named behind the cut.
+    That is `MAX_LABEL` by default. Shared buffers that are cut off are named after the cut.
     """
     return shortened(_text(stmt), width or MAX_LABEL, _shared_buffers(stmt))
 
@@ -70,7 +70,7 @@ def entry_label(stmt: Stmt, is_end: bool, width: int | None = None) -> str:
 
 
 def shortened(text: str, width: int, names: Collection[str]) -> str:
-    """`text` cut to `width` characters; those of `names` that are cut off come behind the cut."""
+    """`text` cut to `width` characters; those of `names` that are cut off come after the cut."""
     if len(text) <= width:
         return text
     kept = max(0, width - len(_with_names(names)))  # at least
@@ -160,8 +160,8 @@ def _elided(expr: Expr, room: int) -> str:
         return f"{expr.buffer.name}[...]"
     if not isinstance(expr, Call) or expr.op in INFIX:
         return _ELLIPSIS
-    told = [key for key, _ in groupby(map(_argument, expr.args))]
-    return f"{expr.op}({', '.join(told)})"
+    arguments = [key for key, _ in groupby(map(_argument, expr.args))]
+    return f"{expr.op}({', '.join(arguments)})"
 
 
 def _argument(expr: Expr) -> str:

@@ -15,7 +15,7 @@ MAX_THREADS = 1024
 
 
 class UnknownThreads(Exception):
-    """The threads of a block cannot be told; the message says why."""
+    """The threads of a block are not known; the message says why."""
 
 
 def tag_of(launch: Attr) -> str:
@@ -31,8 +31,7 @@ def launches(body: Block) -> Iterator[Attr]:
 
 
 def stride_of(tag: str, axes: Mapping[str, int]) -> int:
-    """How far apart threads are numbered that follow one another on an axis of a block's threads,
-    which has these extents."""
+    """The distance between the numbers of neighbours on an axis of a block with these extents."""
     return math.prod(axes.get(axis, 1) for axis in AXES[: AXES.index(tag)])
 
 

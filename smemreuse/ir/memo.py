@@ -1,4 +1,4 @@
-"""What is worked out of a kernel, once, by whoever asks first.
+"""What is worked out of a kernel: once, when it is first asked for.
 
 The idea is LibCST's `MetadataWrapper.resolve`: an answer is kept under what it is an answer to, so
 that every room keeps its own with the kernel, and none has to be known here.

@@ -84,9 +84,9 @@ class MemoryAccess:
     `node` is what names the bytes. `certain` is False where it may not happen at all, or not to all
     of the footprint. `barrier` is the mbarrier that a TMA load reports to, `descriptor` the local
     that stands for the bytes from now on. `claimed` is what an access pointer says of its bytes
-    where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why nobody
-    knows what becomes of the bytes; it is empty where that is known. `named` is False where the
-    statement does not name the buffer, and goes to it by an address that was kept in memory.
+    where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why it
+    is not known what becomes of the bytes; it is empty where that is known. `named` is False where
+    the statement does not name the buffer, and goes to it by an address that was kept in memory.
     `proxy` is the way to memory that needs a fence towards the other one (rule 11). `by_warp`: the
     lanes of a warp access the bytes together, and which lane which of them is not known.
     """
@@ -143,7 +143,7 @@ def accesses_of(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _bound(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """A variable's value: an address in it is accessed by whoever uses the variable."""
+    """A variable's value: an address in it is accessed where the variable is used."""
     if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
         yield from _computing(expr, pointers)
     elif isinstance(expr, Call):
@@ -165,7 +165,7 @@ def _used(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _evaluated(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """As `_used`, where nobody goes where an address leads."""
+    """As `_used`, where an address is not accessed through."""
     if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
         yield from _computing(expr, pointers)
     elif isinstance(expr, (Load, Call)):
@@ -206,11 +206,11 @@ def _element(
     known = bits % 8 == 0 and is_laid_out(buffer.dtype)
     if isinstance(index, Call) and index.op == "ramp":
         index, step, count = index.args
-        apart, number = constant(step), constant(count)
-        if apart is None or number is None or abs(apart * number) * bits > 8 * MAX_FOLLOWED:
+        distance, number = constant(step), constant(count)
+        if distance is None or number is None or abs(distance * number) * bits > 8 * MAX_FOLLOWED:
             known = False
         else:
-            stride, lanes = apart * bits // 8, number
+            stride, lanes = distance * bits // 8, number
     start = displaced(base, byte_offset(index, buffer.dtype))
     if not known or start is None:
         yield MemoryAccess(base.buffer, access, WHOLE, node, certain=False)
@@ -246,7 +246,7 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
     # One of its operands may lead to what it writes through another, and it may read that first.
     yield from sorted(own, key=lambda access: access.access is Access.WRITE)
     if effect.follows:
-        # Whoever finds a pointer that was kept in memory may use it (rule 1).
+        # It may use any pointer that was kept in memory (rule 1).
         for buffer in pointers.kept:
             access = MemoryAccess(buffer, Access.READ_WRITE, WHOLE, call, named=False)
             yield _as_done(access, effect)
@@ -255,7 +255,7 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
 def _through(
     argument: Expr, operand: Operand, effect: Effect, call: Call, pointers: Pointers
 ) -> list[MemoryAccess] | None:
-    """The access through an operand that a row lists; None if nobody knows where it leads."""
+    """The access through an operand that a row lists; None if it is not known where it leads."""
     # An element stands for itself: it is a reference to where the access begins.
     if isinstance(argument, Load):
         place = element_address(argument, pointers)
@@ -279,7 +279,7 @@ def _through(
     # Where a descriptor stands for all of a buffer, its pointer still tells which part is meant.
     claimed = claimed_bytes(argument) if effect.describes is not None else None
     descriptor = _descriptor(effect, operands)
-    # Of one that is made nobody sees where, nobody knows when it has been read for the last time.
+    # Of a descriptor made in an unknown place it is not known when it is read for the last time.
     unseen = effect.describes is not None and descriptor is None
     return [
         MemoryAccess(
@@ -350,7 +350,7 @@ def _unlisted(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[Me
 
 
 def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
-    """An access of what is not understood, by whoever carries the operation out."""
+    """An access of what is not understood, by the engine that carries the operation out."""
     return replace(
         access,
         certain=False,

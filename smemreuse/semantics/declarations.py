@@ -55,7 +55,7 @@ class Declaration:
     - `asynchronous`: some of its accesses are not those of the calling threads, or may outlast the
       call. If not, they are plain loads and stores, over when it returns, in this block's memory.
     - `escapes`: an address that it is handed may be kept in memory, or be in what it returns.
-    - `barrier_at_end`: it ends with a barrier of all threads of the block, behind its accesses.
+    - `barrier_at_end`: it ends with a barrier of all threads of the block, after its accesses.
     - `source`: the file, and the line if it is known.
     """
 
@@ -68,15 +68,15 @@ class Declaration:
 
     def row(self, name: FunctionName, parameters: int) -> Effect:
         """The effect of a call with so many arguments, in positions of these."""
-        told = f"`{name.path}` does as declared by {self.source}"
+        words = f"`{name.path}` does as declared by {self.source}"
         if parameters != len(self.arguments):
             reason = (
                 f"`{name.path}` is called with {parameters} arguments, and {self.source} declares "
                 f"{len(self.arguments)}"
             )
             unknown = unknown_effect(reason)
-            return replace(unknown, by_reference=True, keeps=True, declared=told)
-        # Whoever keeps an address may come back to it in any call, in whatever order.
+            return replace(unknown, by_reference=True, keeps=True, declared=words)
+        # A function that keeps an address may use it in any call, in any order.
         followed = () if self.escapes else self.arguments
         listed = [(at, one) for at, one in enumerate(followed) if one.access is not None]
         return Effect(
@@ -87,7 +87,7 @@ class Declaration:
                     one.size,
                     one.surely is not None,
                     one.swizzled,
-                    by_warp=one.surely == "block",  # nobody says which thread which of them
+                    by_warp=one.surely == "block",  # which thread does which is not known
                 )
                 for at, one in listed
             ),
@@ -100,7 +100,7 @@ class Declaration:
             answer=Answer.VARIES,
             address=self.escapes,
             keeps=self.escapes,
-            declared=told,
+            declared=words,
         )
 
 

@@ -194,7 +194,7 @@ class Leaving(Enum):
     """Where a thread goes on that does not go on with the next statement."""
 
     RETURN = "nowhere"
-    BREAK = "behind the loop"
+    BREAK = "after the loop"
     CONTINUE = "with the next iteration"
 
 
@@ -251,7 +251,7 @@ class Effect:
       it before its first access, and between those that depend on each other.
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
-      address that is in an operand. `leaves`: whether the thread goes on behind it.
+      address that is in an operand. `leaves`: whether the thread goes on after it.
     - `keeps`: an address among its operands may be kept in memory.
     - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
     - `product`: what tensor cores multiply in it. `instructions`: how many a thread issues for one
@@ -302,7 +302,7 @@ class Effect:
 
     @property
     def returns(self) -> bool:
-        """Whether a thread does nothing more behind it."""
+        """Whether a thread does nothing more after it."""
         return self.leaves is Leaving.RETURN
 
     @property
@@ -326,7 +326,7 @@ class Effect:
 
     @property
     def synchronizes(self) -> bool:
-        """Whether whoever follows the order of accesses has to follow it."""
+        """Whether it matters to the order of accesses."""
         return self.orders or self.is_asynchronous
 
     @property

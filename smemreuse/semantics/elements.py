@@ -8,7 +8,7 @@ from smemreuse.ir.expr import Call, Const, Expr, Load, constant
 from smemreuse.ir.kernel import ANYWHERE, Buffer, element_bits, is_laid_out
 
 MAX_LANES = 64
-"""Elements of a vector that are told apart."""
+"""Lanes of a vector that are followed one by one."""
 
 
 def addressed_element(expr: Expr) -> Load | None:

@@ -124,7 +124,7 @@ _LARGEST = 2**63 - 1
 
 Typed = tuple[Value, int, int | None]
 """A value, the bits of its type where that is unsigned, else 0, and a number that no magnitude in
-it is above: None where nobody has asked."""
+it is above: None where that is not known."""
 
 UNKNOWN: Typed = (None, 0, None)
 
@@ -294,7 +294,7 @@ def _cast(expr: Call, threads: Threads) -> Typed:
 
 
 def is_arithmetic(call: Call) -> bool:
-    """Whether a result follows from the operands alone: whoever asks, and whenever."""
+    """Whether a result follows from the operands alone, in every thread and at every time."""
     return call.op in _ARITHMETIC or call.op in _BINARY
 
 

@@ -48,7 +48,7 @@ _SWIZZLED_ROWS = {1: 128, 2: 64, 3: 32}
 @dataclass(frozen=True)
 class Use:
     """An operand given by a descriptor: where that stands, with its offset in units of 16 bytes
-    behind it; where it is told whether k runs fastest; which of the instruction's sides the other
+    after it; where it says whether k runs fastest; which of the instruction's sides the other
     one is. Of a sparse matrix one of `kept` elements is kept along k, of the other one there are
     `times` as many bytes."""
 
@@ -255,7 +255,7 @@ def _changed(stmt: Stmt) -> set[Local]:
 
 
 def _forget_in(known: dict[Local, Described], blocks: tuple[Block, ...]) -> None:
-    """What a scope changes is not known in it, round a loop, nor behind it."""
+    """What a scope changes is not known in it, in the next iteration, or after it."""
     if blocks:
         _forget(
             known, set().union(*(_changed(one) for part in blocks for one in walk_statements(part)))

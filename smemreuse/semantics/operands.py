@@ -59,8 +59,8 @@ def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> in
 def size_of(
     argument: Expr, operand: Operand, operands: tuple[Expr, ...]
 ) -> tuple[int | None, bool]:
-    """Bytes behind a pointer, and whether it is exactly those; None where they are not constant, or
-    anywhere in the buffer."""
+    """Bytes that a pointer leads to, and whether it is exactly those; None where they are not
+    constant, or anywhere in the buffer."""
     size = operand.size
     if isinstance(size, (Fixed, Strided)):
         return size.bytes, True

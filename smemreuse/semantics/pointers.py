@@ -1,4 +1,4 @@
-"""Where pointers point: which allocation an expression names, and how far behind its start."""
+"""Where pointers point: which allocation an expression names, and at which offset."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from smemreuse.semantics.table import effect_of, is_foreign
 ADDRESS_OPS = {"tvm_access_ptr": 3, "address_of": 1, "handle_add_byte_offset": 2, "reinterpret": 1}
 """Operations that make a pointer of a pointer, and the operands that they need for it."""
 
-# Types too narrow for an address, or that nobody computes one in.
+# Types that hold no address: too narrow, or not used for one.
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place in an allocation, `offset` bytes (an expression) behind its first byte."""
+    """A place in an allocation, `offset` bytes (an expression) after its first byte."""
 
     buffer: Buffer
     offset: Expr
@@ -53,7 +53,7 @@ class Pointers:
 
     A `possible` variable is bound to something made of addresses that is not understood, such as a
     choice between two pointers, or what a function returns that was handed one. Allocations are
-    `kept` whose addresses were stored in memory: nobody follows them there (rule 1).
+    `kept` whose addresses were stored in memory, where they are not followed (rule 1).
     """
 
     exact: Mapping[Var, Address] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def find_pointers(body: Block) -> Pointers:
                 value = stmt.value if isinstance(stmt, Bind) else stmt.begin
                 address = address_of(value, found) if isinstance(stmt, Bind) else None
                 mentioned = dict.fromkeys(_mentioned(value, found))
-                if address is not None and changed.behind(stmt, address.offset):
+                if address is not None and changed.after(stmt, address.offset):
                     possible[stmt.var] = (address.buffer,)
                 elif address is not None:
                     exact[stmt.var] = address
@@ -118,7 +118,7 @@ class _Changed:
     """Where memory changes that the offset of a pointer was computed from.
 
     The offset is evaluated where the pointer is used, and must then be what it was where it was
-    made. Behind a `Bind` the variable keeps its value until the same `Bind` is done again.
+    made. After a `Bind` the variable keeps its value until the same `Bind` is done again.
     """
 
     def __init__(self, body: Block):
@@ -127,8 +127,8 @@ class _Changed:
         self._last: dict[Buffer | Var, int] = {}
         self._escaped: set[Buffer | Var] = set()
 
-    def behind(self, stmt: Stmt, offset: Expr) -> bool:
-        """Whether something that an offset loads may change behind the statement that makes it."""
+    def after(self, stmt: Stmt, offset: Expr) -> bool:
+        """Whether something that an offset loads may change after the statement that makes it."""
         loaded = {node.buffer.storage for node in walk(offset) if isinstance(node, Load)}
         if loaded and not self._places:
             self._find()
@@ -217,7 +217,7 @@ def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
 
 
 def views_beyond(body: Block, pointers: Pointers) -> Iterator[tuple[Buffer, Buffer]]:
-    """Views that are known to end behind the allocation that they show, each with that."""
+    """Views that are known to end after the allocation that they show, each with that."""
     for stmt in walk_statements(body):
         place = storage_address(stmt.buffer, pointers) if isinstance(stmt, Declare) else None
         if place is not None and isinstance(stmt, Declare):

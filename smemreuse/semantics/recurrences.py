@@ -112,17 +112,18 @@ class Recurrences:
         return Recurrence(max(one.first, two.first), period, step)
 
     def _comparison(self, expr: Call) -> Recurrence:
-        """Two values that go apart compare alike once they are further apart than they began."""
-        apart = self._sum(Call("sub", expr.args))
-        if not apart.step:
-            return apart
-        count = apart.first + apart.period
+        """Once two values with different steps are further from each other than they began, the
+        comparison does not change any more."""
+        distance = self._sum(Call("sub", expr.args))
+        if not distance.step:
+            return distance
+        count = distance.first + distance.period
         one, two = (self._rows(operand, count) for operand in expr.args)
         if one is None or two is None:
             raise NoRecurrence
-        most = int(np.abs(one - two)[apart.first :].max(initial=0))
-        periods = most // abs(apart.step) + 1
-        return Recurrence(apart.first + periods * apart.period, apart.period)
+        most = int(np.abs(one - two)[distance.first :].max(initial=0))
+        periods = most // abs(distance.step) + 1
+        return Recurrence(distance.first + periods * distance.period, distance.period)
 
     def _by_number(self, expr: Call) -> Recurrence | None:
         """A multiple, a quotient or a rest, where the other operand is a number."""

@@ -23,7 +23,7 @@ _COMMITS: Mapping[Engine, str] = {
 
 
 def proxy_fence() -> Call:
-    """`fence.proxy.async` of the thread that comes by."""
+    """`fence.proxy.async` of the thread that executes it."""
     return Call("fence_proxy_async", ())
 
 

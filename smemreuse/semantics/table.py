@@ -96,7 +96,7 @@ def any_effect(block: Block, holds: Callable[[Effect], bool]) -> bool:
 
 
 def leaving(stmt: Stmt) -> Leaving | None:
-    """Where a thread goes on behind a statement, if not with the next one."""
+    """Where a thread goes on after a statement, if not with the next one."""
     effect = evaluated_effect(stmt)
     return None if effect is None else effect.leaves
 

@@ -165,7 +165,7 @@ class _Step:
 def registers(engine: MatrixUnit, br: int, bc: int, dim: int, warps: int) -> int:
     """Of a thread that computes: O, scores, which become P in place, l and m, and the rest.
 
-    `(BR D + BR BC) / threads` and two of each row that the thread has a part of. Behind `tcgen05` O
+    `(BR D + BR BC) / threads` and two of each row that the thread has a part of. With `tcgen05`, O
     and the scores are in tensor memory, and a thread takes out a row of scores.
     """
     lanes = warps * WARP

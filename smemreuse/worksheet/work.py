@@ -24,7 +24,7 @@ class TileWork:
     and `shared` (between shared memory and the rest of its SM).
     Of a block's pipeline: its `stages`, 0 without one; how many `steps`; of each, the `step_bytes`
     loaded and the `step_seconds` that its SM computes at the full rate. Beside it, `rounds`
-    latencies stand one behind the other. `row_bytes` lie together in what is loaded.
+    latencies follow one another. `row_bytes` lie together in what is loaded.
     """
 
     config: Mapping[str, int | str]

@@ -123,8 +123,8 @@ _MEMORY: Rows = {
 }
 
 
-# `(pointer to the descriptor, address, offsets..., swizzle)`: nobody follows the descriptor through
-# its pointer, so what it stands for may be read at any time from now on.
+# `(pointer to the descriptor, address, offsets..., swizzle)`: the descriptor is not followed
+# through its pointer, so what it stands for may be read at any time from now on.
 _DESCRIBING = accessing(
     reads(1, certain=False, swizzled=True),
     engine=Engine.UNKNOWN_ASYNC,

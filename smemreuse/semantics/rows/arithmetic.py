@@ -12,7 +12,7 @@ from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Effect, Rows
 from smemreuse.semantics.rows.forms import A_VALUE, address_values, each, merged, text_at, values
 
-# Types too narrow for an address, or that nobody computes one in.
+# Types that hold no address: too narrow, or not used for one.
 _NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 

@@ -23,24 +23,22 @@ FUNCTIONS: Mapping[str, FunctionRow] = merged(
 """Functions of CUDA and of TileLang's device library, by their names without template arguments."""
 
 INSIDE: Mapping[str, str] = merged(tilelang_functions.INSIDE, tilelang_instructions.INSIDE)
-"""Those that nobody calls by name, with the reason: names, and beginnings that end in `::` or `_`.
-
-One that is called all the same is not understood.
-"""
+"""Those that kernels do not call by name, with the reason. A name, or a beginning that ends in `::`
+or `_`. One that is called all the same is not understood."""
 
 DECLARED: FunctionRows = {}
 """Functions of users' own; `smemreuse.semantics.declarations` puts them here."""
 
 
 def inside(name: str) -> str | None:
-    """Why nobody calls a function of TileLang's library by its name; None if somebody may."""
+    """Why kernels do not call a function of TileLang's library by its name; None if they may."""
     beginnings = (known for known in INSIDE if known.endswith(("::", "_")))
     return INSIDE.get(name) or next(
         (INSIDE[known] for known in beginnings if name.startswith(known)), None
     )
 
 
-# Where the name stands; the function's arguments come behind it.
+# Where the name stands; the function's arguments come after it.
 _NAME_AT = {"call_extern": 1, "call_pure_extern": 1, "cuda.func_call": 0}
 
 
@@ -70,9 +68,9 @@ def _effect(name: FunctionName, parameters: int) -> Effect | None:
 
 
 def _parameters(call: Call, at: int) -> int:
-    """The number of arguments behind a function's name; the source text that may follow is none."""
-    behind = range(at + 1, len(call.args))
-    texts = (place for place in behind if text_at(call, place) is not None)
+    """The number of arguments after a function's name; the source text that may follow is none."""
+    after = range(at + 1, len(call.args))
+    texts = (place for place in after if text_at(call, place) is not None)
     end = next(texts, len(call.args)) if call.op == "cuda.func_call" else len(call.args)
     return end - at - 1
 

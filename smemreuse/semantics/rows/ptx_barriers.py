@@ -75,7 +75,7 @@ def _mbarrier(found: Instruction) -> Effect | None:
         return accessing(
             writes(0, MBARRIER, certain=False), mbarrier=Mbarrier(Signal.INITIALIZE, 0, count=1)
         )
-    if found.has("arrive_drop"):  # the phases behind this one expect one arrival less
+    if found.has("arrive_drop"):  # the phases after this one expect one arrival less
         return _touched(found, *range(min(found.count, 2)))
     if found.has("arrive"):
         return _arrival(found)
@@ -129,7 +129,7 @@ def _signalled(found: Instruction, mbarrier: Mbarrier) -> Effect:
 
 
 def _touched(found: Instruction, *places: int) -> Effect:
-    """An mbarrier changes, at one of these positions, and nobody counts on order."""
+    """An mbarrier changes, at one of these positions, and no order is relied on."""
     return accessing(
         *(updates(at, MBARRIER, certain=False) for at in places),
         writes_locals=tuple(range(max(places))),

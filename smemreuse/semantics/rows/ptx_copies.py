@@ -25,7 +25,7 @@ _BULK_GROUP = "bulk_group"
 
 
 def _cp(found: Instruction) -> Effect | None:
-    """All that begins with `cp`, by the words behind it."""
+    """All that begins with `cp`, by the words after it."""
     if not found.has("async"):
         return None
     if found.has("bulk"):

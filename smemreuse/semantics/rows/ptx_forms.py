@@ -1,7 +1,7 @@
 """How Apache TVM writes a PTX instruction: `T.ptx.cp(operands..., "async", "wait_group", "")`.
 
 The operation's name is the instruction's first word. The operands come in PTX's order, destinations
-first, then the predicate if there is one. Then the words behind the dots, "" for each one that may
+first, then the predicate if there is one. Then the words after the dots, "" for each one that may
 stand in a place and does not; last a list of marks, of which `pred` tells of the predicate and
 `s<n>` that operand n is the sink `_`, for which nothing is handed over.
 """
@@ -77,7 +77,7 @@ Finder: TypeAlias = Callable[[Instruction], Effect | None]
 def instruction(find: Finder) -> Row:
     """A row that is found by an instruction's words and the number of its operands.
 
-    Under a predicate, accesses may not happen, and nobody counts on order.
+    Under a predicate, accesses may not happen, and no order is relied on.
     """
 
     def row(call: Call) -> Effect | None:

@@ -30,7 +30,7 @@ def _certain(found: Instruction) -> bool:
 def _access(
     found: Instruction, operand: Operand, written: int = 0, *, atomic: bool = False
 ) -> Effect | None:
-    """An access behind so many destinations."""
+    """An access whose operand comes after so many destinations."""
     if found.count <= written:
         return None
     remote = found.has("shared::cluster")

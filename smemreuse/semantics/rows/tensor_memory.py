@@ -69,7 +69,7 @@ def _copy(call: Call) -> Effect | None:
 
 
 def _arrive(call: Call) -> Effect:
-    """`tcgen05_mma_arrive(mbarrier)`, of two blocks with an annotation behind it."""
+    """`tcgen05_mma_arrive(mbarrier)`, of two blocks with an annotation after it."""
     return Effect(
         mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES),
         remote=len(call.args) > 1,

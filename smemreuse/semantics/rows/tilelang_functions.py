@@ -38,7 +38,7 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
 
     Threads further apart than a warp exchange their values in the workspace: all meet, each writes
     its own, all meet, each reads another's; and again, for each halving of the distance. So what
-    a thread reads was written in the same call. Its last access comes behind the last barrier,
+    a thread reads was written in the same call. Its last access comes after the last barrier,
     where a row cannot tell that they have met: they count as not having met.
     """
     threads, scale = name.number(1), name.number(2)

@@ -222,7 +222,7 @@ def _arrive(name: FunctionName, parameters: int) -> Effect | None:
 def _gemm(name: FunctionName, parameters: int) -> Effect | None:
     """`tl::gemm_ss<M, N, K, ...[, use_wgmma[, wg_wait]]>(A, B, C[, E])` of older TileLang.
 
-    `use_wgmma` is a word, and comes for Hopper alone, behind 8 or 12 numbers. With wgmma, all but
+    `use_wgmma` is a word, and comes for Hopper alone, after 8 or 12 numbers. With wgmma, all but
     the last `wg_wait` groups are waited for, this one's own included; none with -1.
     """
     if len(name.arguments) < 8:
@@ -297,7 +297,7 @@ _TENSOR_MEMORY: FunctionRows = merged(
         "tl::tmem_allocate": accessing(writes(0, Fixed(4), certain=False)),
         "tl::tmem_deallocate": accessing(reads(0, Fixed(4), certain=False)),
         "tl::tcgen05_sf_warp_transpose": accessing(updates(0, certain=False)),
-        # The descriptor is a value here, and nobody sees what it is handed to, or when.
+        # The descriptor is a value here, and what it is passed to, or when, is not seen.
         "tl::make_sf_smem_desc": accessing(
             reads(0, certain=False, swizzled=True),
             engine=Engine.UNKNOWN_ASYNC,
