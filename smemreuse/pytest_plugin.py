@@ -27,7 +27,7 @@ def smem_footprint() -> Callable[..., int]:
     module or PrimFunc as the merge receives it. Nothing is compiled, and no GPU is needed. It
     returns the bytes of the largest kernel, under the smallest plan that smemreuse would apply;
     `stock=True` takes the compiler's own merge instead, `objective="speed"` what the passes do by
-    default. Where they are too many, it is told where they are live, and what would lower them.
+    default. Where they are too many, the error says where they are live, and what would lower them.
     """
     return _footprint
 

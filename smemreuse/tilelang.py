@@ -1,6 +1,6 @@
 """smemreuse inside TileLang: `with smemreuse.tilelang.merge(): ...` around any compilation.
 
-`footprint` and `fits` tell what kernels need of shared memory without compiling them.
+`footprint` and `fits` say what kernels need of shared memory without compiling them.
 
 Needs TileLang (`pip install smemreuse[tilelang]`).
 """
@@ -76,10 +76,10 @@ def merge(
 
     Works for `tilelang.compile`, `@tilelang.jit`, `tilelang.lower` and the autotuner, in this
     thread and in any other, since TileLang compiles in worker threads too. Kernels already
-    compiled, and TileLang's caches of them, stay apart. The yielded session lists the plans.
+    compiled, and TileLang's caches of them, stay separate. The yielded session lists the plans.
 
     Each plan is checked on the IR that TileLang's later passes have put barriers into. Buffers
-    whose sharing does not hold there are kept apart, and the plan is made anew. Where TileLang's
+    whose sharing does not hold there no longer share, and the plan is made anew. Where TileLang's
     own layout is smaller than all that is proved, and not refuted, it stays as TileLang makes it;
     `strict=True` shares nothing that is not proved. `unchecked=True` applies the policy's plan
     whatever the checker says, to see what it would do; policies `inner` and `outer` give wrong
@@ -87,8 +87,8 @@ def merge(
 
     With `mend=True` kernels that have hazards of their own, whatever is merged in them, get what
     mends those, if barriers, waits and proxy fences can: the least that makes a kernel clean. It is
-    put in behind TileLang's own barriers and fences, and found by linting the kernel that has it.
-    The session tells in `mendings` what was put in, where and why, and what could not be mended.
+    put in after TileLang's own barriers and fences, and found by linting the kernel that has it.
+    The session says in `mendings` what was put in, where and why, and what could not be mended.
 
     A function that smemreuse fails on is merged by TileLang's own pass, with a warning; the session
     lists it in `left`. Raises `PlanError` for an unknown policy, packer or objective.

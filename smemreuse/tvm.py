@@ -54,7 +54,7 @@ def MergeSharedMemoryAllocations(
 ) -> Any:
     """The pass that takes the place of `s_tir.transform.MergeSharedMemoryAllocations`.
 
-    For a place behind `ThreadSync` and before `SplitHostDevice`. It brings the barriers that its
+    For a place after `ThreadSync` and before `SplitHostDevice`. It brings the barriers that its
     plans need, and is checked on the IR that it returns; where no tighter plan holds, buffers lie
     side by side. Raises `PlanError` for an unknown policy, packer or objective.
     """

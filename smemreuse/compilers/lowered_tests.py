@@ -40,11 +40,11 @@ def _unmet(error: BaseException) -> str | None:
     """What a test needed that is not there; None where it failed for another reason."""
     if isinstance(error, LoweredOnlyError):
         return str(error)
-    told = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     # torch raises an AssertionError where it was built without CUDA, and else a RuntimeError.
-    if isinstance(error, (AssertionError, RuntimeError)) and _OF_TORCH.search(told):
+    if isinstance(error, (AssertionError, RuntimeError)) and _OF_TORCH.search(message):
         if not _has_gpu():
-            return f"there is no GPU: {told[:_LONGEST]}"
+            return f"there is no GPU: {message[:_LONGEST]}"
     return None
 
 

@@ -50,7 +50,7 @@ class SessionObserver:
         """A kernel came out of the compiler's cache on disk, and was not lowered."""
 
     def on_warning(self, text: str) -> None:
-        """Something happened that whoever compiles would not expect."""
+        """Something happened that the user would not expect."""
 
 
 @dataclass(repr=False, eq=False)

@@ -2,7 +2,7 @@
 
 Each process has a file of its own and appends one JSON line for each thing that happens, written
 at once, so that a process that crashes or is killed costs no more than its last line. Several lines
-tell of one kernel: it was lowered, then judged, then compiled; its key joins them, and those of
+describe one kernel: it was lowered, then judged, then compiled; its key joins them, and those of
 other processes that lowered the same.
 """
 
@@ -57,7 +57,7 @@ class Settings:
         return self.policy == NO_POLICY
 
     def received(self, function: str) -> Path:
-        """The file with what a merge received, by what tells it from others."""
+        """The file with what a merge received, by what distinguishes it from others."""
         return Path(self.folder, f"{function}.tir")
 
     def as_text(self) -> str:
@@ -76,7 +76,7 @@ class Recorder:
     folder: Path
 
     def note(self, event: str, **data: Any) -> None:
-        """One line. What cannot be written, as behind the end of the run, is dropped."""
+        """One line. What cannot be written, as after the end of the run, is dropped."""
         pid, thread = os.getpid(), threading.get_ident()
         found = {"event": event, "pid": pid, "thread": thread, **data}
         line = json.dumps(found).encode() + b"\n"

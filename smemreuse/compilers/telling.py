@@ -16,5 +16,5 @@ def telling_line(error: BaseException) -> str:
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     first = lines[-1 if lines[0].startswith("Traceback") else 0]
-    told = next((line for line in lines if _SAYS_SO.search(line)), first)
-    return f"{type(error).__name__}: {told}"[:_LONGEST]
+    found = next((line for line in lines if _SAYS_SO.search(line)), first)
+    return f"{type(error).__name__}: {found}"[:_LONGEST]

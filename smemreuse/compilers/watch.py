@@ -29,7 +29,7 @@ SITE = Path(__file__).with_name("site")
 
 AWAITED = "tilelang"
 NESTED = ("a `smemreuse run` inside", "they are in its own table")
-APART = "it was started with another environment, or told to ignore it"
+NOT_FOLLOWED = "it was started with another environment, or told to ignore it"
 _IGNORING = frozenset("IES")
 """Options of Python's without which a child finds neither the run nor its folder."""
 
@@ -38,7 +38,7 @@ _STARTS = {"subprocess.Popen": 3, "os.posix_spawn": 2, "os.exec": 2}
 
 
 _LONGEST = 120
-"""Characters of a command that is told."""
+"""Characters of a command that are reported."""
 
 
 class _Watcher(MetaPathFinder):
@@ -70,7 +70,7 @@ def _absent(watcher: _Watcher) -> Iterator[None]:
 
 
 def _follow(loader: Any, watcher: _Watcher) -> None:
-    """Has the watcher told when `loader` has executed its module."""
+    """Notifies the watcher when `loader` has executed its module."""
     stock = loader.exec_module
 
     def execute(module: ModuleType) -> None:
@@ -86,7 +86,7 @@ def _follow(loader: Any, watcher: _Watcher) -> None:
 def watching() -> Iterator[None]:
     """Inside, this process takes part in the run of its environment, once it imports TileLang."""
     entered, before = ExitStack(), [one for one in sys.meta_path if isinstance(one, _Watcher)]
-    for one in before:  # of a run around this one, which takes over again behind it
+    for one in before:  # of a run around this one, which takes over again afterwards
         sys.meta_path.remove(one)
     watcher = _wait(entered, os.environ[SETTINGS])
     try:
@@ -145,7 +145,7 @@ def _wait(entered: ExitStack, settings: str) -> _Watcher:
 
 
 def _enter(entered: ExitStack, text: str) -> None:
-    """A program whose kernels cannot be seen runs all the same, and that is told at the end."""
+    """A program whose kernels cannot be seen runs all the same, and that is reported at the end."""
     try:
         from smemreuse.compilers.records import Settings
         from smemreuse.compilers.tilelang.worker import recorded
@@ -176,7 +176,7 @@ def _started(event: str, args: tuple[Any, ...]) -> None:
             given = args[_STARTS[event]]
             command = [os.fsdecode(one) for one in _listed(args[1])]
             if _is_python(command) and not (_is_followed(given) and _minds(command[1:])):
-                note_blind(_followed[-1], " ".join(command)[:_LONGEST], APART)
+                note_blind(_followed[-1], " ".join(command)[:_LONGEST], NOT_FOLLOWED)
 
 
 def _listed(command: Any) -> Sequence[Any]:

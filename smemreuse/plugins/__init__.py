@@ -19,7 +19,7 @@ _lock = threading.RLock()
 
 
 def ensure() -> None:
-    """Loads what users add, if nobody has yet. Raises `InputError` for what cannot be used."""
+    """Loads what users add, once. Raises `InputError` for what cannot be used."""
     global _ready
     if _ready:
         return
@@ -66,8 +66,7 @@ def find_config(folder: Path) -> Path | None:
 
 
 def stamp() -> str:
-    """What tells plans made with what users add from those made without; empty where that is
-    nothing."""
+    """A digest of what users add, which plans depend on; empty where they add nothing."""
     from smemreuse.plugins.registered import digest
 
     ensure()

@@ -1,6 +1,6 @@
 """What a block takes of shared memory, as the driver counts it.
 
-The static arrays come first; behind them, at the next multiple of its own alignment, lies the
+The static arrays come first; after them, at the next multiple of its own alignment, lies the
 dynamic array, so that 32 static bytes cost 1,024 beside one aligned to that.
 `scripts/check_occupancy.py` holds this, too, against CUDA's own answers.
 """
@@ -101,7 +101,7 @@ def block_memory(kernel: Kernel, plans: Iterable[Plan]) -> BlockMemory:
 
 
 def _laid_out(sizes: Iterable[int | None], alignment: int) -> int | None:
-    """The bytes of arrays one behind the other."""
+    """The bytes of arrays, one after the other."""
     end = 0
     for size in sizes:
         if size is None:

@@ -1,4 +1,4 @@
-"""What the fields of a card in JSON must be; whatever else stands there is told with its mend."""
+"""What the fields of a card in JSON must be; anything else is an error that says how to mend it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Card:
     of the whole card, `latency` cycles from a load's issue to its data, from DRAM and from L2.
     `port` is bytes that an SM gets from L2 in a cycle at most, `mma` what part of `tensor` the
     warp-wide instructions (`mma.sync`) reach. `tensor_clock` is the boost clock of tensor
-    operations where it is another one, or 0. `assumed` names the fields that nobody has measured or
+    operations where it is another one, or 0. `assumed` names the fields that are not measured or
     published for this card, but for a neighbour.
     """
 

@@ -21,7 +21,7 @@ LIMITS: Mapping[str, int] = {
 
 
 def why_no_launch(kernel: Kernel) -> str:
-    """Why a kernel's launch is refused, as far as its constant extents tell; empty if it is not."""
+    """Why a kernel's launch is refused, as far as its constant extents show; empty if it is not."""
     threads: dict[str, int] = {}
     for launch in launches(kernel.body):
         tag, extent = tag_of(launch), constant(launch.value)

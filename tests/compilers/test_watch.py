@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.watch import APART, SETTINGS, SITE
+from smemreuse.compilers.watch import NOT_FOLLOWED, SETTINGS, SITE
 from tests.conftest import ROOT
 
 WATCHES = """\
@@ -110,7 +110,7 @@ def test_a_python_that_cannot_take_part_is_told(starts: str, seen: bool, folder:
     done = python(STARTS.replace("STARTS", starts), folder)
     assert (done.returncode, done.stderr) == (0, "")
     notes = [json.loads(line) for one in folder.glob("*.jsonl") for line in one.open()]
-    assert [one["why"] for one in notes] == ([] if seen else [APART])
+    assert [one["why"] for one in notes] == ([] if seen else [NOT_FOLLOWED])
 
 
 def test_behind_a_run_inside_the_one_around_it_goes_on(folder: Path) -> None:

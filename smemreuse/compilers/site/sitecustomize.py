@@ -1,7 +1,7 @@
 """Makes a child process take part in `smemreuse run`, and then gets out of the way.
 
 Python imports a `sitecustomize` when it starts; the folder of this one is at the front of
-`PYTHONPATH` in the children of a run. One of the machine's own is imported behind it.
+`PYTHONPATH` in the children of a run. One of the machine's own is imported after it.
 """
 
 import os

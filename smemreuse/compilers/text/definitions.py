@@ -33,7 +33,7 @@ class DefinitionReader:
         self._env_threads: dict[Var, str] = {}
         self._let: dict[Var, Expr] = {}
         # Named, as the subject of an attribute, before the allocation, which is in its block;
-        # whatever follows means the allocation, also behind the block.
+        # whatever follows means the allocation, also after the block.
         self._unallocated: set[Value] = set()
 
     def parameter(self, argument: ast.arg) -> None:

@@ -1,4 +1,4 @@
-"""Where in a function's text a statement may be put, so that others behind it can use it."""
+"""Where in a function's text a statement may be put, so that later ones can use it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class InsertionPoints:
     def candidates(
         self, launch: ast.stmt | None, nodes: Iterable[ast.stmt]
     ) -> Iterator[InsertionPoint]:
-        """Points before all of `nodes`: the first behind the launch, then the last there is."""
+        """Points before all of `nodes`: the first in the launch, then the last there is."""
         paths = [self._paths[node] for node in nodes]
-        behind = self._behind(launch) if launch is not None else None
-        if behind is not None and all(_precedes(behind, path) for path in paths):
-            yield behind
+        first = self._first_in(launch) if launch is not None else None
+        if first is not None and all(_precedes(first, path) for path in paths):
+            yield first
         yield _last_before(paths)
 
-    def _behind(self, launch: ast.stmt) -> InsertionPoint | None:
+    def _first_in(self, launch: ast.stmt) -> InsertionPoint | None:
         if isinstance(launch, ast.With):
             return InsertionPoint(launch.body, 0)
         here = self._paths[launch][-1]

@@ -26,7 +26,7 @@ def split_kernels(
 ) -> list[Kernel]:
     """The device kernels of a function: none for a host function, usually one.
 
-    A function with several outermost thread launches holds several kernels, planned apart
+    A function with several outermost thread launches holds several kernels, planned separately
     (rule 8, apache/tvm issue 14557); an allocation made outside of them goes to those that touch
     it. The second kernel of `f` is called `f#1`.
     """

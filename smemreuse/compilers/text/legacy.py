@@ -28,7 +28,7 @@ _READ, _WRITE = 1, 2
 _LDMATRIX_ROW = 8  # 16-bit elements that each thread names
 _CP_ASYNC_BYTES = (4, 8, 16)
 
-# Calls whose type the printer wrote first, or, in 2022, behind all others as `dtype=`.
+# Calls whose type the printer wrote first, or, in 2022, after all others as `dtype=`.
 _TYPED = ("call_extern", "call_pure_extern", "call_intrin", "call_pure_intrin", "reinterpret")
 
 
@@ -90,7 +90,7 @@ def _copy_of(
 
 
 def _place(pointer: Expr, offset: Expr, dtype: Expr, extent: Expr, mask: int) -> Expr:
-    """An access pointer `offset` elements behind `pointer`, counted in what that points to."""
+    """An access pointer `offset` elements after `pointer`, counted in what that points to."""
     if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr" and len(pointer.args) == 5:
         annotation, base, start, _, mask_given = pointer.args
         return Call("tvm_access_ptr", (annotation, base, _sum(start, offset), extent, mask_given))
@@ -171,7 +171,7 @@ def _allreduce(call: Call) -> Call:
 
 
 def with_waits(attr: Attr) -> Attr:
-    """An attribute with what code generation makes of it: a commit behind it, a wait before."""
+    """An attribute with what code generation makes of it: a commit after it, a wait before."""
     if attr.key == "async_commit_queue_scope":
         commit = Evaluate(Call("ptx_commit_group", ()), attr.line)
         return replace(attr, body=(*attr.body, commit))

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from smemreuse.compilers.rewrite import ARENA_NAMES
 from smemreuse.compilers.text.buffers import arguments_of
 from smemreuse.compilers.text.edits import LineEdits
 from smemreuse.compilers.text.insertion import InsertionPoints
@@ -31,8 +32,6 @@ from smemreuse.results.plan import Plan
 from smemreuse.versions import Version, version_of
 
 Planner = Callable[[Kernel, str], Plan]
-
-_ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class _Editor(LineEdits):
         self._used = set(re.findall(r"\w+", source))
 
     def apply(self, text: FunctionText, kernel: Kernel, plan: Plan) -> None:
-        arena = self._fresh(_ARENA_NAMES[plan.scope])
+        arena = self._fresh(ARENA_NAMES[plan.scope])
         for buffer in plan.buffers:
             offset = plan.offset_of(buffer)
             self._replace(text.spans[buffer], buffer, arena, offset, version_of(kernel))

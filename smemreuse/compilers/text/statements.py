@@ -107,7 +107,7 @@ class StatementReader:
             return self._rest(list(statements))
 
     def _rest(self, statements: list[ast.stmt]) -> Block:
-        """Statements up to the end of the block; a statement-form `T.attr` takes all behind it."""
+        """Statements up to the end of the block; a statement-form `T.attr` encloses the rest."""
         result: list[Stmt] = []
         for index, node in enumerate(statements):
             self._names.here = node
@@ -122,7 +122,7 @@ class StatementReader:
     # Attributes ---------------------------------------------------------------------------------
 
     def _attr_statement(self, node: ast.stmt) -> Callable[[Block], Stmt] | None:
-        """What to make of the block behind a statement-form `T.attr` or `T.launch_thread`."""
+        """What to make of the block after a statement-form `T.attr` or `T.launch_thread`."""
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             return self._attr_opener(node.value, node.targets[0], node)
         if isinstance(node, ast.Expr):

@@ -22,7 +22,7 @@ _VARIABLES = ("var", "Var", "SizeVar")
 _NUMBERS = ("int", "uint", "float", "bool")
 
 OuterNames = Mapping[str, "Value | ast.Assign"]
-"""What names stand for; the statement for one whose value nobody evaluates."""
+"""What names stand for; the statement for one whose value is not evaluated."""
 
 
 def outer_names(body: Sequence[ast.stmt], prefixes: frozenset[str]) -> OuterNames:

@@ -1,4 +1,4 @@
-"""Finds what is left of a statement where a dump was cut off, as far as syntax tells."""
+"""Finds the rest of a statement where a dump was cut off, as far as its syntax shows."""
 
 from __future__ import annotations
 

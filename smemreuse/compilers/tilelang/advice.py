@@ -28,6 +28,7 @@ from smemreuse.compilers.tilelang.estimate import LoweringRequest, resolve_place
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.parsing import parsed_once
 from smemreuse.compilers.tilelang.sizing import SizedKernel, sized_kernels
+from smemreuse.compilers.tilelang.visitor import TIR, tirx
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.ir.kernel import element_bits
 from smemreuse.pipeline.options import checked_options
@@ -246,8 +247,8 @@ def _forked(
 
 
 def _result(batch: Future[list[_ConfigOutcome]]) -> list[_ConfigOutcome]:
-    """What a process found. An interrupt that another thread of ours was given wakes nobody who
-    waits without an end."""
+    """What a process found. An interrupt that another thread of ours was given does not wake
+    who waits without a timeout."""
     while not batch.done():
         wait([batch], timeout=0.5)
     return batch.result()
@@ -299,7 +300,7 @@ class _Structure:
 def without_panels(func: Any) -> tuple[Any, dict[str, Any]]:
     """A function whose blocks run in their plain order, and the panels that they had.
 
-    They tell code generation which block is which, and nothing else. A function with several, or
+    They say to code generation which block is which, and nothing else. A function with several, or
     of a width that is not constant, is left as it is.
     """
     found: list[dict[str, Any]] = []
@@ -308,11 +309,11 @@ def without_panels(func: Any) -> tuple[Any, dict[str, Any]]:
         if stmt.attr_key != SWIZZLE:
             return None
         name, width = stmt.value.args
-        constant = isinstance(width, tvm.tirx.IntImm)
+        constant = isinstance(width, tirx.IntImm)
         found.append(panels_of(str(name.value), int(width)) if constant else {})
         return stmt.body
 
-    body = tvm.tirx.stmt_functor.ir_transform(func.body, None, plain, ["tirx.AttrStmt"])
+    body = tirx.stmt_functor.ir_transform(func.body, None, plain, [f"{TIR}.AttrStmt"])
     if len(found) != 1 or not found[0]:
         return func, {}
     return func.with_body(body), found[0]
@@ -330,5 +331,5 @@ def tensor_bytes(func: Any) -> dict[str, int]:
 
 def _constants(shape: Any) -> Iterator[int]:
     for extent in shape:
-        if isinstance(extent, tvm.tirx.IntImm):
+        if isinstance(extent, tirx.IntImm):
             yield int(extent)

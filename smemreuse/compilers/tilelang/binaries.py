@@ -10,7 +10,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 ATTRIBUTES = ".nv.info"
-"""The section of a cubin that tells of its kernels: of each attribute a format, a number and two
+"""The section of a cubin that describes its kernels: of each attribute a format, a number and two
 bytes, which are its value, or how many bytes of value follow them."""
 
 WITH_VALUE = 0x04

@@ -1,4 +1,4 @@
-"""Which tile configurations fit into shared memory, told before any of them is compiled."""
+"""Which tile configurations fit into shared memory, before any of them is compiled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FittingConfigs(Sequence[Config]):
     """The configurations that fit, as a sequence in their order, and what became of the others.
 
     `fitting` has them with their bytes; `too_large` those that do not fit, with theirs; `failed`
-    those of which nobody knows, since they could not be lowered.
+    those of which it is not known, since they could not be lowered.
     """
 
     fitting: tuple[SizedConfig, ...]

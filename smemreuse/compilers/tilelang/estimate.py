@@ -19,6 +19,7 @@ from smemreuse.compilers.active import confined
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.session import CachedFunction, TileLangSession
+from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.errors import BackendError, PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions, checked_options
@@ -26,8 +27,6 @@ from smemreuse.progress import track
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.ranking import Config
 from smemreuse.targets.architectures import Architecture, architecture
-
-PrimFunc = tvm.tirx.PrimFunc
 
 NAME_ONE = 'Say which GPU it is for: arch="sm_90a", or target={"kind": "cuda", "arch": "sm_90a"}'
 
@@ -86,7 +85,7 @@ def footprint(
     the GPU of this machine. `pass_configs` go on top of the function's own.
 
     Raises `BackendError` where nothing says which GPU or what is given makes no PrimFunc,
-    `PlanError` for an unknown option, or for a size that only the launch tells, and whatever
+    `PlanError` for an unknown option, or for a size that only the launch knows, and whatever
     TileLang raises for a kernel that it cannot lower.
     """
     options = checked_options(policy, packer, objective)
@@ -221,7 +220,7 @@ def prim_func_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     source = _jit_of(kernel)
     if isinstance(source, JITKernel):
         source = source.prim_func
-    if isinstance(source, PrimFunc):
+    if isinstance(source, tirx.PrimFunc):
         if args or kwargs:
             raise BackendError("a PrimFunc takes no arguments; give what makes it instead")
         return source
@@ -230,7 +229,7 @@ def prim_func_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     if not callable(source):
         raise BackendError(f"{source!r} is no PrimFunc, and makes none")
     made = _made(source, args, kwargs)
-    if not isinstance(made, PrimFunc):
+    if not isinstance(made, tirx.PrimFunc):
         raise BackendError(f"{getattr(source, '__name__', source)} made {made!r}, not a PrimFunc")
     return made
 

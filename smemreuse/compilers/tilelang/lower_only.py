@@ -1,4 +1,4 @@
-"""Stops each compilation behind lowering: neither a GPU nor nvcc is needed.
+"""Stops each compilation after lowering: neither a GPU nor nvcc is needed.
 
 A kernel can still be asked for its source, which is generated, and for its parameters. What needs
 its results, a call, a profiler or a tuner's measurement, raises `LoweredOnlyError`. Nothing is made
@@ -57,7 +57,7 @@ def lowering_only(recorder: Recorder, arch: str | None) -> Iterator[None]:
             (AutoTuner, "run", _run_of(AutoTuner.run)),
         ):
             stack.enter_context(patch.object(owner, name, substitute))
-        # Behind TileLang's own, which find what there is.
+        # After TileLang's own, which find what there is.
         stack.enter_context(patch.dict(_TARGET_DETECTORS))
         register_target_detector(
             "smemreuse", lambda: tvm.target.Target({"kind": "cuda", "arch": architecture()})

@@ -14,7 +14,7 @@ from tilelang import tvm
 
 from smemreuse.audit import BarrierStage
 from smemreuse.compilers.rewrite import LiveRewriter
-from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.compilers.tilelang.visitor import TIR, TirVisitor, tirx
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Expr, Load
 from smemreuse.ir.kernel import Buffer, Kernel
@@ -23,9 +23,7 @@ from smemreuse.mender import mend
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Inserted, Insertion, Mending
 
-tirx = tvm.tirx
-
-NAMESPACES = ("tl", "tirx")
+NAMESPACES = ("tl", TIR)
 
 
 @dataclass
@@ -63,8 +61,8 @@ class Synchronized:
             return self, found
         written = MendWriter(self.func, self.reader).written(insertions)
         again = Synchronized(self.name, written, self.merged)
-        told = [again.report(launch).hazards for launch in range(len(found))]
-        if list(map(_kinds, told)) != [_kinds(one.after.hazards) for one in found]:
+        hazards = [again.report(launch).hazards for launch in range(len(found))]
+        if list(map(_kinds, hazards)) != [_kinds(one.after.hazards) for one in found]:
             doubt = "lint finds something else in the function with its mends in"
             return self, tuple(one.taken_back(doubt) for one in found)
         return again, found

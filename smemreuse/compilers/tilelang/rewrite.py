@@ -15,13 +15,12 @@ from tilelang import tvm
 from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
+from smemreuse.compilers.tilelang.visitor import TIR, tirx
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 from smemreuse.results.plan import Plan
-
-tirx = tvm.tirx
 
 
 def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]) -> Any:
@@ -65,4 +64,4 @@ def _prologue(
     return [tirx.AllocBuffer(buffer), *binds]
 
 
-_ADD_OFFSET = "tirx.handle_add_byte_offset"
+_ADD_OFFSET = f"{TIR}.handle_add_byte_offset"

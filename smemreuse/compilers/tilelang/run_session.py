@@ -24,7 +24,7 @@ from smemreuse.compilers.tilelang.session import (
     merged_scopes,
     own_merge,
 )
-from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.compilers.tilelang.visitor import TirVisitor, tirx
 from smemreuse.pipeline.fallback import left_to_stock, require_sizes
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 
@@ -105,7 +105,7 @@ class AuditSession(RunSession):
 
 def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
     for var, func in list(mod.functions.items()):
-        if isinstance(func, tvm.tirx.PrimFunc):
+        if isinstance(func, tirx.PrimFunc):
             yield str(var.name_hint), func
 
 

@@ -119,7 +119,7 @@ class TileLangSession(MergeSession):
     ) -> Any:
         """The pass that takes the place of `stock_pass`, TileLang's `MergeSharedMemoryAllocations`.
 
-        Both options are that pass's own; `aggressive` tells only what it would have done.
+        Both options are that pass's own; `aggressive` says only what it would have done.
         """
         stock = own_merge(disable_reuse=disable_reuse, aggressive=aggressive)
 
@@ -173,7 +173,7 @@ class TileLangSession(MergeSession):
         """Checks what was merged, in a module that now has its barriers (rule 6).
 
         Plans that do not hold there are taken back: the function is merged anew, with the pairs
-        apart that are to blame, and synchronized again.
+        in conflict that are to blame, and synchronized again.
         """
 
         def rewrite(name: str, var: Any, func: Any) -> Any:

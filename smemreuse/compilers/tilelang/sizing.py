@@ -1,6 +1,6 @@
-"""What a function's kernels are and take, told from no more of its lowering than that needs.
+"""What a function's kernels are and take, from no more of its lowering than that needs.
 
-Barriers are put in behind the merge, and most of a lowering's time goes there. What the plans are
+Barriers are put in after the merge, and most of a lowering's time goes there. What the plans are
 that hold with them matters for whether a kernel launches only where it fits by them alone.
 """
 
@@ -90,7 +90,7 @@ class _Sizing(SessionLog):
 
 
 def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
-    """A kernel under these plans. Raises `PlanError` for sizes that only the launch tells, and
+    """A kernel under these plans. Raises `PlanError` for sizes that only the launch knows, and
     for a launch that no GPU takes."""
     ours, theirs, unshared = (block_memory(kernel, which) for which in (plans, stock, []))
     if threads_of(kernel) is None or None in (ours.total, theirs.total, unshared.total):

@@ -23,15 +23,15 @@ class Advised(SystemExit):
 
 
 @contextmanager
-def advising(tell: Callable[[str, Ranking], None], **options: Any) -> Iterator[None]:
-    """Tells, of the first tuned function that is called inside, which configurations to try.
+def advising(report: Callable[[str, Ranking], None], **options: Any) -> Iterator[None]:
+    """Reports, for the first tuned function that is called inside, which configurations to try.
 
-    `tell` gets its name and the ranking; then the script ends with `Advised`. `options` are those
+    `report` gets its name and the ranking; then the script ends with `Advised`. `options` are those
     of `advise`.
     """
 
     def ranked(call: Call, name: str, configs: Any, more: Mapping[str, Any]) -> None:
-        tell(name, advise_on(call, configs, AdviceOptions(**{**more, **options})))
+        report(name, advise_on(call, configs, AdviceOptions(**{**more, **options})))
         raise Advised(0)
 
     @functools.wraps(AutoTuneImpl.__call__)

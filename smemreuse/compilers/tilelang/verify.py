@@ -1,6 +1,6 @@
 """Checks a merged function on the IR that has its barriers (rule 6).
 
-TileLang inserts barriers behind the merge, with `ThreadSync`, which sees the aliases. A plan is
+TileLang inserts barriers after the merge, with `ThreadSync`, which sees the aliases. A plan is
 checked on what that returns, with no barrier assumed.
 """
 
@@ -96,7 +96,7 @@ class PendingMerge:
 class StockAudit:
     """What the checker says of TileLang's own merge of a function, found out when first asked.
 
-    `chosen` tells which scopes are merged. `config` is that of the lowering, since it may switch
+    `chosen` says which scopes are merged. `config` is that of the lowering, since it may switch
     barriers off.
     """
 

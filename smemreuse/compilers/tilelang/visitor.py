@@ -15,7 +15,8 @@ from smemreuse.versions import TILELANG, installed
 
 VERSION = installed(TILELANG, tilelang.__version__)
 
-ir, tirx = tvm.ir, getattr(tvm, VERSION.names.tir)
+TIR = VERSION.names.tir
+ir, tirx = tvm.ir, getattr(tvm, TIR)
 
 
 def read_function(name: str, func: Any) -> list[Kernel]:

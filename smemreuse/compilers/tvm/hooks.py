@@ -18,7 +18,7 @@ from tvm.s_tir.pipeline import default_s_tir_pipeline
 from smemreuse.compilers.active import confined, current_session
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.tvm.session import TvmSession
-from smemreuse.compilers.tvm.visitor import VERSION
+from smemreuse.compilers.tvm.visitor import VERSION, tirx
 from smemreuse.errors import BackendError
 
 PIPELINE = "smemreuse"
@@ -85,4 +85,4 @@ def pipeline(**options: Any) -> tuple[Any, Callable[[], Any], Callable[[], Any]]
 
 def register() -> None:
     """Makes the pipeline known as `tir_pipeline="smemreuse"`."""
-    tvm.tirx.register_tir_pipeline(PIPELINE, pipeline)
+    tirx.register_tir_pipeline(PIPELINE, pipeline)

@@ -12,18 +12,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tvm_ffi
-from tvm import tirx
 
 from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
+from smemreuse.compilers.tvm.visitor import TIR, tirx
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
 from smemreuse.planner.problem import align_up
 from smemreuse.results.plan import Plan
 
-VOLATILE = "tirx.volatile"
+VOLATILE = f"{TIR}.volatile"
 
 
 def apply_plans(
@@ -97,4 +97,6 @@ def _arena(plan: Plan, nodes: Mapping[Buffer, Any], builder: TirBuilder) -> list
 
 def _barrier() -> Any:
     whole_block = (tirx.IntImm("bool", 0), tirx.IntImm("int32", -1))
-    return tirx.Evaluate(tirx.call_intrin("void", "tirx.tvm_storage_sync", "shared", *whole_block))
+    return tirx.Evaluate(
+        tirx.call_intrin("void", f"{TIR}.tvm_storage_sync", "shared", *whole_block)
+    )

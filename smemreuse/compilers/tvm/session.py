@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import tvm
@@ -28,7 +27,7 @@ class TvmSession(MergeSession):
     """One merge in force. It leaves functions with volatile buffers to TVM's own pass."""
 
     def lowering_pass(self) -> Any:
-        """The pass, for a place behind `ThreadSync` and before `SplitHostDevice`."""
+        """The pass, for a place after `ThreadSync` and before `SplitHostDevice`."""
 
         def rewrite(name: str, var: Any, func: Any) -> Any:
             def stock() -> Any:
@@ -54,33 +53,23 @@ class TvmSession(MergeSession):
         if attempts is None:
             self.note_lowered(function, [LoweredKernel(each, STOCK) for each in function.kernels])
             return function.func
-        verifier = _MergedFunction(function)
-        choice = choose(attempts, verifier, unchecked=self.unchecked)
+        merged = function.func  # under the proposal that was verified last
+
+        def verify(proposal: Proposal) -> Proposal:
+            nonlocal merged
+            proposal = proposal.only(_is_worthwhile)
+            barriers: frozenset[Stmt] = frozenset().union(*(one.barriers for one in proposal))
+            merged = apply_plans(function.func, function.visitor, proposal.plans, barriers)
+            return function.judged(proposal, merged)
+
+        choice = choose(attempts, verify, unchecked=self.unchecked)
 
         def judge_stock(launch: int, scope: str) -> Verdict:
             kernel = function.kernels[launch]  # it gets no more barriers than it has
             return judge_as_it_is(kernel, STOCK.plan(kernel, scope))
 
         self.keep(function, choice, STOCK, judge_stock)
-        return verifier.merged if any(choice.proposal.launches) else function.func
-
-
-@dataclass
-class _MergedFunction:
-    """The verifier: applies a proposal with the barriers that it needs, and reads what came of it.
-
-    `merged` is the function under the proposal that was looked at last.
-    """
-
-    function: DeviceFunction
-    merged: Any = None
-
-    def __call__(self, proposal: Proposal) -> Proposal:
-        proposal = proposal.only(_is_worthwhile)
-        barriers: frozenset[Stmt] = frozenset().union(*(one.barriers for one in proposal))
-        visitor = self.function.visitor
-        self.merged = apply_plans(self.function.func, visitor, proposal.plans, barriers)
-        return self.function.judged(proposal, self.merged)
+        return merged if any(choice.proposal.launches) else function.func
 
 
 def _is_worthwhile(plan: Plan) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm
-from tvm import ir, tirx
+from tvm import ir
 
 from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.errors import BackendError
@@ -15,7 +15,10 @@ from smemreuse.ir.kernel import Allocate, Bind, Block, Buffer, Declare, Kernel, 
 from smemreuse.versions import APACHE_TVM, installed
 
 VERSION = installed(APACHE_TVM, tvm.__version__)
-_INLINED_CUDA = "tirx.cuda.func_call"  # printed with the type that it returns
+TIR = VERSION.names.tir
+tirx = getattr(tvm, TIR)
+
+_INLINED_CUDA = f"{TIR}.cuda.func_call"  # printed with the type that it returns
 
 
 def read_function(name: str, func: Any) -> list[Kernel]:
@@ -88,7 +91,7 @@ class TvmVisitor(LiveVisitor):
         return Load(self.buffer(node.source), tuple(map(self.expr, node.indices)))
 
     def call(self, node: Any) -> Expr:
-        if getattr(node.op, "name", None) == "tirx.buffer_data":
+        if getattr(node.op, "name", None) == f"{TIR}.buffer_data":
             return self.expr(node.args[0])
         return super().call(node)
 
