@@ -59,7 +59,11 @@ def kernels_of(mod: Any, visitor: type[LiveVisitor]) -> list[Kernel]:
 
 
 class LiveVisitor:
-    """One function's conversion. Variables keep their identity, names may repeat."""
+    """One function's conversion. Variables keep their identity, names may repeat.
+
+    `visit_X` makes the statement, the block or the expression of a node of class X. A subclass has
+    those of allocations, declarations and loads.
+    """
 
     version: Version
 
@@ -92,9 +96,6 @@ class LiveVisitor:
         """The model's buffer for the one that an access names."""
         raise NotImplementedError
 
-    def load(self, node: Any) -> Expr:
-        raise NotImplementedError
-
     def dtype(self, node: Any) -> str:
         """The element type of an expression, as TVMScript writes it."""
         raise NotImplementedError
@@ -111,49 +112,46 @@ class LiveVisitor:
         """The buffer that a merge has replaced by this binding, when reading a merged function."""
         return None
 
-    def alloc_buffer(self, node: Any) -> Stmt:
-        raise NotImplementedError
-
-    def decl_buffer(self, node: Any) -> Block:
-        raise NotImplementedError
-
     # Statements ---------------------------------------------------------------------------------
 
     def block(self, node: Any) -> Block:
         if node is None:
             return ()
-        kind = type(node).__name__
-        if kind == "SeqStmt":
+        if type(node).__name__ == "SeqStmt":
             return tuple(stmt for child in node.seq for stmt in self.block(child))
         earlier = self._earlier.get(node)
         if earlier:
             return earlier.pop(0)
         place = len(self.nodes)
         self.nodes.append(node)
-        block = self.decl_buffer(node) if kind == "DeclBuffer" else (self._statement(node, kind),)
+        stmt = self._visit(node, "statement")
+        block: Block = stmt if isinstance(stmt, tuple) else (stmt,)
         self.places.update((stmt, place) for stmt in block)
         self._read.setdefault(node, []).append(block)
         return block
 
-    def _statement(self, node: Any, kind: str) -> Stmt:
-        method = _STATEMENTS.get(kind)
-        if method is None:
-            raise BackendError(f"unknown TIR statement {kind}")
-        stmt: Stmt = getattr(self, method)(node)
-        return stmt
+    def _visit(self, node: Any, what: str) -> Any:
+        """What the method for a kind of node makes of it. Raises `BackendError` where none is."""
+        kind = type(node).__name__
+        visit = getattr(self, f"visit_{kind}", None)
+        if visit is None:
+            raise BackendError(f"unknown TIR {what} {kind}")
+        return visit(node)
 
-    def leave(self, node: Any) -> Stmt:
+    def visit_Break(self, node: Any) -> Stmt:
         """`break`, `continue` and `return` as the calls that they are in other printed forms."""
         return Evaluate(Call(_LEAVING[type(node).__name__], ()))
 
-    def bind(self, node: Any) -> Stmt:
+    visit_Continue = visit_Return = visit_Break
+
+    def visit_Bind(self, node: Any) -> Stmt:
         merged = self.bound_allocation(node)
         if merged is not None:
             return Allocate(merged)
         value = self.expr(node.value)
         return Bind(self.var(node.var), value, may_be_address=self.is_handle(node.var))
 
-    def buffer_store(self, node: Any) -> Stmt:
+    def visit_BufferStore(self, node: Any) -> Stmt:
         indices = tuple(map(self.expr, node.indices))
         return Store(self.buffer(node.buffer), indices, self.expr(node.value), self.predicate(node))
 
@@ -161,23 +159,23 @@ class LiveVisitor:
         predicate = getattr(node, "predicate", None)
         return self.expr(predicate) if predicate is not None else None
 
-    def evaluate(self, node: Any) -> Stmt:
+    def visit_Evaluate(self, node: Any) -> Stmt:
         return Evaluate(self.expr(node.value))
 
-    def for_loop(self, node: Any) -> Stmt:
+    def visit_For(self, node: Any) -> Stmt:
         step = self.expr(node.step) if node.step is not None else Const(1)
         begin, extent = self.expr(node.min), self.expr(node.extent)
         kind = _LOOP_KINDS[int(node.kind)]
         return For(self.var(node.loop_var), begin, extent, step, kind, self.block(node.body))
 
-    def while_loop(self, node: Any) -> Stmt:
+    def visit_While(self, node: Any) -> Stmt:
         return While(self.expr(node.condition), self.block(node.body))
 
-    def if_then_else(self, node: Any) -> Stmt:
+    def visit_IfThenElse(self, node: Any) -> Stmt:
         then, orelse = self.block(node.then_case), self.block(node.else_case)
         return If(self.expr(node.condition), then, orelse)
 
-    def attr_stmt(self, node: Any) -> Stmt:
+    def visit_AttrStmt(self, node: Any) -> Stmt:
         var = None
         if type(node.node).__name__ == "IterVar":
             subject: Expr = Const(str(node.node.thread_tag))
@@ -189,10 +187,11 @@ class LiveVisitor:
 
     def attr_subject(self, node: Any) -> Expr:
         """The subject of an attribute may be any object; only expressions matter here."""
-        known = type(node).__name__ in (*_EXPRESSIONS, *_FIELDS)
-        return self.expr(node) if known else Const(str(node))
+        kind = type(node).__name__
+        is_known = kind in _FIELDS or hasattr(self, f"visit_{kind}")
+        return self.expr(node) if is_known else Const(str(node))
 
-    def assert_stmt(self, node: Any) -> Stmt:
+    def visit_AssertStmt(self, node: Any) -> Stmt:
         return Assert(self.expr(node.condition))
 
     # Buffers and variables ----------------------------------------------------------------------
@@ -225,21 +224,23 @@ class LiveVisitor:
         if kind in _FIELDS:
             name, fields = _FIELDS[kind]
             return Call(name, tuple(self.expr(getattr(node, field)) for field in fields))
-        method = _EXPRESSIONS.get(kind)
-        if method is None:
-            raise BackendError(f"unknown TIR expression {kind}")
-        expr: Expr = getattr(self, method)(node)
+        expr: Expr = self._visit(node, "expression")
         return expr
 
-    def literal(self, node: Any) -> Expr:
+    def visit_IntImm(self, node: Any) -> Expr:
         value = node.value
         return Const(value if isinstance(value, (int, float)) else str(value))
 
-    def variable(self, node: Any) -> Expr:
+    visit_FloatImm = visit_StringImm = visit_IntImm
+
+    def visit_Var(self, node: Any) -> Expr:
         allocation = self.allocated.get(node)
         return Pointer(allocation) if allocation is not None else self.var(node)
 
-    def call(self, node: Any) -> Expr:
+    def visit_SizeVar(self, node: Any) -> Expr:
+        return self.visit_Var(node)
+
+    def visit_Call(self, node: Any) -> Expr:
         args = [self.expr(argument) for argument in node.args]
         if type(node.op).__name__ != "Op":
             return Call("call_global", (Const(str(node.op.name_hint)), *args))
@@ -260,10 +261,10 @@ class LiveVisitor:
             known = self._op_names[op] = (str(name), int(location or 0))
         return known
 
-    def cast(self, node: Any) -> Expr:
+    def visit_Cast(self, node: Any) -> Expr:
         return Call("cast", (Const(self.dtype(node)), self.expr(node.value)))
 
-    def shuffle(self, node: Any) -> Expr:
+    def visit_Shuffle(self, node: Any) -> Expr:
         groups = (node.vectors, node.indices)
         return Call("shuffle", tuple(Call("tuple", tuple(map(self.expr, one))) for one in groups))
 
@@ -277,35 +278,7 @@ def _plain(value: Any) -> object:
     return value if isinstance(value, (int, float, str)) else str(value)
 
 
-_STATEMENTS: Mapping[str, str] = {
-    "AllocBuffer": "alloc_buffer",
-    "Bind": "bind",
-    "BufferStore": "buffer_store",
-    "Evaluate": "evaluate",
-    "For": "for_loop",
-    "While": "while_loop",
-    "IfThenElse": "if_then_else",
-    "AttrStmt": "attr_stmt",
-    "AssertStmt": "assert_stmt",
-    "Break": "leave",
-    "Continue": "leave",
-    "Return": "leave",
-}
-
 _LEAVING = {"Break": "break_loop", "Continue": "continue_loop", "Return": "return"}
-
-_EXPRESSIONS: Mapping[str, str] = {
-    "IntImm": "literal",
-    "FloatImm": "literal",
-    "StringImm": "literal",
-    "Var": "variable",
-    "SizeVar": "variable",
-    "BufferLoad": "load",
-    "TensorLoad": "load",
-    "Call": "call",
-    "Cast": "cast",
-    "Shuffle": "shuffle",
-}
 
 # Operators whose operands are plain fields.
 _FIELDS: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -51,7 +51,7 @@ class TirVisitor(LiveVisitor):
         """The model's buffers by those of the function that was read."""
         return self._buffers
 
-    def alloc_buffer(self, node: Any) -> Stmt:
+    def visit_AllocBuffer(self, node: Any) -> Stmt:
         buffer = node.buffer
         made = self._allocated_earlier(buffer) or self._make(buffer, None)
         self.allocated[buffer.data] = made
@@ -63,7 +63,7 @@ class TirVisitor(LiveVisitor):
         known = self._buffers.get(buffer) if self._earlier else None
         return known if known is not None and known.data is None else None
 
-    def decl_buffer(self, node: Any) -> Block:
+    def visit_DeclBuffer(self, node: Any) -> Block:
         return (Declare(self.buffer(node.buffer)),)
 
     def bound_allocation(self, node: Any) -> Buffer | None:
@@ -89,7 +89,7 @@ class TirVisitor(LiveVisitor):
         scope, dtype = str(buffer.scope()), str(buffer.dtype)
         return self.make_buffer(str(buffer.name), buffer, scope, data, dtype)
 
-    def load(self, node: Any) -> Expr:
+    def visit_BufferLoad(self, node: Any) -> Expr:
         indices = tuple(map(self.expr, node.indices))
         return Load(self.buffer(node.buffer), indices, self.predicate(node))
 

@@ -40,12 +40,12 @@ class TvmVisitor(LiveVisitor):
         super().__init__(merged)
         self._buffers: dict[Any, Buffer] = dict(self.allocated)
 
-    def alloc_buffer(self, node: Any) -> Stmt:
+    def visit_AllocBuffer(self, node: Any) -> Stmt:
         made = self._make(node.buffer, None)
         self.allocated[node.buffer] = self._buffers[node.buffer] = made
         return Allocate(made)
 
-    def decl_buffer(self, node: Any) -> Block:
+    def visit_DeclBuffer(self, node: Any) -> Block:
         """A view; one of a pointer that has no name gets a variable for it."""
         merged = self.allocated.get(node.buffer)
         if merged is not None:
@@ -82,18 +82,18 @@ class TvmVisitor(LiveVisitor):
             name, described, str(described.storage_scope), data, str(described.dtype)
         )
 
-    def variable(self, node: Any) -> Expr:
+    def visit_Var(self, node: Any) -> Expr:
         if isinstance(node.ty, tirx.BufferType):
             return Pointer(self.buffer(node))
         return self.var(node)
 
-    def load(self, node: Any) -> Expr:
+    def visit_TensorLoad(self, node: Any) -> Expr:
         return Load(self.buffer(node.source), tuple(map(self.expr, node.indices)))
 
-    def call(self, node: Any) -> Expr:
+    def visit_Call(self, node: Any) -> Expr:
         if getattr(node.op, "name", None) == f"{TIR}.buffer_data":
             return self.expr(node.args[0])
-        return super().call(node)
+        return super().visit_Call(node)
 
     def dtype(self, node: Any) -> str:
         if isinstance(node.ty, ir.PrimType):
