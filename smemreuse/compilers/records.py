@@ -11,17 +11,14 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from smemreuse.results.carried import ScopePlans
-from smemreuse.results.footprint import KernelFootprint
-from smemreuse.results.hazards import lint_report_from
-from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
-from smemreuse.results.verdict import VerdictKind
+from smemreuse.results.serialized import as_data, fields_from_data
+from smemreuse.results.suite import Suite, SuiteKernel, Trouble
 
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
@@ -89,11 +86,11 @@ class Recorder:
 
     def lowered(self, key: str, **fields: Any) -> None:
         """A kernel was lowered once more; `fields` as for `known`, its footprint among them."""
-        self.note("lowered", key=key, fields=_encoded(fields))
+        self.note("lowered", key=key, fields=as_data(fields))
 
     def known(self, key: str, **fields: Any) -> None:
         """What is known of a kernel that was lowered, by the names of `SuiteKernel`'s fields."""
-        self.note("known", key=key, fields=_encoded(fields))
+        self.note("known", key=key, fields=as_data(fields))
 
 
 def read_suite(folder: Path) -> Suite:
@@ -125,7 +122,7 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
     """Takes one note in, whatever came before it."""
     event = found["event"]
     if event in ("lowered", "known"):
-        key, known = found["key"], _decoded(found["fields"])
+        key, known = found["key"], fields_from_data(SuiteKernel, found["fields"])
         if event == "lowered":
             kernel = kernels.setdefault(key, SuiteKernel(known["footprint"], key=key))
             kernel.lowered += 1
@@ -142,46 +139,6 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
 
 def _bytes(kernel: SuiteKernel) -> int:
     return kernel.footprint.bytes_before or 0
-
-
-def _footprint(found: dict[str, Any]) -> KernelFootprint:
-    names = {each.name for each in fields(KernelFootprint)}
-    return KernelFootprint(**{key: one for key, one in found.items() if key in names})
-
-
-def _judgement(found: dict[str, Any] | None) -> Judgement | None:
-    return Judgement(VerdictKind(found["verdict"]), found["finding"]) if found else None
-
-
-def _judgement_data(found: Judgement | None) -> dict[str, str] | None:
-    return {"verdict": found.verdict.value, "finding": found.finding} if found else None
-
-
-_CODECS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "footprint": (asdict, _footprint),
-    "ours": (_judgement_data, _judgement),
-    "compiler": (_judgement_data, _judgement),
-    "scopes": (
-        lambda scopes: [each.as_data() for each in scopes],
-        lambda scopes: tuple(map(ScopePlans.from_data, scopes)),
-    ),
-    "lint": (lambda report: asdict(report.without_statements()), lint_report_from),
-    "mends": (list, tuple),
-    "unmended": (list, tuple),
-}
-"""How fields of `SuiteKernel` are written as JSON and read back; others are JSON themselves."""
-
-
-def _encoded(known: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _CODECS[name][0](value) if name in _CODECS else value for name, value in known.items()
-    }
-
-
-def _decoded(known: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _CODECS[name][1](value) if name in _CODECS else value for name, value in known.items()
-    }
 
 
 def dumped(folder: Path, name: str, text: str) -> str:

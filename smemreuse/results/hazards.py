@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import label
+from smemreuse.results.serialized import LOCAL
 from smemreuse.results.words import Worded
 
 
@@ -51,7 +50,7 @@ class Site:
     statement: str
     line: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
-    stmt: Stmt | None = field(default=None, compare=False, repr=False)
+    stmt: Stmt | None = field(default=None, compare=False, repr=False, metadata=LOCAL)
 
     @classmethod
     def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
@@ -163,41 +162,3 @@ class LintReport:
     def clean(self) -> bool:
         """Whether it is proved that there is none, on the assumptions."""
         return self.status is LintStatus.CLEAN
-
-
-def lint_report_from(found: Mapping[str, Any]) -> LintReport:
-    """What `dataclasses.asdict` gave of one without statements, behind JSON.
-
-    Raises `KeyError`, `TypeError` or `ValueError` for anything else.
-    """
-    hazards = tuple(map(_hazard, found["hazards"]))
-    words = {name: tuple(found[name]) for name in ("unknown", "assumptions")}
-    return LintReport(found["kernel"], found["barriers_follow"], hazards, **words)
-
-
-def _hazard(found: Mapping[str, Any]) -> Hazard:
-    mend, span = found["mend"], found["bytes"]
-    return Hazard(
-        HazardKind(found["kind"]),
-        found["certain"],
-        _site(found["site"]),
-        tuple(found["buffers"]),
-        found["witness"],
-        Mend(
-            Remedy(mend["remedy"]),
-            mend["sentence"],
-            _site(mend["behind"]) if mend["behind"] else None,
-            _site(mend["before"]) if mend["before"] else None,
-            (mend["threads"][0], mend["threads"][1]) if mend["threads"] else None,
-            mend["engine"],
-        ),
-        _site(found["other"]) if found["other"] else None,
-        (span[0], span[1]) if span is not None else None,
-        tuple(found["agents"]),
-        tuple((name, value) for name, value in found["blocks"]),
-    )
-
-
-def _site(found: Mapping[str, Any]) -> Site:
-    loops = tuple((name, value) for name, value in found["loops"])
-    return Site(found["statement"], found["line"], loops)

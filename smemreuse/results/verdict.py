@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
 from smemreuse.ir.kernel import Buffer
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
+from smemreuse.results.serialized import LOCAL
 
 
 class VerdictKind(str, Enum):
@@ -54,7 +55,7 @@ class Verdict:
     violations: tuple[Violation, ...] = ()
     uncovered: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
-    open_pairs: frozenset[frozenset[Buffer]] = frozenset()
+    open_pairs: frozenset[frozenset[Buffer]] = field(default=frozenset(), metadata=LOCAL)
     stopped_early: bool = False
 
     @property

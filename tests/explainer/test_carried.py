@@ -20,6 +20,7 @@ from smemreuse.report.page.rows import overview_row
 from smemreuse.report.suite_rows import page_title, suite_row
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
+from smemreuse.results.serialized import as_data, from_data
 from smemreuse.results.suite import SuiteKernel
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import target_architecture
@@ -56,7 +57,7 @@ def plans_of(kernel: Kernel) -> Iterator[tuple[str, Judged]]:
 
 
 def through_json(found: ScopePlans) -> ScopePlans:
-    return ScopePlans.from_data(json.loads(json.dumps(found.as_data())))
+    return from_data(ScopePlans, json.loads(json.dumps(as_data(found))))
 
 
 @pytest.mark.parametrize("name", NAMES)

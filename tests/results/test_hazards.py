@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
-from smemreuse.results.hazards import lint_report_from
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.serialized import as_data, from_data
 from tests.conftest import ROOT
 
 FILES = sorted((ROOT / "fixtures" / "lint").glob("*.tir"))
@@ -21,4 +21,4 @@ def test_a_report_is_the_same_behind_json(path: Path) -> None:
     for kernel in read_dump(path).kernels:
         report = lint(kernel).without_statements()
         assert report.hazards or report.unknown or report.clean
-        assert lint_report_from(json.loads(json.dumps(asdict(report)))) == report
+        assert from_data(LintReport, json.loads(json.dumps(as_data(report)))) == report
