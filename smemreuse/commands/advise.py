@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,8 +9,14 @@ from typing import Any
 import click
 
 from smemreuse.commands.options import arch_option
-from smemreuse.commands.output import check_output, force_option, format_option, write_output
-from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.output import (
+    check_output,
+    emit_json,
+    emit_tables,
+    force_option,
+    format_option,
+    write_output,
+)
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.results.advice import Advice
@@ -161,15 +166,10 @@ def _card(arch: Architecture | None, name: str | None) -> Card:
 
 
 def _emit(found: Advice, top: int, output_format: str) -> None:
-    from smemreuse.report.advice import SCHEMA, advice_data, advice_lines
+    from smemreuse.report.advice import advice_data, advice_lines
     from smemreuse.report.tables import console
 
     if output_format == "json":
-        document = {"schema": f"smemreuse.{SCHEMA}/1", **advice_data(found, top)}
-        with written_to_stdout():
-            click.echo(json.dumps(document, indent=2))
-        return
-    out = console()
-    for line in advice_lines(out, found, top):
-        with written_to_stdout():
-            out.print(line)
+        emit_json("advice", **advice_data(found, top))
+    else:
+        emit_tables(advice_lines(console(), found, top))

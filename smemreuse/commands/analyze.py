@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from smemreuse.commands.options import policy_option
-from smemreuse.commands.output import emit_json, format_option
-from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.output import emit_json, emit_tables, format_option
 from smemreuse.commands.subjects import note_if_empty, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.timeline import timeline_of
@@ -26,7 +25,7 @@ def analyze(file: str, policy: str, output_format: str) -> None:
     note_if_empty(found, [file])
     rows = [(each, policy, *sequence_of(each.kernel, each.scope, policy)) for each in found]
     if output_format == "json":
-        emit_json("analyze", [analyze_entry(*row) for row in rows])
+        emit_json("analyze", kernels=[analyze_entry(*row) for row in rows])
     else:
         out = console()
         for subject, _, sequence, ranges in rows:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import click
 
 from smemreuse.commands.resultfile import read_kernels
 from smemreuse.errors import InputError
-from smemreuse.report.hazards import Linted
-from smemreuse.results.audit import Audit
+from smemreuse.results.audit import Checked, violated
 from smemreuse.results.comparison import APPLIED, Comparison
-from smemreuse.results.regressions import Standing
+from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, changes
 from smemreuse.results.verdict import VerdictKind
 
-DOES_NOT_FIT = "a block does not fit"
+Record = TypeVar("Record", Comparison, Checked)
 
 baseline_option = click.option(
     "--baseline",
@@ -53,35 +53,14 @@ def _fingerprints(path: str) -> Iterator[str]:
             yield told
 
 
-def silenced(found: Iterable[Linted], known: frozenset[str]) -> list[Linted]:
-    """What was found, without what a baseline knows."""
-    return [linted.without(known) for linted in found]
-
-
 # Plans ------------------------------------------------------------------------------------------
 
 
-def compared_standing(row: Comparison) -> Standing:
-    """How a kernel stands by the plan that would be applied."""
-    applied = row.applied
-    faults = frozenset([DOES_NOT_FIT] if applied.fits is False else [])
-    return Standing(row.file, row.kernel, row.scope, applied.arena_bytes, applied.verdict, faults)
-
-
-def audited_standing(file: str, kernel: str, scope: str, audit: Audit) -> Standing:
-    """How a kernel stands by the plan that was audited."""
-    found = audit.verdict
-    faults = frozenset(_fault(each.rule.value, each.buffers) for each in found.violations)
-    return Standing(file, kernel, scope, audit.arena, found.verdict, faults)
-
-
-def _fault(rule: int, buffers: Sequence[str]) -> str:
-    return f"rule {rule}, {' and '.join(buffers)}"
-
-
-def read_standings(path: str, verb: str) -> list[Standing]:
-    """How kernels stood in what `compare` or `check` wrote. Raises `InputError`."""
-    read = {"compare": _compared, "check": _audited}[verb]
+def read_baseline_entries(path: str | None, verb: str) -> list[BaselineEntry] | None:
+    """The kernels in what `compare` or `check` wrote; None without a file. Raises `InputError`."""
+    if path is None:
+        return None
+    read = {"compare": _compared, "check": _checked}[verb]
     try:
         return [read(entry) for entry in _entries(path, verb)]
     except (KeyError, TypeError, ValueError, OverflowError):  # int() of an infinity
@@ -89,18 +68,26 @@ def read_standings(path: str, verb: str) -> list[Standing]:
         raise InputError(f"{why}; {_mend(verb)}", file=path) from None
 
 
-def _compared(entry: Mapping[str, Any]) -> Standing:
+def compared_with(before: Sequence[BaselineEntry] | None, found: list[Record]) -> list[Record]:
+    """What was found, with what changed since a baseline if there is one."""
+    if before is None:
+        return found
+    held = changes([one.baseline_entry for one in found], before)
+    return [replace(one, change=change) for one, change in zip(found, held, strict=True)]
+
+
+def _compared(entry: Mapping[str, Any]) -> BaselineEntry:
     applied = entry["policies"][APPLIED]
     faults = [DOES_NOT_FIT] if applied["fits"] is False else []
-    return _standing(entry, applied, faults)
+    return _entry(entry, applied, faults)
 
 
-def _audited(entry: Mapping[str, Any]) -> Standing:
-    faults = [_fault(each["rule"], each["buffers"]) for each in entry["violations"]]
-    return _standing(entry, entry, faults)
+def _checked(entry: Mapping[str, Any]) -> BaselineEntry:
+    faults = [violated(each["rule"], each["buffers"]) for each in entry["violations"]]
+    return _entry(entry, entry, faults)
 
 
-def _standing(entry: Mapping[str, Any], plan: Mapping[str, Any], faults: list[str]) -> Standing:
+def _entry(entry: Mapping[str, Any], plan: Mapping[str, Any], faults: list[str]) -> BaselineEntry:
     file, kernel, scope = (str(entry[key]) for key in ("file", "name", "scope"))
     verdict = VerdictKind(plan["verdict"])
-    return Standing(file, kernel, scope, int(plan["arena_bytes"]), verdict, frozenset(faults))
+    return BaselineEntry(file, kernel, scope, int(plan["arena_bytes"]), verdict, frozenset(faults))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import click
 from rich.text import Text
 
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
-from smemreuse.commands.baseline import audited_standing, baseline_option, read_standings
+from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Spread, of_each, spread_options
 from smemreuse.commands.inputs import Source as Input
 from smemreuse.commands.inputs import files_argument, find_inputs
@@ -19,11 +18,11 @@ from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import (
     emit_findings,
     emit_json,
+    emit_tables,
     findings_format_option,
     only_findings_option,
 )
 from smemreuse.commands.planfile import PlanFile, read_plan_file
-from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty, subjects_of, unused_remarks
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
@@ -36,33 +35,10 @@ from smemreuse.report.audits import (
     checked,
 )
 from smemreuse.report.comparisons import PLAN_RULES
-from smemreuse.report.data import Data, Subject
-from smemreuse.report.regressions import change_data, change_findings, change_words, changes_line
+from smemreuse.report.data import Subject
+from smemreuse.report.regressions import change_words, changes_line
 from smemreuse.results.audit import Audit, Checked, Source
-from smemreuse.results.findings import Finding
-from smemreuse.results.regressions import Change, Standing, changes
 from smemreuse.results.verdict import UNPROVED, UNSOUND
-
-
-@dataclass(frozen=True)
-class Row:
-    """One audit, and what became of the kernel since a baseline."""
-
-    told: Checked
-    change: Change | None = None
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What is worse than in the baseline; without one, what speaks against the plan."""
-        if self.change is None:
-            return list(audit_findings(self.told))
-        why = self.told.audit.verdict.first_finding
-        return list(change_findings(self.change, self.told.line, why))
-
-    @property
-    def entry(self) -> Data:
-        entry = check_entry(self.told)
-        return entry if self.change is None else {**entry, "baseline": change_data(self.change)}
 
 
 @click.command(cls=Verb)
@@ -95,7 +71,7 @@ def check(
     where no plan is: in a dump from before the merge, say. Against a baseline exit 1 is for what is
     worse than there, and for nothing else. A file that cannot be read gives 2.
     """
-    before = None if baseline is None else read_standings(baseline, "check")
+    before = read_baseline_entries(baseline, "check")
     inputs = find_inputs(files)
     if plan_file is not None and not inputs.single:
         raise InputError("--plan is for one FILE; check them one by one", file=plan_file)
@@ -103,10 +79,7 @@ def check(
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     found, whole = of_each(inputs, work, Spread(jobs, backend), "checking")
     note_if_empty(found, files)
-    rows = [Row(each) for each in found]
-    if before is not None:
-        held = changes([_standing(row.told) for row in rows], before)
-        rows = [replace(row, change=change) for row, change in zip(rows, held, strict=True)]
+    rows = compared_with(before, found)
     _emit(rows, only_findings, output_format, many=not inputs.single)
     if not whole:
         sys.exit(InputError.exit_code)
@@ -114,15 +87,11 @@ def check(
         sys.exit(1)
 
 
-def _standing(told: Checked) -> Standing:
-    return audited_standing(told.file, told.kernel, told.scope, told.audit)
-
-
-def _fails(rows: Sequence[Row], allow_unproved: bool) -> bool:
+def _fails(rows: Sequence[Checked], allow_unproved: bool) -> bool:
     changed = [row.change for row in rows if row.change is not None]
     if changed:
         return any(change.worse for change in changed)
-    audits = [row.told.audit for row in rows]
+    audits = [row.audit for row in rows]
     verdicts = {audit.verdict.verdict for audit in audits}
     nothing = all(audit.source is Source.NOTHING_MERGED for audit in audits)
     return UNSOUND in verdicts or (not allow_unproved and (nothing or UNPROVED in verdicts))
@@ -157,20 +126,20 @@ def _audit(subject: Subject, plans: PlanFile | None, barriers: BarrierStage) -> 
     return audit_plan(subject.kernel, subject.scope, *layout, barriers)
 
 
-def _emit(rows: Sequence[Row], only_findings: bool, output_format: str, many: bool) -> None:
-    shown = [row for row in rows if row.findings or not only_findings]
+def _emit(rows: Sequence[Checked], only_findings: bool, output_format: str, many: bool) -> None:
+    shown = [row for row in rows if not only_findings or [*audit_findings(row)]]
     if output_format == "json":
-        emit_json("check", [row.entry for row in shown])
+        emit_json("check", kernels=[*map(check_entry, shown)])
     elif output_format != "table":
-        findings = [finding for row in rows for finding in row.findings]
+        findings = [finding for row in rows for finding in audit_findings(row)]
         emit_findings("check", findings, PLAN_RULES, output_format)
     else:
         changed = [row.change for row in rows if row.change is not None]
-        emit_tables([audits_line([row.told for row in rows])] if many and rows else [])
+        emit_tables([audits_line(rows)] if many and rows else [])
         emit_tables([changes_line(changed)] if changed else [])
         for row in shown:
-            if many and row.told.audit.source is Source.NOTHING_MERGED and row.change is None:
+            if many and row.audit.source is Source.NOTHING_MERGED and row.change is None:
                 continue  # the first line counts them
-            emit_tables(check_lines(row.told))
+            emit_tables(check_lines(row))
             if row.change is not None and row.change.is_any:
                 emit_tables([Text(f"  against the baseline: {change_words(row.change)}")])

@@ -10,17 +10,17 @@ from functools import partial
 import click
 from rich.text import Text
 
-from smemreuse.commands.baseline import baseline_option, compared_standing, read_standings
+from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Spread, of_each, spread_options
 from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import arch_option, objective_option, packer_option
 from smemreuse.commands.output import (
     emit_findings,
     emit_json,
+    emit_tables,
     findings_format_option,
     only_findings_option,
 )
-from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import (
     declared_remarks,
     note_if_empty,
@@ -42,14 +42,12 @@ from smemreuse.report.comparisons import (
     titles_of,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
-from smemreuse.report.regressions import change_data, change_findings, change_words, changes_line
+from smemreuse.report.regressions import baseline_data, change_words, changes_line
 from smemreuse.report.summary import summary_lines, worst_lines
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.titles import titles
 from smemreuse.results.comparison import Comparison
-from smemreuse.results.findings import Finding
-from smemreuse.results.regressions import Change, changes
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
@@ -71,27 +69,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel and scope; `entry` is its JSON and `drawn` the kernel itself, if asked for.
-
-    `change` is what became of it since a baseline.
-    """
+    """One kernel and scope; `entry` is its JSON and `drawn` the kernel itself, if asked for."""
 
     told: Comparison
     entry: Data | None
     drawn: tuple[Subject, Sequence[Judged]] | None
-    change: Change | None = None
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What is worse than in the baseline; without one, what speaks against the plan."""
-        if self.change is None:
-            return list(comparison_findings(self.told))
-        return list(change_findings(self.change, self.told.line, self.told.applied.finding))
-
-    @property
-    def changed(self) -> bool:
-        """Whether it is not as in the baseline; without one, not as compilers make it."""
-        return self.told.saved_bytes != 0 if self.change is None else self.change.is_any
 
 
 @click.command(cls=Verb)
@@ -130,7 +112,7 @@ def compare(
     for each kernel. One that cannot be read is told on stderr, and the exit code is 2 in the end.
     Against a baseline it is 1 for what takes more bytes or has a worse verdict.
     """
-    before = None if baseline is None else read_standings(baseline, "compare")
+    before = read_baseline_entries(baseline, "compare")
     inputs = find_inputs(files)
     few = len(inputs) <= FEW
     drawn = few and output_format == "table"
@@ -138,20 +120,20 @@ def compare(
     spread = Spread() if drawn else Spread(jobs, backend)  # whole kernels are not sent about
     rows, whole = of_each(inputs, partial(_compared, asked=asked), spread, "comparing")
     note_if_empty(rows, files)
-    if before is not None:
-        found = changes([compared_standing(row.told) for row in rows], before)
-        rows = [replace(row, change=change) for row, change in zip(rows, found, strict=True)]
+    held = compared_with(before, [row.told for row in rows])
+    rows = [replace(row, told=one) for row, one in zip(rows, held, strict=True)]
     shown = [
         row
         for row in rows
-        if (row.changed or not changed_only) and (row.findings or not only_findings)
+        if (row.told.is_changed or not changed_only)
+        and (not only_findings or [*comparison_findings(row.told)])
     ]
     if sort is not None:
         shown.sort(key=lambda row: SORTS[sort](row.told))
     if output_format == "json":
-        emit_json("compare", [_entry(row) for row in shown])
+        emit_json("compare", kernels=[_entry(row) for row in shown])
     elif output_format != "table":
-        findings = [finding for row in rows for finding in row.findings]
+        findings = [finding for row in rows for finding in comparison_findings(row.told)]
         emit_findings("compare", findings, PLAN_RULES, output_format)
     elif few:
         _emit_few(shown)
@@ -159,7 +141,7 @@ def compare(
         _emit_many(rows, shown, len({row.told.file for row in rows}), every)
     if not whole:
         sys.exit(InputError.exit_code)
-    if any(row.change is not None and row.change.worse for row in rows):
+    if any(row.told.change is not None and row.told.change.worse for row in rows):
         sys.exit(1)
 
 
@@ -179,7 +161,7 @@ def _compared(source: Source, asked: Asked) -> tuple[list[Row], list[str]]:
 
 def _entry(row: Row) -> Data:
     assert row.entry is not None
-    return {**row.entry, **({} if row.change is None else {"baseline": change_data(row.change)})}
+    return {**row.entry, **baseline_data(row.told.change)}
 
 
 def _emit_few(rows: Sequence[Row]) -> None:
@@ -203,7 +185,7 @@ def _emit_few(rows: Sequence[Row]) -> None:
 
 def _emit_changes(rows: Sequence[Row]) -> None:
     """What became of each kernel since the baseline."""
-    changed = [row.change for row in rows if row.change is not None]
+    changed = [row.told.change for row in rows if row.told.change is not None]
     if changed:
         emit_tables([changes_line(changed)])
     emit_tables(
@@ -218,7 +200,7 @@ def _emit_many(rows: Sequence[Row], shown: Sequence[Row], files: int, every: boo
     out = console()
     told = [row.told for row in rows]
     emit_tables(summary_lines(told, files))
-    changed = [row.change for row in rows if row.change is not None]
+    changed = [row.told.change for row in rows if row.told.change is not None]
     if changed:
         emit_tables([changes_line(changed)])
     names = dict(zip(map(id, told), titles_of(told), strict=True))
@@ -230,5 +212,5 @@ def _emit_many(rows: Sequence[Row], shown: Sequence[Row], files: int, every: boo
     if every:
         emit_tables([compare_table(out, told), *hoped_lines(told)])
         return
-    last = [change_words(row.change) for row in listed if row.change is not None]
+    last = [change_words(row.told.change) for row in listed if row.told.change is not None]
     emit_tables([kernels_table(out, told, [names[id(one)] for one in told], last)])

@@ -20,15 +20,14 @@ from smemreuse.commands.options import (
 )
 from smemreuse.commands.output import (
     check_output,
+    emit_json,
+    emit_tables,
     force_option,
     format_option,
-    json_text,
     write_output,
     wrote,
 )
-from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.resultfile import is_result, read_layouts
-from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb, internal_errors, say
 from smemreuse.errors import InputError, SmemReuseError
@@ -96,15 +95,13 @@ def diff(
     matched = matched_kernels(before.layouts, after.layouts)
     found, whole = _differences(matched.pairs)
     if output_format == "json":
-        document = json_text(
+        emit_json(
             "diff",
-            [difference_entry(one) for one in found],
             order=[kind.value for kind in CauseKind],
             vanished=[side_data(one) for one in matched.vanished],
             appeared=[side_data(one) for one in matched.appeared],
+            kernels=[difference_entry(one) for one in found],
         )
-        with written_to_stdout():
-            click.echo(document, nl=False)
     else:
         emit_tables(_lines(found, matched))
     if page is not None:

@@ -9,9 +9,7 @@ import click
 from rich.console import RenderableType
 
 from smemreuse.commands.options import arch_option
-from smemreuse.commands.output import format_option, json_text
-from smemreuse.commands.printing import emit_tables
-from smemreuse.commands.stdout import written_to_stdout
+from smemreuse.commands.output import emit_json, emit_tables, format_option
 from smemreuse.commands.subjects import note_if_empty, note_unused, of_kernel, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
@@ -77,8 +75,7 @@ def explain(
             for each, _ in explained
             if not buffers and each.has_buffers
         ]
-        with written_to_stdout():
-            click.echo(json_text("explain", entries, summaries=summaries), nl=False)
+        emit_json("explain", summaries=summaries, kernels=entries)
     elif len(buffers) == 2:
         emit_tables(
             line

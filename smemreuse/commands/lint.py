@@ -9,19 +9,19 @@ from functools import partial
 import click
 
 from smemreuse.audit import BarrierStage
-from smemreuse.commands.baseline import read_baseline, silenced
+from smemreuse.commands.baseline import read_baseline
 from smemreuse.commands.batches import Spread, of_each, spread_options
 from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import (
     emit_findings,
     emit_json,
+    emit_tables,
     findings_format_option,
     force_option,
     only_findings_option,
     write_output,
 )
-from smemreuse.commands.printing import emit_tables
 from smemreuse.commands.subjects import note_if_empty
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
@@ -91,7 +91,7 @@ def lint(
     else:
         work = partial(_linted, barriers=stage)
         reports, whole = of_each(inputs, work, Spread(jobs, backend), "linting")
-    found = silenced(reports, known)
+    found = [linted.without(known) for linted in reports]
     note_if_empty(found, files)
     if dump is not None:
         write_output(output, dump.source.encode(), force)
@@ -136,7 +136,7 @@ def _entry(linted: Linted) -> Data:
 def _emit(found: Sequence[Linted], only_findings: bool, output_format: str, many: bool) -> None:
     shown = [one for one in found if one.report.hazards or not only_findings]
     if output_format == "json":
-        emit_json("lint", list(map(_entry, shown)))
+        emit_json("lint", kernels=[*map(_entry, shown)])
     elif output_format != "table":
         hazards = [hazard for linted in found for hazard in hazard_findings(linted)]
         emit_findings("lint", hazards, RULES, output_format)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from smemreuse._version import __version__
-from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.errors import InputError, printable
 from smemreuse.report.annotations import github_lines, sarif
-from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
 from smemreuse.results.findings import Finding
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 format_option = click.option(
     "--format",
@@ -38,15 +43,24 @@ only_findings_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 
 
-def emit_json(schema: str, kernels: list[Data]) -> None:
-    with written_to_stdout():
-        click.echo(json_text(schema, kernels), nl=False)
+def emit_json(schema: str, **content: object) -> None:
+    """The document of a verb's machine contract on standard output."""
+    emit(json_text(schema, **content))
 
 
-def json_text(schema: str, kernels: list[Data], **more: object) -> str:
-    """The document of one verb's machine contract, `more` being what is not of one kernel."""
-    document = {"schema": f"smemreuse.{schema}/1", **more, "kernels": kernels}
-    return json.dumps(document, indent=2) + "\n"
+def json_text(schema: str, **content: object) -> str:
+    """The document of one machine contract."""
+    return json.dumps({"schema": f"smemreuse.{schema}/1", **content}, indent=2) + "\n"
+
+
+def emit_tables(tables: Iterable[RenderableType]) -> None:
+    """Tables, charts and lines on standard output, each as soon as it is there."""
+    from smemreuse.report.tables import console  # and rich, which what is applied needs no part of
+
+    out = console()
+    for table in tables:
+        with written_to_stdout():
+            out.print(table)
 
 
 def emit_findings(
@@ -58,9 +72,8 @@ def emit_findings(
     else:
         log = sarif(found, rules, f"smemreuse {verb}", __version__)
         lines = [json.dumps(log, indent=2)]
-    with written_to_stdout():
-        for line in lines:
-            click.echo(line)
+    for line in lines:
+        emit(line + "\n")
 
 
 def write_output(output: str | None, data: bytes, force: bool) -> None:
@@ -70,8 +83,7 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
     for a file that exists or cannot be written.
     """
     if output is None or output == "-":
-        with written_to_stdout():
-            click.echo(data, nl=False)
+        emit(data)
         return
     path = Path(output)
     try:
@@ -116,3 +128,37 @@ def _taken(path: Path) -> InputError:
 
 def _unwritable(output: str, why: str) -> InputError:
     return InputError(f"cannot be written: {why}", file=output)
+
+
+# Standard output, whose reader may leave and whose disk may be full ------------------------------
+
+
+def emit(text: str | bytes) -> None:
+    """Writes to standard output as it is. Raises as `written_to_stdout`."""
+    with written_to_stdout():
+        click.echo(text, nl=False)
+
+
+@contextmanager
+def written_to_stdout() -> Iterator[None]:
+    """Around what is written to standard output; it is flushed in the end.
+
+    A reader that goes away, as `head` does, is no error: what is written from then on is dropped,
+    and the exit code tells what was found. Raises `InputError` for any other failure.
+    """
+    try:
+        yield
+        if sys.stdout is not None:  # as under `>&-`
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop()
+    except OSError as error:
+        _drop()
+        raise InputError(f"cannot be written: {error.strerror}", file="standard output") from None
+
+
+def _drop() -> None:
+    """Lets what is still buffered, and all that comes, go nowhere, as Python's manual has it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -12,8 +12,7 @@ from smemreuse.commands.options import (
     policy_option,
     strict_option,
 )
-from smemreuse.commands.output import emit_json, format_option
-from smemreuse.commands.printing import emit_tables
+from smemreuse.commands.output import emit_json, emit_tables, format_option
 from smemreuse.commands.subjects import note_declared, note_if_empty, note_unused, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.plans import hoped_of
@@ -52,7 +51,7 @@ def plan(
     chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
     plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]
     if output_format == "json":
-        emit_json("plan", [plan_entry(*made) for made in plans])
+        emit_json("plan", kernels=[plan_entry(*made) for made in plans])
     else:
         out = console()
         for subject, made, hoped in plans:

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 import click
 
-from smemreuse.commands.output import json_text, write_output
+from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
-from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.suite import Outputs, print_suite
 from smemreuse.commands.suite_page import Drawing, Page, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
@@ -22,7 +21,7 @@ from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.page.rows import overview_row
 from smemreuse.report.run import run_entry, run_lines, run_overview_entry, run_table
-from smemreuse.report.suite import whole_suite_data
+from smemreuse.report.suite import suite_data
 from smemreuse.report.suite_rows import page_title
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
@@ -82,8 +81,8 @@ def _document(
 ) -> str:
     entries = [run_entry(script, kernel) for kernel in kernels]
     more = {"script": script, "args": [*args], "exit_code": end.exit_code}
-    seen = None if children.is_empty else whole_suite_data(children)
-    return json_text("run", entries, **more, reloaded=[*reloaded], children=seen)
+    seen = None if children.is_empty else suite_data(children)
+    return json_text("run", **more, reloaded=[*reloaded], children=seen, kernels=entries)
 
 
 def _drawing(script: str, kernels: Sequence[RunKernel], settings: Settings, page: Page) -> Drawing:

@@ -6,15 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smemreuse.commands.output import json_text, write_output
+from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute, execute_module
-from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.suite_page import Page, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
 from smemreuse.extras import require
-from smemreuse.report.suite import suite_data, suite_kernels, suite_lines, suite_table
+from smemreuse.report.suite import suite_data, suite_lines, suite_table
 from smemreuse.report.tables import console
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
@@ -81,7 +80,6 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
 def _document(program: Program, settings: Settings, suite: Suite, exit_code: int) -> str:
     return json_text(
         "suite",
-        suite_kernels(suite),
         module=program.module,
         script=program.script,
         args=[*program.args],

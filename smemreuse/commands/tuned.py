@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-import click
-
+from smemreuse.commands.output import emit_json, emit_tables
 from smemreuse.commands.script import check_script, execute
-from smemreuse.commands.stdout import written_to_stdout
 from smemreuse.commands.verb import say
-from smemreuse.report.ranking import SCHEMA, ranking_data, ranking_lines
+from smemreuse.report.ranking import ranking_data, ranking_lines
 from smemreuse.report.tables import console
 from smemreuse.results.ranking import Ranking
 from smemreuse.targets.architectures import Architecture
@@ -48,11 +45,6 @@ def advise_script(
 
 def _emit(name: str, found: Ranking, output_format: str) -> None:
     if output_format == "json":
-        document = {"schema": f"smemreuse.{SCHEMA}/1", "kernels": [ranking_data(name, found)]}
-        with written_to_stdout():
-            click.echo(json.dumps(document, indent=2))
-        return
-    out = console()
-    for line in ranking_lines(out, name, found):
-        with written_to_stdout():
-            out.print(line)
+        emit_json("ranking", kernels=[ranking_data(name, found)])
+    else:
+        emit_tables(ranking_lines(console(), name, found))

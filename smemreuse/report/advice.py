@@ -13,7 +13,6 @@ from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data
 from smemreuse.results.advice import Advice, Estimate, Level, Validation
 
-SCHEMA = "advice"
 _HONEST = {
     Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, none of "
     "them fitted to a measurement; times are what is possible at best",

@@ -12,6 +12,7 @@ from smemreuse.errors import printable
 from smemreuse.ir.kernel import unique_names
 from smemreuse.report.data import Data, Subject, verdict_data
 from smemreuse.report.preconditions import grounds_data, grounds_lines
+from smemreuse.report.regressions import baseline_data, change_findings
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, kind_text, verdict_text
@@ -56,6 +57,7 @@ def check_entry(told: Checked) -> Data:
         "offsets": dict(audit.offsets),
         **verdict_data(audit.verdict),
         "rests_on": grounds_data(told.grounds),
+        **baseline_data(told.change),
     }
 
 
@@ -91,8 +93,11 @@ def audits_line(found: Sequence[Checked]) -> Text:
 
 
 def audit_findings(told: Checked) -> Iterator[Finding]:
-    """That a plan is refuted, or that it is not proved."""
+    """That a plan is refuted or not proved; with a baseline, what is worse than there."""
     found = told.audit.verdict
+    if told.change is not None:
+        yield from change_findings(told.change, told.line, found.first_finding)
+        return
     if found.sound:
         return
     refuted = found.verdict is UNSOUND

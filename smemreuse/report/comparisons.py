@@ -13,6 +13,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Subject, gap_text
+from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import blocks_per_sm, fits
 from smemreuse.report.verdicts import hoped_words, kind_text
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
@@ -109,8 +110,11 @@ _FINDINGS = {
 
 
 def comparison_findings(row: Comparison) -> Iterator[Finding]:
-    """What speaks against a plan as it would be applied, or against the compilers' own rule."""
-    if row.concern in _FINDINGS:
+    """What speaks against a plan as it would be applied, or against the compilers' own rule; with a
+    baseline, what is worse than there."""
+    if row.change is not None:
+        yield from change_findings(row.change, row.line, row.applied.finding)
+    elif row.concern in _FINDINGS:
         kind, level = _FINDINGS[row.concern]
         message = f"{kind.sentence}: {row.why}"
         place = Place(row.file, row.line)

@@ -13,7 +13,6 @@ from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data
 from smemreuse.results.ranking import Config, KernelEstimate, Ranked, Ranking
 
-SCHEMA = "ranking"
 TO_COMPILE = 3.2
 """Seconds of a processor that nvcc and TileLang take for a kernel: the median of those that were
 measured for docs/results/spaces."""

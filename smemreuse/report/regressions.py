@@ -8,10 +8,11 @@ from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.results.findings import Finding, Level, Place, plan_finding
-from smemreuse.results.regressions import Change
+from smemreuse.results.regressions import BaselineChange
+from smemreuse.results.serialized import as_data
 
 
-def change_words(change: Change) -> str:
+def change_words(change: BaselineChange) -> str:
     """What changed, for people; nothing where nothing did."""
     if change.before is None:
         return "; ".join(["new", *(one.sentence for one in change.worse)])
@@ -24,17 +25,20 @@ def change_words(change: Change) -> str:
     return "; ".join(parts)
 
 
-def change_data(change: Change) -> Data:
-    """How a kernel stood, null where it is new, and what is worse."""
+def baseline_data(change: BaselineChange | None) -> Data:
+    """How a kernel stood, null where it is new, and what is worse; nothing without a baseline."""
+    if change is None:
+        return {}
     then = change.before
-    return {
+    worse = [as_data(one) for one in change.worse]
+    stood = {
         "arena_bytes": None if then is None else then.arena_bytes,
         "verdict": None if then is None else then.verdict.value,
-        "regressions": [{"kind": one.kind.value, "sentence": one.sentence} for one in change.worse],
     }
+    return {"baseline": {**stood, "regressions": worse}}
 
 
-def change_findings(change: Change, line: int | None, why: str) -> Iterator[Finding]:
+def change_findings(change: BaselineChange, line: int | None, why: str) -> Iterator[Finding]:
     """A finding for each thing that is worse; `why` is what keeps the plan from being sound."""
     now = change.now
     for one in change.worse:
@@ -44,7 +48,7 @@ def change_findings(change: Change, line: int | None, why: str) -> Iterator[Find
         yield plan_finding(one.kind, Level.ERROR, now.kernel, now.scope, message, place)
 
 
-def changes_line(changes: Sequence[Change]) -> Text:
+def changes_line(changes: Sequence[BaselineChange]) -> Text:
     """How many are worse than in the baseline, and how many better, new or the same."""
     worse = sum(bool(one.worse) for one in changes)
     new = sum(one.before is None for one in changes)

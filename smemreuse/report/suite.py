@@ -196,7 +196,7 @@ def _short(reason: str) -> str:
 
 
 def suite_data(suite: Suite) -> Data:
-    """What `smemreuse.suite/1` has beside its kernels."""
+    """All of `smemreuse.suite/1`, those without shared memory among the kernels."""
     return {
         "totals": {
             "kernels": len(suite.kernels),
@@ -221,17 +221,8 @@ def suite_data(suite: Suite) -> Data:
         "reloaded": suite.reloaded,
         "unfinished": suite.unfinished,
         "blind": [asdict(each) for each in dict.fromkeys(suite.blind)],
+        "kernels": [_kernel_data(each) for each in suite.kernels],
     }
-
-
-def suite_kernels(suite: Suite) -> list[Data]:
-    """The kernels of `smemreuse.suite/1`, those without shared memory among them."""
-    return [_kernel_data(each) for each in suite.kernels]
-
-
-def whole_suite_data(suite: Suite) -> Data:
-    """Both, where they are part of another document."""
-    return {**suite_data(suite), "kernels": suite_kernels(suite)}
 
 
 def _kernel_data(kernel: SuiteKernel) -> Data:

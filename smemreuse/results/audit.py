@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.preconditions import Grounds
+from smemreuse.results.regressions import BaselineChange, BaselineEntry
 from smemreuse.results.verdict import Verdict
 
 
@@ -39,7 +40,8 @@ class Checked:
     """The audit of one kernel and scope of a file, without the kernel.
 
     `has_buffers` tells whether there is anything in the scope, `line` where the first buffer is
-    allocated with which the plan goes wrong, and `grounds` on what a sound plan rests.
+    allocated with which the plan goes wrong, and `grounds` on what a sound plan rests. `change` is
+    what became of the plan since a baseline, None without one.
     """
 
     file: str
@@ -49,3 +51,17 @@ class Checked:
     line: int | None
     audit: Audit
     grounds: Grounds | None
+    change: BaselineChange | None = None
+
+    @property
+    def baseline_entry(self) -> BaselineEntry:
+        """What a later run is compared with."""
+        found = self.audit.verdict
+        faults = frozenset(violated(one.rule.value, one.buffers) for one in found.violations)
+        arena = self.audit.arena
+        return BaselineEntry(self.file, self.kernel, self.scope, arena, found.verdict, faults)
+
+
+def violated(rule: int, buffers: Sequence[str]) -> str:
+    """What is broken between which buffers, as baselines have it: without lines."""
+    return f"rule {rule}, {' and '.join(buffers)}"

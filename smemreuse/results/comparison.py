@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from smemreuse.results.regressions import DOES_NOT_FIT, BaselineChange, BaselineEntry
 from smemreuse.results.verdict import UNPROVED, UNSOUND, VerdictKind
 
 APPLIED, STOCK = "dataflow", "outer"
@@ -59,7 +60,7 @@ class Comparison:
 
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
     have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
-    `hoped_bytes`.
+    `hoped_bytes`. `change` is what became of it since a baseline, None without one.
     """
 
     file: str
@@ -72,6 +73,21 @@ class Comparison:
     policies: Mapping[str, PolicyResult]
     hoped: str | None = None
     hoped_bytes: int | None = None
+    change: BaselineChange | None = None
+
+    @property
+    def baseline_entry(self) -> BaselineEntry:
+        """What a later run is compared with: the plan that would be applied."""
+        applied = self.applied
+        faults = frozenset([DOES_NOT_FIT] if applied.fits is False else [])
+        return BaselineEntry(
+            self.file, self.kernel, self.scope, applied.arena_bytes, applied.verdict, faults
+        )
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it is not as in the baseline; without one, not as compilers make it."""
+        return self.saved_bytes != 0 if self.change is None else self.change.is_any
 
     @property
     def applied(self) -> PolicyResult:

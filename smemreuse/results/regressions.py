@@ -10,11 +10,13 @@ from pathlib import PurePath
 from smemreuse.results.findings import FindingKind
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 
+DOES_NOT_FIT = "a block does not fit"
+
 _RANK = {SOUND: 0, UNPROVED: 1, UNSOUND: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BaselineEntry:
     """How a kernel and scope stands: the bytes of its plan, the verdict, and what is wrong.
 
     `faults` are the same from run to run: they name no lines.
@@ -37,11 +39,11 @@ class Regression:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BaselineChange:
     """How a kernel stands, how it stood before if it was there, and what is worse."""
 
-    now: Standing
-    before: Standing | None
+    now: BaselineEntry
+    before: BaselineEntry | None
 
     @property
     def worse(self) -> tuple[Regression, ...]:
@@ -53,13 +55,13 @@ class Change:
         return self.before is None or replace(self.before, file=self.now.file) != self.now
 
 
-def changes(now: Sequence[Standing], before: Sequence[Standing]) -> list[Change]:
+def changes(now: Sequence[BaselineEntry], before: Sequence[BaselineEntry]) -> list[BaselineChange]:
     """Each kernel held against the one of the baseline that it is."""
     found = matched(now, before)
-    return [Change(one, then) for one, then in zip(now, found, strict=True)]
+    return [BaselineChange(one, then) for one, then in zip(now, found, strict=True)]
 
 
-def _regressions(now: Standing, before: Standing | None) -> Iterator[Regression]:
+def _regressions(now: BaselineEntry, before: BaselineEntry | None) -> Iterator[Regression]:
     """What is worse; a kernel that is not in the baseline has no bytes to be compared."""
     if before is not None and now.arena_bytes > before.arena_bytes:
         change = f"{before.arena_bytes:,} -> {now.arena_bytes:,} bytes"
@@ -73,16 +75,18 @@ def _regressions(now: Standing, before: Standing | None) -> Iterator[Regression]
         yield Regression(FindingKind.NEW, fault)
 
 
-def matched(now: Sequence[Standing], before: Sequence[Standing]) -> list[Standing | None]:
+def matched(
+    now: Sequence[BaselineEntry], before: Sequence[BaselineEntry]
+) -> list[BaselineEntry | None]:
     """For each kernel the one of the baseline that it is, if any.
 
     It is that of its file; else that of a file of the same name elsewhere; else the only one of its
     name that is left, for files may be named anew. Several of one name in one file go by their
     order.
     """
-    found: list[Standing | None] = [None] * len(now)
+    found: list[BaselineEntry | None] = [None] * len(now)
     free = dict(enumerate(before))
-    keys: tuple[Callable[[Standing], Hashable], ...] = (
+    keys: tuple[Callable[[BaselineEntry], Hashable], ...] = (
         lambda one: (one.file, one.kernel, one.scope),
         lambda one: (PurePath(one.file).name, one.kernel, one.scope),
     )
@@ -98,7 +102,7 @@ def matched(now: Sequence[Standing], before: Sequence[Standing]) -> list[Standin
 
 
 def _match_single(
-    now: Sequence[Standing], found: list[Standing | None], free: dict[int, Standing]
+    now: Sequence[BaselineEntry], found: list[BaselineEntry | None], free: dict[int, BaselineEntry]
 ) -> None:
     """Those that are the only ones of their name left on both sides."""
     left, right = defaultdict(list), defaultdict(list)

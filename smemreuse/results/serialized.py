@@ -28,7 +28,7 @@ def as_data(record: object) -> Any:
 
 
 def from_data(kind: type[T], data: Mapping[str, Any]) -> T:
-    """The record of which `as_data` was taken; its `LOCAL` fields have their defaults.
+    """The record of which `as_data` was taken; `LOCAL` fields have their defaults.
 
     Raises `KeyError`, `TypeError` or `ValueError` for anything else.
     """
@@ -41,13 +41,13 @@ def fields_from_data(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(hint, data[name]) for name, hint in hints.items() if name in data}
 
 
-def _shared(kind: type) -> list[Field[Any]]:
+def _shared(kind: Any) -> list[Field[Any]]:
     assert is_dataclass(kind)
     return [one for one in fields(kind) if not one.metadata.get("local")]
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     """The types of the fields that are shared; those of others need not be there at run time."""
     shared = SimpleNamespace(__annotations__={one.name: one.type for one in _shared(kind)})
     return get_type_hints(shared, vars(sys.modules[kind.__module__]))

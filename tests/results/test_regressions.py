@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 
 from smemreuse.results.findings import FindingKind
-from smemreuse.results.regressions import Change, Standing, changes, matched
+from smemreuse.results.regressions import BaselineChange, BaselineEntry, changes, matched
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 
-ONE = Standing("dir/a.tir", "main", "shared.dyn", 1024, UNPROVED, frozenset({"rule 2, A and B"}))
+ONE = BaselineEntry(
+    "dir/a.tir", "main", "shared.dyn", 1024, UNPROVED, frozenset({"rule 2, A and B"})
+)
 
 
-def kinds(now: Standing, before: Standing | None) -> list[FindingKind]:
-    return [one.kind for one in Change(now, before).worse]
+def kinds(now: BaselineEntry, before: BaselineEntry | None) -> list[FindingKind]:
+    return [one.kind for one in BaselineChange(now, before).worse]
 
 
 def test_what_is_worse() -> None:
@@ -29,12 +31,12 @@ def test_what_is_worse() -> None:
 def test_a_new_kernel_has_no_bytes_to_be_larger_than() -> None:
     assert kinds(ONE, None) == [FindingKind.WORSE, FindingKind.NEW]
     assert kinds(replace(ONE, verdict=SOUND, faults=frozenset()), None) == []
-    assert Change(ONE, None).is_any
+    assert BaselineChange(ONE, None).is_any
 
 
 def test_a_file_elsewhere_is_no_change() -> None:
-    assert not Change(ONE, replace(ONE, file="elsewhere.tir")).is_any
-    assert Change(ONE, replace(ONE, arena_bytes=2048)).is_any
+    assert not BaselineChange(ONE, replace(ONE, file="elsewhere.tir")).is_any
+    assert BaselineChange(ONE, replace(ONE, arena_bytes=2048)).is_any
 
 
 @pytest.mark.parametrize(
