@@ -329,7 +329,7 @@ SWITCHES = (
     Switch(
         "audit: views",
         "no layout is read from views of an arena",
-        ("audit/views.py", "audit/sameness.py", "audit/reach.py", "audit/separator.py"),
+        ("audit/views.py", "audit/same_buffer.py", "audit/reach.py", "audit/separator.py"),
         (Patch("audit.audit", "view_layout", _nothing),),
     ),
 )

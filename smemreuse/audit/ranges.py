@@ -1,4 +1,4 @@
-"""What variables may hold at each statement: by launches, loops and the branches around it."""
+"""Ranges of variables at each statement, from launches, loops and path conditions."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
 
 
 @dataclass(frozen=True)
-class _Known:
+class _VariableRanges:
     """Ranges of variables, and what those are bound to that have been bound, in order."""
 
     ranges: Mapping[Var, Interval] = field(default_factory=dict)
     values: Mapping[Var, Expr] = field(default_factory=dict)
 
-    def within(self, var: Var, found: Interval | None) -> _Known:
+    def within(self, var: Var, found: Interval | None) -> _VariableRanges:
         """The same with a range for a variable; None forgets it."""
         ranges = {known: each for known, each in self.ranges.items() if known is not var}
-        return _Known(ranges if found is None else {**ranges, var: found}, self.values)
+        return _VariableRanges(ranges if found is None else {**ranges, var: found}, self.values)
 
-    def binding(self, var: Var, value: Expr) -> _Known:
+    def binding(self, var: Var, value: Expr) -> _VariableRanges:
         known = self.within(var, bounds(value, self.ranges))
-        return _Known(known.ranges, {**self.values, var: value})
+        return _VariableRanges(known.ranges, {**self.values, var: value})
 
-    def where(self, condition: Expr, *, holds: bool) -> _Known:
+    def where(self, condition: Expr, *, holds: bool) -> _VariableRanges:
         """What is known in one arm of a branch; as much as comparisons with a constant tell."""
         if not isinstance(condition, Call):
             return self
@@ -62,7 +62,7 @@ class _Known:
             return self
         return self._narrowed(var, _meet(known, op, number))
 
-    def _narrowed(self, var: Var, found: Interval) -> _Known:
+    def _narrowed(self, var: Var, found: Interval) -> _VariableRanges:
         """The same with less for a variable, and for all that is computed from it."""
         known = self.within(var, found)
         for bound, value in self.values.items():
@@ -89,11 +89,11 @@ def with_ranges(body: Block) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
     Of a variable that is bound more than once, nothing is known.
     """
     binds = Counter(stmt.var for stmt in walk_statements(body) if isinstance(stmt, Bind))
-    yield from _block(body, _Known(), {var for var, count in binds.items() if count == 1})
+    yield from _block(body, _VariableRanges(), {var for var, count in binds.items() if count == 1})
 
 
 def _block(
-    block: Block, known: _Known, once: Collection[Var]
+    block: Block, known: _VariableRanges, once: Collection[Var]
 ) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
     for stmt in block:
         yield stmt, known.ranges
@@ -108,7 +108,7 @@ def _block(
                 yield from _block(inner, inside, once)
 
 
-def _entered(stmt: Stmt, known: _Known) -> _Known:
+def _entered(stmt: Stmt, known: _VariableRanges) -> _VariableRanges:
     if isinstance(stmt, For):
         begin, extent = bounds(stmt.begin, known.ranges), bounds(stmt.extent, known.ranges)
         if begin is None or extent is None or extent[1] <= 0:

@@ -28,7 +28,7 @@ _ANY_SIZE = Const(2**40)
 
 
 @dataclass(frozen=True)
-class Reach:
+class ReachedBytes:
     """The bytes of an arena from `begin` up to `end`, and whether any are read and written."""
 
     begin: int
@@ -36,14 +36,14 @@ class Reach:
     read: bool
     written: bool
 
-    def and_(self, other: Reach) -> Reach:
+    def and_(self, other: ReachedBytes) -> ReachedBytes:
         begin, end = min(self.begin, other.begin), max(self.end, other.end)
-        return Reach(begin, end, self.read or other.read, self.written or other.written)
+        return ReachedBytes(begin, end, self.read or other.read, self.written or other.written)
 
-    def meets(self, other: Reach) -> bool:
+    def meets(self, other: ReachedBytes) -> bool:
         return self.begin < other.end and other.begin < self.end
 
-    def within(self, arena: int, each: int) -> Reach:
+    def within(self, arena: int, each: int) -> ReachedBytes:
         """What an arena of so many bytes holds of it, in elements of `each` bytes."""
         last = arena - arena % each
         begin = min(max(self.begin, 0), last)
@@ -52,7 +52,7 @@ class Reach:
 
 def reached_bytes(
     kernel: Kernel, arena: Buffer, views: Sequence[Buffer]
-) -> dict[Buffer, Reach] | None:
+) -> dict[Buffer, ReachedBytes] | None:
     """What is accessed through each view that is used, in bytes of the arena.
 
     None where that is not known, or where an address is taken that does not say how much is
@@ -65,7 +65,7 @@ def reached_bytes(
     apart = {view: Buffer(view.name, view.dtype, (_ANY_SIZE,), arena.scope) for view in views}
     owner = {buffer: view for view, buffer in apart.items()}
     separated = Separator({}, apart, dict.fromkeys(apart, 0)).block(kernel.body)
-    reached: dict[Buffer, Reach] = {}
+    reached: dict[Buffer, ReachedBytes] = {}
     for stmt, ranges in with_ranges(separated):
         if any(one in owner or one is arena for one in _escaping(stmt)):
             return None
@@ -79,7 +79,7 @@ def reached_bytes(
             if found is None or access.uncovered:
                 return None
             read, written = access.access is not Access.WRITE, access.access is not Access.READ
-            reach = Reach(*found, read, written)
+            reach = ReachedBytes(*found, read, written)
             reached[view] = reach.and_(reached.get(view, reach))
     return reached
 

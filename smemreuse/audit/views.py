@@ -2,7 +2,7 @@
 
 Which bytes of the arena are a view's is written nowhere; what is accessed through it is. The bytes
 between the first and the last that any access may reach become an allocation again, one for all
-views that are of one buffer (`sameness.py`).
+views that are of one buffer (`same_buffer.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from smemreuse.audit.layout import AppliedLayout, arenas_of, beyond_arena
-from smemreuse.audit.reach import Reach, bytes_of, reached_bytes
-from smemreuse.audit.sameness import Groups, one_buffer_each
+from smemreuse.audit.reach import ReachedBytes, bytes_of, reached_bytes
+from smemreuse.audit.same_buffer import Groups, one_buffer_each
 from smemreuse.audit.separator import Separator
 from smemreuse.ir.expr import Call, Const, Pointer
 from smemreuse.ir.kernel import Buffer, Declare, Kernel, nodes_of, walk_statements
@@ -62,7 +62,7 @@ def view_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
 
 
 def _separated(
-    kernel: Kernel, scope: str, arena: int, groups: Groups, within: Mapping[Buffer, Reach]
+    kernel: Kernel, scope: str, arena: int, groups: Groups, within: Mapping[Buffer, ReachedBytes]
 ) -> AppliedLayout | None:
     """The kernel with a buffer for each group of views; None where they do not fit together."""
     buffers: dict[Buffer, Buffer] = {}

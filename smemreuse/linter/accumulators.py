@@ -43,7 +43,7 @@ class Accumulators:
     @staticmethod
     def of(body: Block) -> Accumulators:
         """Those of a kernel. Of one whose threads are not known nothing is followed anyway."""
-        search = _Search()
+        search = _AccumulatorScan()
         search.followed |= search.block(body).targets
         buffers = frozenset(search.followed & _touched_at_all(body))
         if not buffers:
@@ -71,7 +71,7 @@ class Accumulators:
 
 
 @dataclass
-class _Open:
+class _OpenGroups:
     """The accumulators of multiplications that nothing has been waited for yet, and of those of
     closed groups."""
 
@@ -79,14 +79,14 @@ class _Open:
     closed: set[Buffer] = field(default_factory=set)
 
 
-class _Search:
+class _AccumulatorScan:
     """Which accumulators are touched while one of their multiplications may be going on."""
 
     def __init__(self) -> None:
         self.followed: set[Buffer] = set()
 
-    def block(self, block: Block) -> _Open:
-        open_ = _Open()
+    def block(self, block: Block) -> _OpenGroups:
+        open_ = _OpenGroups()
         for stmt in _flat(block):
             inner = [self.block(one) for one in nested_blocks(stmt)]
             if inner:
@@ -95,12 +95,12 @@ class _Search:
                     open_.targets |= part.targets
                     open_.closed -= part.targets
                 if any(part.targets for part in inner):  # perhaps round a loop
-                    self._touch(_Open(_all(inner)), (stmt,))
+                    self._touch(_OpenGroups(_all(inner)), (stmt,))
             else:
                 self._leaf(stmt, open_)
         return open_
 
-    def _leaf(self, stmt: Stmt, open_: _Open) -> None:
+    def _leaf(self, stmt: Stmt, open_: _OpenGroups) -> None:
         self._touch(open_, (stmt,))
         targets = set(targets_of(stmt))
         open_.targets |= targets
@@ -116,7 +116,7 @@ class _Search:
                 open_.targets -= open_.closed
                 open_.closed = set()
 
-    def _touch(self, open_: _Open, stmts: Iterable[Stmt]) -> None:
+    def _touch(self, open_: _OpenGroups, stmts: Iterable[Stmt]) -> None:
         if open_.targets:
             for stmt in walk_statements(tuple(stmts)):
                 self.followed |= open_.targets & set(_touched(stmt))
@@ -131,7 +131,7 @@ def _flat(block: Block) -> Iterator[Stmt]:
             yield stmt
 
 
-def _all(parts: Iterable[_Open]) -> set[Buffer]:
+def _all(parts: Iterable[_OpenGroups]) -> set[Buffer]:
     return set().union(*(part.targets for part in parts))
 
 

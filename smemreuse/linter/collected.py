@@ -32,7 +32,7 @@ Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 
 @dataclass
-class Known:
+class LintContext:
     """What the traces of one lint have in common, and what they have found.
 
     `changing` is the memory that the kernel may write, `uniform` are variables that are the same
@@ -54,7 +54,7 @@ class Known:
 class Collected(Findings):
     """The findings of one trace, added to those of the others."""
 
-    def __init__(self, known: Known, layout: Layout, body: Block) -> None:
+    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
         super().__init__(layout, body)
         self._known = known
         self.block: Mapping[Var, int] = {}

@@ -14,8 +14,14 @@ from smemreuse.ir.kernel import Store
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import INSIDE, SAME_VALUE, WHOLE_OPERANDS, Collected
 from smemreuse.linter.pairs import touching
-from smemreuse.linter.together import SAME, UNKNOWN, meeting_in_one, stored_by, stores
-from smemreuse.linter.value_forms import Forms
+from smemreuse.linter.value_numbers import (
+    SAME,
+    UNKNOWN,
+    ValueNumbering,
+    meeting_in_one,
+    stored_by,
+    stores,
+)
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Threads, Value
@@ -74,8 +80,8 @@ class ContentHazards(Collected):
             return
         if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return
-        forms = Forms(threads, values, self._known.changing, self._known.uniform)
-        meeting = meeting_in_one(traced, stored_by(stmt, forms))
+        numbers = ValueNumbering(threads, values, self._known.changing, self._known.uniform)
+        meeting = meeting_in_one(traced, stored_by(stmt, numbers))
         if meeting is SAME:
             return
         if meeting is UNKNOWN:

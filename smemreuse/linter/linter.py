@@ -7,7 +7,7 @@ nobody has written, the proxies missing fences, and the barriers' phases deadloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -20,6 +20,7 @@ from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.checker.verdict.layout import Layout
+from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
@@ -32,11 +33,11 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
 from smemreuse.linter.accumulators import Accumulators
-from smemreuse.linter.collected import Key, Known
+from smemreuse.linter.collected import Key, LintContext
 from smemreuse.linter.guards import Guards
-from smemreuse.linter.hazards import Hazards
-from smemreuse.linter.traces import HazardTraces
+from smemreuse.linter.traces import HazardTraces, KernelHazards
 from smemreuse.results.hazards import Hazard, LintReport
+from smemreuse.results.preconditions import Grounds
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import declared_in
 from smemreuse.semantics.matrix_operands import precise_operands
@@ -74,32 +75,34 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     whole, doubts = apart.kernel, [*apart.doubts]
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
-    sizes, unsized = {}, []
-    for buffer in _shared(whole):
-        if buffer.size is None or buffer.size > MAX_BUFFER:
-            unsized.append(f"the size of {names[buffer]} is not followed")
-        else:
-            sizes[buffer] = apart.declared.get(buffer, buffer.size)
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
-    doubts += [why for why, buffer in zip(unsized, _unsized(whole), strict=True) if buffer in used]
+    sizes = {}
+    for buffer in whole.allocations():
+        if buffer.scope not in SHARED_SCOPES:
+            continue
+        if buffer.size is not None and buffer.size <= MAX_BUFFER:
+            sizes[buffer] = apart.declared.get(buffer, buffer.size)
+        elif buffer in used:
+            doubts.append(f"the size of {names[buffer]} is not followed")
     doubts += [
         f"{view.name}, a view of {names[buffer]}, is larger than that"
         for view, buffer in views_beyond(whole.body, accesses.pointers)
         if buffer in sizes
     ]
-    subject = _Subject(whole, sizes, names, accesses, follow, work)
+    subject = _LintSubject(whole, sizes, names, accesses, follow, work)
     found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
     assumed = (*assumed, *declared_in(whole.body))
     return LintReport(whole.name, follow, found, unknown, assumed)
 
 
-def _shared(kernel: Kernel) -> Iterator[Buffer]:
-    return (one for one in kernel.allocations() if one.scope in SHARED_SCOPES)
+def grounds_of(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Grounds:
+    """The preconditions of a sound plan: what lint finds of a kernel, found once."""
+    return facts_of(kernel).ask(_grounds, barriers)
 
 
-def _unsized(kernel: Kernel) -> Iterator[Buffer]:
-    return (one for one in _shared(kernel) if one.size is None or one.size > MAX_BUFFER)
+def _grounds(facts: KernelFacts, barriers: BarrierStage) -> Grounds:
+    return Grounds(lint(facts.kernel, barriers))
 
 
 def taken_apart(kernel: Kernel) -> Apart:
@@ -117,7 +120,7 @@ def taken_apart(kernel: Kernel) -> Apart:
 
 
 @dataclass(frozen=True)
-class _Subject:
+class _LintSubject:
     """A kernel to be traced: its shared buffers' bytes and names, its accesses to them, and what
     may be done for it and others."""
 
@@ -129,7 +132,7 @@ class _Subject:
     work: Work | None
 
 
-def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
+def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
     """The hazards that traces find, what they do not follow, and what they assume."""
     kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
@@ -150,7 +153,7 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
         return (), (str(reason),), ()
 
     def traced(work: Work, *, every_case: bool = False) -> Traced:
-        known = Known(
+        known = LintContext(
             kernel.body,
             guards.accesses,
             guards,
@@ -170,7 +173,7 @@ def _traced(subject: _Subject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tup
             budget=DEFAULT_BUDGET,
             work=work,
             remembered=remembered,
-            findings=partial(Hazards, known),
+            findings=partial(KernelHazards, known),
             every_case=every_case,
             prediction=prediction,
         )
@@ -191,7 +194,7 @@ Traced = tuple[dict[Key, Hazard], tuple[str, ...], tuple[str, ...]]
 """What was found, what was not followed, and what was assumed."""
 
 
-def _run(traces: HazardTraces, known: Known, body: Block) -> Traced:
+def _run(traces: HazardTraces, known: LintContext, body: Block) -> Traced:
     reasons: tuple[str, ...] = ()
     try:
         traces.run(body)

@@ -1,4 +1,4 @@
-"""The traces of a kernel of itself: all kinds of thread blocks, all cases of what data decide."""
+"""Traces of a kernel without a plan: all kinds of thread blocks, all cases of what data decide."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.execution.traces import BlockTraces
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
-from smemreuse.linter.collected import Known
-from smemreuse.linter.hazards import Hazards
+from smemreuse.linter.barriers import WaitingHazards
+from smemreuse.linter.collected import LintContext
+from smemreuse.linter.contents import ContentHazards
+from smemreuse.linter.ordering import OrderHazards
+
+
+class KernelHazards(ContentHazards, OrderHazards, WaitingHazards):
+    """All that one trace finds."""
 
 
 class HazardTraces(BlockTraces):
-    """Traces a kernel without a plan; what is found is in `known`."""
+    """Traces a kernel; what is found is in `known`."""
 
-    def __init__(self, setting: Setting, known: Known):
+    def __init__(self, setting: Setting, known: LintContext):
         super().__init__(setting)
         self._known = known
 
@@ -36,7 +42,7 @@ class HazardTraces(BlockTraces):
             self._known.hazards = before
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
-        assert isinstance(trace.findings, Hazards)
+        assert isinstance(trace.findings, KernelHazards)
         trace.findings.block = index
         try:
             trace.run(body)
@@ -45,4 +51,4 @@ class HazardTraces(BlockTraces):
             raise
         trace.findings.ends()
         trace.findings.still_read(trace.state.engines)
-        return True  # each hazard is told
+        return True  # further cases may have other hazards

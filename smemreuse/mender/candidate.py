@@ -11,7 +11,7 @@ Insertions = tuple[Insertion, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class MendCandidate:
     """Insertions that might mend a hazard together; `weaker` ones in their stead, each asking for
     less than the one before, are of use only where these are."""
 
@@ -19,7 +19,7 @@ class Candidate:
     weaker: tuple[Insertions, ...] = ()
 
     @classmethod
-    def of(cls, anchor: Stmt, behind: bool, *inserted: Inserted) -> Candidate:
+    def of(cls, anchor: Stmt, behind: bool, *inserted: Inserted) -> MendCandidate:
         """A single insertion."""
         return cls((Insertion(anchor, behind, inserted),))
 

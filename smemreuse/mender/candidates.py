@@ -11,8 +11,8 @@ from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.linter.words import engine_of
-from smemreuse.mender.candidate import Candidate
-from smemreuse.mender.tree import Spot, Tree, last_of
+from smemreuse.mender.candidate import MendCandidate
+from smemreuse.mender.tree import Spot, StatementTree, last_of
 from smemreuse.mender.waits import wait_candidates
 from smemreuse.results.hazards import Hazard, HazardKind, Remedy
 from smemreuse.results.mending import Inserted
@@ -32,15 +32,17 @@ WARP = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class MendCandidates:
     """What might be put into one kernel. `scope` is the storage scope for which its barriers are
     written."""
 
     kernel: Kernel
-    tree: Tree
+    tree: StatementTree
     scope: str
 
-    def of(self, hazard: Hazard, earlier: Stmt | None, later: Stmt | None) -> Iterator[Candidate]:
+    def of(
+        self, hazard: Hazard, earlier: Stmt | None, later: Stmt | None
+    ) -> Iterator[MendCandidate]:
         """For a hazard between two statements of the kernel's body, of which `later` is missing
         where the kernel ends."""
         if earlier is None:
@@ -57,7 +59,7 @@ class Candidates:
             engine = engine_of(earlier).value
             yield from wait_candidates(self.tree, self.scope, engine, earlier, later)
 
-    def are_written(self, candidate: Candidate) -> bool:
+    def are_written(self, candidate: MendCandidate) -> bool:
         """Whether it is known how the kernel's compiler writes what is put in: barriers, and what
         the kernel has already."""
         if version_of(self.kernel).has_tilelang_operations:
@@ -71,13 +73,13 @@ class Candidates:
 
     # Fences -------------------------------------------------------------------------------------
 
-    def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
+    def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
         """Before whoever made the generic access tells others that it is over; else before the
         access of the async proxy, which is right where its thread waits for them first."""
         around = reversed(self.tree.unconditional(later))
         for anchor in dict.fromkeys((*self._releases(earlier), *around, later)):
-            yield Candidate.of(anchor, False, Inserted(proxy_fence()))
-        yield Candidate.of(earlier, True, Inserted(proxy_fence()))
+            yield MendCandidate.of(anchor, False, Inserted(proxy_fence()))
+        yield MendCandidate.of(earlier, True, Inserted(proxy_fence()))
 
     def _releases(self, stmt: Stmt) -> Iterator[Stmt]:
         """Before which statements a thread has done one, and not told anybody yet."""
@@ -91,7 +93,7 @@ class Candidates:
 
     # Barriers -----------------------------------------------------------------------------------
 
-    def _barriers(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
+    def _barriers(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
         """Of the warp where lanes of one may be meant, of the block, or of those who come by."""
         if self.tree.in_two_arms(earlier, later):
             return
@@ -102,7 +104,7 @@ class Candidates:
         barriers += self._partial(hazard)
         for barrier in barriers:
             for anchor, behind in spots:
-                yield Candidate.of(anchor, behind, Inserted(barrier))
+                yield MendCandidate.of(anchor, behind, Inserted(barrier))
 
     def _between(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[tuple[Stmt, bool]]:
         """Places between two statements, or between their rounds of a loop."""

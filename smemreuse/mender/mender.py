@@ -22,9 +22,9 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.linter import Apart, lint_apart, taken_apart
 from smemreuse.linter.linter import OF_LINT
-from smemreuse.mender.candidate import Candidate, Insertions
-from smemreuse.mender.candidates import Candidates
-from smemreuse.mender.tree import Tree, with_insertions
+from smemreuse.mender.candidate import Insertions, MendCandidate
+from smemreuse.mender.candidates import MendCandidates
+from smemreuse.mender.tree import StatementTree, with_insertions
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Site
 from smemreuse.results.mending import Insertion, Mended, Mending, Unmended
 
@@ -56,7 +56,7 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
     """
     later = barriers_follow(kernel, barriers)
     apart = taken_apart(kernel)
-    found = _Search(apart, later).result()
+    found = MendSearch(apart, later).result()
     return found if apart.kernel is kernel else _in_the_arena(kernel, apart.kernel, found)
 
 
@@ -81,7 +81,7 @@ def _acting(kernel: Kernel) -> Iterator[Stmt]:
 
 
 @dataclass
-class _Search:
+class MendSearch:
     """One kernel, and what has been put in so far. `later` tells that barriers are to come."""
 
     apart: Apart
@@ -95,7 +95,7 @@ class _Search:
         scopes = kernel.shared_scopes() or SHARED_SCOPES
         # One that an author writes is for the first scope, and tells of no pass that has been here.
         scope = SHARED_SCOPES[0] if self.later else scopes[-1]
-        self.candidates = Candidates(kernel, Tree(kernel.body), scope)
+        self.candidates = MendCandidates(kernel, StatementTree(kernel.body), scope)
         self.origins: dict[Stmt, Stmt] = {}
         self.work = Work(OF_MENDING)
         self.before = self._lint(())
@@ -156,7 +156,7 @@ class _Search:
         return report
 
     def _weakest(
-        self, candidate: Candidate, hazard: Hazard, before: LintReport, found: LintReport
+        self, candidate: MendCandidate, hazard: Hazard, before: LintReport, found: LintReport
     ) -> tuple[Insertions, LintReport]:
         """Of a candidate that mends, what asks for the least and mends as well."""
         kept = candidate.insertions

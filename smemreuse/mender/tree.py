@@ -36,7 +36,7 @@ Path = tuple[Spot, ...]
 """From the kernel's body inwards: the statements that enclose one, and last the one itself."""
 
 
-class Tree:
+class StatementTree:
     """The statements of a kernel's body by their places."""
 
     def __init__(self, body: Block):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from smemreuse.ir.expr import Call, Expr, Var, constant, same, variables_in
 from smemreuse.ir.kernel import Bind, Block, For, Stmt, walk_statements
-from smemreuse.mender.candidate import Candidate, Insertions
-from smemreuse.mender.tree import Tree, last_of
+from smemreuse.mender.candidate import Insertions, MendCandidate
+from smemreuse.mender.tree import StatementTree, last_of
 from smemreuse.results.mending import Inserted, Insertion
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.synchronizing import GROUPED, block_barrier, commit, phase_wait, wait
@@ -24,8 +24,8 @@ MOST_KEPT = 3
 
 
 def wait_candidates(
-    tree: Tree, scope: str, engine: str, earlier: Stmt, later: Stmt | None
-) -> Iterator[Candidate]:
+    tree: StatementTree, scope: str, engine: str, earlier: Stmt, later: Stmt | None
+) -> Iterator[MendCandidate]:
     """For what `earlier` has an engine do, and `later` or the kernel's end does not wait for."""
     grouped = next((one for one in GROUPED if one.value == engine), None)
     if grouped is not None:
@@ -38,8 +38,8 @@ def wait_candidates(
 
 
 def _of_groups(
-    tree: Tree, scope: str, engine: Engine, earlier: Stmt, later: Stmt | None
-) -> Iterator[Candidate]:
+    tree: StatementTree, scope: str, engine: Engine, earlier: Stmt, later: Stmt | None
+) -> Iterator[MendCandidate]:
     """Behind a wait that waits for too few groups; where threads next meet; behind the access; and
     before what comes too early, with a barrier where others have made the access."""
     behind = list(_behind(tree, earlier))
@@ -73,7 +73,7 @@ def _of_groups(
         yield _waiting(engine, anchor, is_behind, kept, barriers, closes=not commits)
 
 
-def _most(tree: Tree, anchor: Stmt, earlier: Stmt, most: int) -> int:
+def _most(tree: StatementTree, anchor: Stmt, earlier: Stmt, most: int) -> int:
     """Without a loop around both, nothing tells that later groups may stay open."""
     around = tree.loops(anchor)
     return most if any(loop in around for loop in tree.loops(earlier)) else 0
@@ -81,17 +81,17 @@ def _most(tree: Tree, anchor: Stmt, earlier: Stmt, most: int) -> int:
 
 def _waiting(
     engine: Engine, anchor: Stmt, behind: bool, most: int, met: Insertions, *, closes: bool
-) -> Candidate:
+) -> MendCandidate:
     """Waits for all groups, or for all but up to `most` of them, and then meets."""
     closing = (Inserted(commit(engine)),) if closes else ()
     first, *weaker = (
         (Insertion(anchor, behind, (*closing, Inserted(wait(engine, keep)))), *met)
         for keep in range(most + 1)
     )
-    return Candidate(first, tuple(weaker))
+    return MendCandidate(first, tuple(weaker))
 
 
-def _behind(tree: Tree, stmt: Stmt) -> Iterator[Stmt]:
+def _behind(tree: StatementTree, stmt: Stmt) -> Iterator[Stmt]:
     """All statements that may come behind one, the nearest first."""
     for near in tree.behind(stmt):
         yield from walk_statements((near,))
@@ -121,7 +121,7 @@ def _meets(stmt: Stmt) -> bool:
 # Phases -----------------------------------------------------------------------------------------
 
 
-def _of_phases(tree: Tree, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
+def _of_phases(tree: StatementTree, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
     """A wait that comes too late, once more before the access; else one for the first phase."""
     reported = _mbarrier_of(earlier)
     if reported is None:
@@ -137,10 +137,10 @@ def _of_phases(tree: Tree, earlier: Stmt, later: Stmt) -> Iterator[Candidate]:
         if element is not None and _alike(element, reported):
             anchor = _first_to_see(tree, later, call)
             if anchor is not None:
-                yield Candidate.of(anchor, False, Inserted(Call(call.op, call.args), stmt))
+                yield MendCandidate.of(anchor, False, Inserted(Call(call.op, call.args), stmt))
     if not tree.loops(earlier) and not variables_in(reported):
         anchor = _outermost(tree, later, set())
-        yield Candidate.of(anchor, False, Inserted(phase_wait(reported, 0)))
+        yield MendCandidate.of(anchor, False, Inserted(phase_wait(reported, 0)))
 
 
 def _mbarrier_of(stmt: Stmt) -> Expr | None:
@@ -160,7 +160,7 @@ def _alike(one: Expr, two: Expr) -> bool:
     return bool(moves) or all(map(same, one.indices, two.indices))  # type: ignore[union-attr]
 
 
-def _first_to_see(tree: Tree, later: Stmt, call: Call) -> Stmt | None:
+def _first_to_see(tree: StatementTree, later: Stmt, call: Call) -> Stmt | None:
     """Before which statement around `later` a call may come; None where it means something else
     there."""
     set_in_kernel = set(_defined(tree.body))
@@ -169,7 +169,7 @@ def _first_to_see(tree: Tree, later: Stmt, call: Call) -> Stmt | None:
     return _outermost(tree, later, needed) if needed <= around else None
 
 
-def _outermost(tree: Tree, later: Stmt, needed: set[Var]) -> Stmt:
+def _outermost(tree: StatementTree, later: Stmt, needed: set[Var]) -> Stmt:
     """The outermost loop around a statement in which it stands under no condition, and in which all
     variables that are needed are set; else the statement itself."""
     anchor = later

@@ -72,7 +72,7 @@ def held_in_locals(facts: KernelFacts) -> int:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SmStanding:
     """What a plan leaves of an SM; more is better.
 
     `l1_left` are bytes that the carve-out leaves to L1.
@@ -82,7 +82,7 @@ class Standing:
     l1_left: int
 
     @classmethod
-    def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> Standing | None:
+    def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> SmStanding | None:
         """What a kernel with one plan leaves; None where a size is symbolic."""
         memory, (threads, registers) = block_memory(kernel, [plan]), _of_a_thread_block(kernel)
         blocks = memory.blocks(arch, threads, registers)
@@ -94,7 +94,7 @@ class Standing:
 def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
     """The same plan, with what it leaves of an SM; as it is where it is not known how many fit."""
     on, assumed = architecture_for(kernel, arch)
-    standing = Standing.of(kernel, plan, on)
+    standing = SmStanding.of(kernel, plan, on)
     if standing is None:
         return plan
     threads_known = threads_of(kernel) is not None
@@ -109,7 +109,7 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
     fit, or of which that is not known.
     """
     on, _ = architecture_for(kernel, arch)
-    standing = Standing.of(kernel, smallest, on)
+    standing = SmStanding.of(kernel, smallest, on)
     if standing is None or not standing.blocks:
         return []
     memory = block_memory(kernel, [smallest])
@@ -144,8 +144,8 @@ class SpeedObjective:
         Then fewer bytes than the plan's are worth nothing. Not where that is not known.
         """
         on, _ = architecture_for(self.kernel, self.arch)
-        standing = Standing.of(self.kernel, plan, on)
-        return standing is not None and standing == Standing.of(
+        standing = SmStanding.of(self.kernel, plan, on)
+        return standing is not None and standing == SmStanding.of(
             self.kernel, replace(plan, arena_bytes=least), on
         )
 

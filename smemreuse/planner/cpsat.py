@@ -39,7 +39,7 @@ def within(
     problem: Problem, capacity: int, budget: Budget, workers: int = WORKERS
 ) -> Placement | None:
     """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted."""
-    return _Model(problem, 0, capacity).solved(budget, workers)
+    return _SatModel(problem, 0, capacity).solved(budget, workers)
 
 
 def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
@@ -50,7 +50,7 @@ def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
     if tight is not None:
         return tight
     lower = bound if first.exhausted else bound + 1
-    smaller = _Model(problem, lower, found.arena - 1, found).solved(budget)
+    smaller = _SatModel(problem, lower, found.arena - 1, found).solved(budget)
     return smaller or found
 
 
@@ -59,7 +59,7 @@ def _halfway(deadline: float | None) -> float | None:
     return None if deadline is None else now + (deadline - now) / 2
 
 
-class _Model:
+class _SatModel:
     """Items as rectangles of fixed sizes; the arena is between `lower` and `upper` bytes.
 
     With a `hint`, a placement that is known, the smallest arena is sought; else any will do.

@@ -96,7 +96,7 @@ def _answered(
 
 
 @dataclass(frozen=True)
-class Answer:
+class RaceAnswer:
     """A placement that fits, or None: there is none if `decided`, else none was found in time."""
 
     placement: Placement | None
@@ -124,7 +124,7 @@ def raced(problem: Problem, capacity: int, budget: Budget, processes: int) -> Pl
                 running[ours] = runner
         answer = _first_answer(dict(running), deadline)
     except KeyboardInterrupt:
-        answer = Answer(None, decided=False)
+        answer = RaceAnswer(None, decided=False)
     finally:
         for runner in running.values():
             runner.kill()
@@ -133,7 +133,7 @@ def raced(problem: Problem, capacity: int, budget: Budget, processes: int) -> Pl
     return answer.placement
 
 
-def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> Answer:
+def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> RaceAnswer:
     while running:
         ready = wait(list(running), _seconds_until(deadline + GRACE))
         if not ready:
@@ -145,8 +145,8 @@ def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> An
             except EOFError:  # it was killed, for want of memory maybe
                 continue
             if answer.decided:
-                return Answer(answer.placement, decided=True)
-    return Answer(None, decided=False)
+                return RaceAnswer(answer.placement, decided=True)
+    return RaceAnswer(None, decided=False)
 
 
 def _seconds_until(deadline: float) -> float | None:
@@ -161,7 +161,7 @@ def _run(out: Connection, problem: Problem, capacity: int, end: float, number: i
     else:
         seed = number - cpsat.available()
         found = exact.within_by_turns(problem, capacity, budget, seed)
-    out.send(Answer(found, decided=found is not None or not budget.exhausted))
+    out.send(RaceAnswer(found, decided=found is not None or not budget.exhausted))
     out.close()
 
 

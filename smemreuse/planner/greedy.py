@@ -91,7 +91,7 @@ def best_fit(problem: Problem, order: Sequence[int]) -> Placement:
     return _fitted(problem, order, lambda gaps: min(gaps, key=lambda gap: gap.room, default=None))
 
 
-class _Gap(NamedTuple):
+class _FreeGap(NamedTuple):
     """Bytes between two conflicting items: an item's offset there, and the room from it on."""
 
     offset: int
@@ -99,7 +99,7 @@ class _Gap(NamedTuple):
 
 
 def _fitted(
-    problem: Problem, order: Sequence[int], choose: Callable[[Iterator[_Gap]], _Gap | None]
+    problem: Problem, order: Sequence[int], choose: Callable[[Iterator[_FreeGap]], _FreeGap | None]
 ) -> Placement:
     """Each item in the gap that is chosen, or on top of all that it conflicts with."""
     offsets: dict[int, int] = {}
@@ -113,11 +113,11 @@ def _fitted(
     return Placement(placed_all, arena_of(problem, placed_all))
 
 
-def _gaps(taken: Sequence[tuple[int, int]], size: int, alignment: int) -> Iterator[_Gap]:
+def _gaps(taken: Sequence[tuple[int, int]], size: int, alignment: int) -> Iterator[_FreeGap]:
     """The gaps below and between sorted ranges that hold `size` bytes, the lowest first."""
     offset = 0
     for begin, end in taken:
         if offset + size <= begin:
-            yield _Gap(offset, begin - offset)
+            yield _FreeGap(offset, begin - offset)
         if end > offset:
             offset = align_up(end, alignment)

@@ -141,7 +141,7 @@ def test_one_barrier_for_many_races() -> None:
 
 def test_what_a_later_mend_makes_superfluous_is_taken_out() -> None:
     (kernel,) = read_dump(FIXTURES / "refilled_without_fence.tir").kernels
-    search = mender._Search(Apart(kernel), later=False)
+    search = mender.MendSearch(Apart(kernel), later=False)
     (hazard,) = search.before.hazards
     assert hazard.other is not None
     read = hazard.other.stmt

@@ -6,7 +6,7 @@ import pytest
 
 from smemreuse.ir.kernel import For, If, Stmt, walk_statements
 from smemreuse.ir.labels import label
-from smemreuse.mender.tree import Tree, last_of, with_insertions
+from smemreuse.mender.tree import StatementTree, last_of, with_insertions
 from smemreuse.results.mending import Inserted, Insertion
 from smemreuse.semantics.synchronizing import proxy_fence
 from tests.checker.small import arms, kernel_of, under
@@ -21,7 +21,7 @@ BODY = (
     + "\nelse:\n    As[tx] = 7\n"
 )
 KERNEL = kernel_of(BODY)
-TREE = Tree(KERNEL.body)
+TREE = StatementTree(KERNEL.body)
 STORES = {
     int(label(stmt).split(" = ")[1]): stmt
     for stmt in walk_statements(KERNEL.body)

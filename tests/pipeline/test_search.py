@@ -11,7 +11,7 @@ from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.candidate import Candidate
 from smemreuse.pipeline.judging import Effort, judge
-from smemreuse.pipeline.objectives import Standing, resident_blocks, rounds_of_sharing
+from smemreuse.pipeline.objectives import SmStanding, resident_blocks, rounds_of_sharing
 from smemreuse.pipeline.options import PlanOptions, checked_options
 from smemreuse.pipeline.planning import choose_for, plan_kernel
 from smemreuse.pipeline.search import APPLIED, PlanSearch
@@ -194,7 +194,7 @@ def test_a_start_that_is_not_tried_in_a_lowering_costs_no_block(dump_path: Path)
         if DYN in kernel.shared_scopes() and version_of(kernel).keeps_unproved:
             chosen = search(kernel, SPEED, trusting=True).best().plan
             standing, best = (
-                Standing.of(kernel, plan, target_architecture(kernel) or SM_90)
+                SmStanding.of(kernel, plan, target_architecture(kernel) or SM_90)
                 for plan in (chosen, plan_kernel(kernel, DYN))
             )
             assert standing is None or best is None or standing.blocks >= best.blocks

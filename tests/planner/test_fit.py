@@ -76,7 +76,7 @@ def test_no_time_is_no_answer() -> None:
 
 
 def test_an_interrupt_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> fit.Answer:
+    def interrupted(*_: object) -> fit.RaceAnswer:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fit, "_first_answer", interrupted)

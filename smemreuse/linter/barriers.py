@@ -1,28 +1,112 @@
-"""Hazards of barriers: threads that do not come to one, phases of mbarriers that never end."""
+"""Hazards of barriers: divergence, deadlock, and waits that come too late.
+
+A parity tells a phase from those next to it, and no more (rule 13). A thread that looks for phase
+`n` while the phase after it is complete waits for another one. So the next phase must not end
+before all who wait for this one have looked: what ends it has to come after their wait.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.mbarriers import Slot
+from smemreuse.checker.machine.mbarriers import Barrier, Slot
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.verdict.findings import Waiting
 from smemreuse.checker.verdict.layout import Layout
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Block, Stmt
+from smemreuse.ir.kernel import Block, Stmt, walk_statements
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import Known
-from smemreuse.linter.overtaking import OvertakenWaits
+from smemreuse.linter.collected import KEEP_PACE, Collected, LintContext
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.table import counted
+from smemreuse.semantics.table import calls_of, counted
+
+
+@dataclass(frozen=True)
+class PassedWait:
+    """Threads that have waited until `needed` phases were complete, in these epochs of their warps.
+
+    Who knows of that has `key` among the phases known.
+    """
+
+    needed: int
+    waited: Waiting
+    agent: Agent
+    site: Site
+    warps: np.ndarray
+    epochs: np.ndarray
+    key: tuple[object, ...]
+
+
+class OvertakenWaits(Collected):
+    """Which waits the next phase but one may have come before."""
+
+    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
+        super().__init__(known, layout, body)
+        self._looked: dict[Slot, list[PassedWait]] = {}
+
+    def passes(self, waited: Waiting, agent: Agent, order: Order) -> None:
+        barrier, ids = waited.barrier, agent.threads.ids
+        key = ("looked", waited.slot, barrier.initialized, ids.tobytes())
+        warps = np.unique(ids // 32)
+        # Threads of a part of a warp are not told of phases, but know what they have waited for.
+        known = max(waited.known, order.known_to_all(warps).phase(key) - 1)
+        needed = barrier.earliest(waited.parity, known)
+        stmt = self._statement_of(waited.call)
+        site = Site.of(stmt, agent.loops)
+        looked = PassedWait(needed, waited, agent, site, warps, order.epochs[warps].copy(), key)
+        if barrier.phase > needed:
+            self._overtaken(looked)
+        else:
+            self._looked.setdefault(waited.slot, []).append(looked)
+        order.note_phase(warps, key, needed + 1)
+
+    def completes(self, slot: Slot, barrier: Barrier) -> None:
+        handed, left = barrier.completed[-1], []
+        for one in self._looked.get(slot, ()):
+            if one.key[2] != barrier.initialized:
+                continue
+            if one.needed >= barrier.phase:
+                left.append(one)
+            elif (handed.clocks[-1][one.warps] > one.epochs).all():
+                continue
+            elif handed.known.phase(one.key) > one.needed:
+                self._known.assumed.setdefault(KEEP_PACE)
+            else:
+                self._overtaken(one)
+        self._looked[slot] = left
+
+    def _overtaken(self, looked: PassedWait) -> None:
+        storage, index = looked.waited.slot
+        name, site = f"{storage.name}[{index}]", looked.site
+        who = words.threads(looked.agent.threads.ids)
+        hazard = Hazard(
+            HazardKind.BARRIER_DEADLOCK,
+            False,
+            site,
+            (storage.name,),
+            f"{who} wait at {site} until {looked.needed} phases of {name} are over, and nothing "
+            "keeps the next one from being over before they look: they would wait for another",
+            mends.look_in_time(name, site),
+            agents=(who,),
+        )
+        self._add(hazard, self._statement_of(looked.waited.call))
+
+    def _statement_of(self, call: Call) -> Stmt:
+        return next(
+            stmt
+            for stmt in walk_statements(self._known.body)
+            if any(one is call for one in calls_of(stmt))
+        )
 
 
 class WaitingHazards(OvertakenWaits):
-    """Who waits for whom."""
+    """Which threads wait in vain, or come to a barrier that others do not come to."""
 
-    def __init__(self, known: Known, layout: Layout, body: Block) -> None:
+    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
         super().__init__(known, layout, body)
         self._waiting: dict[int, tuple[Agent, Waiting]] = {}
         self._meetings = np.zeros(len(known.vectors.everyone), dtype=np.int64)
@@ -30,7 +114,7 @@ class WaitingHazards(OvertakenWaits):
         self._begun: dict[Slot, tuple[Stmt, Agent, dict[int, int]]] = {}
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
-        """All threads of the block have to come to its barrier, and as often as each other."""
+        """All threads of the block have to come to its barrier, each as often as the others."""
         named = meeting.group is Group.NAMED and counted(call, meeting) is not None
         if named or meeting.group not in (Group.BLOCK, Group.NAMED):
             return
@@ -46,9 +130,9 @@ class WaitingHazards(OvertakenWaits):
             self._met.setdefault(int(here.max()) + 1, stmt)
 
     def ends(self) -> None:
-        """The kernel is over: who has come to fewer barriers than others was waited for in vain.
+        """The kernel is over: others waited in vain for threads that came to fewer barriers.
 
-        It may have ended before that, and counts no more then.
+        A thread may have ended before that, and counts no more then: this is never certain.
         """
         most = int(self._meetings.max(initial=0))
         missing = np.flatnonzero(self._meetings < most)
@@ -78,7 +162,7 @@ class WaitingHazards(OvertakenWaits):
         self._begun[slot] = (stmt, agent, {int(warp): int(order.epochs[warp]) for warp in warps})
 
     def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
-        """Whoever uses an mbarrier comes behind its initialization, or did it alone."""
+        """An mbarrier is used after its initialization, or by the threads that made it."""
         if slot not in self._begun:
             return
         begun, by, epochs = self._begun[slot]

@@ -1,0 +1,218 @@
+"""Value numbering by thread: which threads surely have the same value, and which surely others.
+
+A value is written as a sum: what is known of it as a number, and the rest, of which a hash is kept
+for each thread. Threads with the same rest differ as their numbers do. Two hashes that are the same
+by accident would hide a difference; of 64 bits they are not. From this follows whether threads that
+write to one byte in one statement write the same.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store
+from smemreuse.semantics.effects import Answer, Engine
+from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect
+
+Valuing = Callable[[Expr, Threads], Value]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+_WIDE: tuple[Expr, ...] = tuple(
+    map(Const, ("int32", "int64", "uint32", "uint64", "float32", "float64"))
+)
+"""What is cast to one of these tells integers apart as far as threads and indices go."""
+
+
+@dataclass(frozen=True)
+class ValueNumber:
+    """A number for each thread, and the hash of what is added to it, 0 for nothing."""
+
+    rest: np.ndarray
+    number: np.ndarray
+
+    def plus(self, other: ValueNumber, sign: int) -> ValueNumber:
+        rest = self.rest + other.rest if sign > 0 else self.rest - other.rest
+        return ValueNumber(rest, self.number + sign * other.number)
+
+    @property
+    def is_number(self) -> bool:
+        return not self.rest.any()
+
+    def mixed(self) -> np.ndarray:
+        """One number of both."""
+        return _mix(self.rest * _ODD + self.number.astype(np.uint64))
+
+
+def _mix(hashed: np.ndarray) -> np.ndarray:
+    found: np.ndarray = (hashed ^ (hashed >> _SHIFT)) * _ODD
+    return found
+
+
+class ValueNumbering:
+    """The numbers of expressions for some threads. `changing` is the global memory that the kernel
+    may write, `uniform` are variables that are the same for all threads."""
+
+    def __init__(
+        self,
+        threads: Threads,
+        values: Valuing,
+        changing: Set[Buffer | Var],
+        uniform: Set[Var],
+    ):
+        self._threads = threads
+        self._values = values
+        self._changing = changing
+        self._uniform = uniform
+
+    def __call__(self, expr: Expr) -> ValueNumber | None:
+        """None where nobody knows which threads have the same value."""
+        value = self._values(expr, self._threads)
+        if value is not None:
+            number = np.broadcast_to(np.asarray(value, dtype=np.int64), (self._threads.count,))
+            return ValueNumber(np.zeros(self._threads.count, np.uint64), number)
+        if isinstance(expr, Load):
+            return self._loaded(expr)
+        if isinstance(expr, Call):
+            return self._computed(expr)
+        if isinstance(expr, Const) or expr in self._uniform:
+            return self._made("value", (), repr(expr))
+        if isinstance(expr, Pointer):
+            return self._made("address", (), str(id(expr.buffer.storage)))
+        return None
+
+    def of_operands(self, call: Call) -> ValueNumber | None:
+        """What an operation does, if it does the same wherever its operands are the same."""
+        return self._made(call.op, call.args, "")
+
+    def _loaded(self, load: Load) -> ValueNumber | None:
+        storage = load.buffer.storage
+        if load.buffer.scope != "global" or storage in self._changing:
+            return None
+        return self._made("element", load.indices, f"{storage.name} {id(storage)}")
+
+    def _computed(self, call: Call) -> ValueNumber | None:
+        if call.op == "broadcast":
+            return self(call.args[0])
+        if call.op == "cast" and len(call.args) == 2 and call.args[0] in _WIDE:
+            return self(call.args[1])
+        if call.op in ("add", "sub") and len(call.args) == 2:
+            one, two = map(self, call.args)
+            sign = 1 if call.op == "add" else -1
+            return None if one is None or two is None else one.plus(two, sign)
+        effect = effect_of(call)
+        if effect.hands_on or (effect.answer is not Answer.SAME and not _is_address(call)):
+            return None
+        return self._made(call.op, call.args, "")
+
+    def _made(self, kind: str, operands: tuple[Expr, ...], name: str) -> ValueNumber | None:
+        """What comes out alike where the operands are."""
+        seed = np.uint64(zlib.crc32(f"{kind} {name} {len(operands)}".encode()) + 1)
+        rest = np.full(self._threads.count, seed * np.uint64(0x1B873593), np.uint64)
+        for operand in operands:
+            value = self(operand)
+            if value is None:
+                return None
+            rest = _mix(rest + value.mixed())
+        return ValueNumber(rest | np.uint64(1), np.zeros(self._threads.count, np.int64))
+
+
+def _is_address(call: Call) -> bool:
+    """Whether it is the address of memory that threads have in common."""
+    own = (one for one in call.args if isinstance(one, Pointer))
+    in_common = not any(one.buffer.scope.startswith("local") for one in own)
+    return effect_of(call).address and in_common
+
+
+# Threads that write to one byte ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SharedWrite:
+    """Two threads, or all that write (None), and a byte if one is known. `differ`: their values
+    surely do."""
+
+    byte: int | None = None
+    threads: tuple[int | None, ...] = (None,)
+    differ: bool = False
+
+
+SAME, UNKNOWN = SharedWrite(), SharedWrite()
+"""Whoever writes to one byte writes the same; or it is values of which nothing is known, each to
+the same place as the others."""
+
+
+def stores(stmt: Stmt) -> bool:
+    """Whether a statement stores, by itself, what can be told: threads, or copies of theirs."""
+    if isinstance(stmt, Store):
+        return stmt.buffer.scope in SHARED_SCOPES
+    effect = evaluated_effect(stmt)
+    return effect is not None and effect.engine is Engine.CP_ASYNC
+
+
+def stored_by(stmt: Stmt, numbers: ValueNumbering) -> ValueNumber | None:
+    """What it stores; of copies to one place, where they are from stands for that."""
+    if isinstance(stmt, Store):
+        return numbers(stmt.value)
+    call = evaluated_call(stmt)
+    return None if call is None else numbers.of_operands(call)
+
+
+def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWrite:
+    """How threads meet that write to one byte."""
+    footprint = traced.footprint
+    if traced.starts is None:
+        return SharedWrite()
+    if traced.by_warp:
+        return _of_warps(traced)
+    if footprint is None or (footprint.count != 1 and footprint.stride != footprint.size):
+        return UNKNOWN
+    size = footprint.count * footprint.size
+    starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
+    if value is None or len(value.number) != len(starts):
+        return _overlapping(starts, traced.ids, size) or UNKNOWN
+    order = np.lexsort((value.number, value.rest, starts))
+    at, rest, number, ids = starts[order], value.rest[order], value.number[order], traced.ids[order]
+    one_place = (at[1:] == at[:-1]) & (ids[1:] != ids[:-1])
+    for apart, differ in (
+        (one_place & (rest[1:] == rest[:-1]) & (number[1:] != number[:-1]), True),
+        (one_place & (rest[1:] != rest[:-1]), False),
+    ):
+        if apart.any():
+            index = int(np.argmax(apart))
+            pair = (int(ids[index]), int(ids[index + 1]))
+            return SharedWrite(int(at[index]), pair, differ)
+    return _overlapping(starts, traced.ids, size) or SAME
+
+
+def _of_warps(traced: TracedAccess) -> SharedWrite:
+    """As `meeting_in_one`, of tiles that each warp writes: whole ones may be alike."""
+    starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
+    tiles = np.unique(np.stack([traced.ids // 32, starts]), axis=1)[1]
+    assert traced.footprint is not None
+    runs = np.arange(traced.footprint.count) * traced.footprint.stride
+    each = (runs[:, None] + np.arange(traced.footprint.size)).ravel()
+    if len(np.unique(tiles[:, None] + each)) == len(tiles) * len(each):
+        return SAME
+    apart = np.unique(tiles)
+    if len(np.unique(apart[:, None] + each)) == len(apart) * len(each):
+        return UNKNOWN
+    return SharedWrite()
+
+
+def _overlapping(starts: np.ndarray, ids: np.ndarray, size: int) -> SharedWrite | None:
+    """Threads whose bytes are the same in part: no values that several hold alike."""
+    order = np.argsort(starts, kind="stable")
+    at, who = starts[order], ids[order]
+    apart = (at[1:] > at[:-1]) & (at[1:] < at[:-1] + size) & (who[1:] != who[:-1])
+    if not apart.any():
+        return None
+    index = int(np.argmax(apart))
+    return SharedWrite(int(at[index + 1]), (int(who[index]), int(who[index + 1])))
