@@ -12,6 +12,7 @@ as in `run_on_gpu.py`.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import hashlib
 import importlib.metadata
@@ -202,16 +203,18 @@ def _load_one(folder: Path, entry: Mapping[str, Any]) -> Run:
     return run
 
 
-def run_all(folder: Path, names: Sequence[str], rehearse: bool) -> dict[str, Any]:
+def run_all(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Loads, checks and times the packed kernels, and gives what goes into the JSON."""
     from fixtures.tvm import FIXTURES
 
     manifest = json.loads((folder / MANIFEST).read_text())
-    runs = [run for run in load(folder, manifest) if not names or run.fixture in names]
-    for name, members in [] if rehearse else groups_of(runs):
+    runs = [
+        run for run in load(folder, manifest) if not options.names or run.fixture in options.names
+    ]
+    for name, members in [] if options.rehearse else groups_of(runs):
         fixture = OnDevice(FIXTURES[name])
         check(fixture, members)
-        if FIXTURES[name].timed:
+        if FIXTURES[name].timed and not options.untimed:
             measure(fixture, members)
     print_summary(runs)
     versions = {key: value for key, value in manifest.items() if key != "kernels"}
@@ -223,6 +226,7 @@ def main() -> int:
     phase = parser.add_mutually_exclusive_group(required=True)
     phase.add_argument("--pack", type=Path, metavar="DIR", help="compile into DIR and DIR.tar.xz")
     phase.add_argument("--run", type=Path, metavar="DIR", help="run what was packed into DIR")
+    parser.add_argument("--untimed", action="store_true", help="only check the results")
     parser.add_argument("names", nargs="*", help="fixtures (default: all)")
     options = parser.parse_args()
     if options.pack:
@@ -231,7 +235,7 @@ def main() -> int:
         for entry in failed:
             print(entry, file=sys.stderr)
         return 1 if failed else 0
-    write(options.out, run_all(options.run.resolve(), options.names, options.rehearse))
+    write(options.out, run_all(options.run.resolve(), options))
     return 0
 
 

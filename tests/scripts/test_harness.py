@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scripts import harness, run_on_gpu
+from scripts import gpu_summary, harness, run_on_gpu
 from scripts.harness import UNMERGED, answer, first_line, own_process, ratio, write
 from scripts.run_on_gpu import Run
 
@@ -101,3 +101,26 @@ def test_every_driver_says_what_it_does(driver: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "--out" in done.stdout
+
+
+def test_what_a_folder_of_results_says_is_summed_up() -> None:
+    folder = Path(harness.__file__).parents[1] / "docs" / "results"
+    names = ("h200", "hazards-h200", "lint-h200", "mends-h200", "mistakes-h200", "h200-tvm")
+    lines = {
+        name: list(gpu_summary.summary(json.loads((folder / f"{name}.json").read_text())))
+        for name in names
+    }
+    assert any("smemreuse dataflow" in line and "wrong []" in line for line in lines["h200"])
+    assert all(lines.values())
+
+
+def test_parts_of_a_measurement_become_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (0, 1):
+        run = Run("one", fixture=f"kernel {number}", config="small", wrong_launches=number)
+        write(tmp_path / f"run{number}.json", {"device": "none", "runs": [run.as_data()]})
+    monkeypatch.setattr(sys, "argv", ["gpu_summary", str(tmp_path)])
+    assert gpu_summary.main() == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.json"]
+    assert "runs: one: 2 kernels" in capsys.readouterr().out
