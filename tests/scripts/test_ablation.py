@@ -100,10 +100,11 @@ def test_of_two_lists_only_what_differs_is_written() -> None:
 
 def test_the_table_has_a_row_a_mechanism_and_says_where_nothing_changes() -> None:
     def kind(acted: int, *changed: str) -> dict[str, object]:
-        return {"acted": acted, "changed": [[name, 1, 2] for name in changed], "cpu": [1.0, 2.0]}
+        found = [[name, *(("offsets",) * 2 if name == "a/c" else (1, 2))] for name in changed]
+        return {"acted": acted, "changed": found, "cpu": [1.0, 2.0]}
 
     rows = [
-        {"name": "one", "lines": 1200, "kinds": {"plan": kind(9, "a/b"), "lint": kind(0)}},
+        {"name": "one", "lines": 1200, "kinds": {"plan": kind(9, "a/c", "a/b"), "lint": kind(0)}},
         {"name": "two", "lines": 200, "kinds": {"plan": kind(3), "lint": kind(2)}},
     ]
     total = {"count": 12, "cpu": 30.4, "failed": []}
@@ -116,5 +117,5 @@ def test_the_table_has_a_row_a_mechanism_and_says_where_nothing_changes() -> Non
         }
     )
     assert "16 cores, Python 3.12.3: 12 plans of dumps, 12 `lint` of dumps" in table
-    assert "| one | 1,200 | **1** of 9 |  | 2 to 4 | `a/b` |\n" in table
+    assert "| one | 1,200 | **2** of 9, 1 in offsets alone |  | 2 to 4 | `b`, `c` |\n" in table
     assert "| two | 200 | 0 of 3 | 0 of 2 | 2 to 4 |  |\n" in table
