@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 from smemreuse.facts import KernelFacts, facts_of
@@ -34,7 +35,7 @@ Level 0 is the outermost open entry. An allocation made while `n` entries are op
 the level of the first entry opened after it.
 """
 
-_SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
+SCOPE_ATTRS = ("extern_scope", VIRTUAL_THREAD)
 
 
 def linearize(kernel: Kernel, scope: str, policy: Attribution) -> Linearization:
@@ -52,56 +53,99 @@ def touches(accesses: Iterable[MemoryAccess]) -> Iterable[Touch]:
 
 
 def _linear_sequence(facts: KernelFacts, scope: str, policy: Attribution) -> Linearization:
-    builder = _Linearizer(facts, scope, policy)
+    builder = _ByPolicy(facts, scope, policy)
     builder.block(facts.kernel.body)
     return Linearization(tuple(builder.entries), builder.alloc_level)
 
 
-class _Linearizer:
-    def __init__(self, facts: KernelFacts, scope: str, policy: Attribution):
+class Linearizer(ABC):
+    """Walks a kernel, and makes an entry of each scope and of each leaf that touches something.
+
+    `open` are the touches of the entries that are open, outermost first.
+    """
+
+    def __init__(self) -> None:
         self.entries: list[StmtEntry] = []
         self.alloc_level: dict[Buffer, int] = {}
-        self._open: list[list[Touch]] = []
-        self._scope = scope
-        self._policy = policy
-        self._accesses = facts.accesses
-        self._in_thread_extent = False
+        self.open: list[list[Touch]] = []
+        self.in_launch = False
+
+    @abstractmethod
+    def statement(self, stmt: Stmt) -> None:
+        """Makes the entries of one statement."""
+
+    @abstractmethod
+    def touch(self, stmt: Stmt) -> None:
+        """Records what a statement itself touches, on entries that are open."""
 
     def block(self, block: Block) -> None:
         for stmt in block:
-            self._statement(stmt)
+            self.statement(stmt)
 
-    def _statement(self, stmt: Stmt) -> None:
+    def launch(self, stmt: Attr) -> None:
+        """The outermost thread axis, which alone is a scope."""
+        self.in_launch = True
+        self.new_scope(stmt)
+        self.in_launch = False
+
+    def leaf(self, stmt: Stmt) -> None:
+        self.open.append([])
+        self.touch(stmt)
+        touched = self.open.pop()
+        if touched:
+            self.entries.append(StmtEntry(stmt, 0, tuple(touched)))
+
+    def new_scope(self, stmt: Stmt) -> None:
+        begin = len(self.entries)
+        self.entries.append(StmtEntry(stmt, 0))  # the offset is known when the scope closes
+        self.open.append([])
+        self.touch(stmt)
+        for block in nested_blocks(stmt):
+            self.block(block)
+        touched = tuple(self.open.pop())
+        length = len(self.entries) - begin
+        self.entries[begin] = StmtEntry(stmt, length)
+        self.entries.append(StmtEntry(stmt, -length, touched))
+
+
+class _ByPolicy(Linearizer):
+    """As the policies see a kernel: every access counts (rule 1), on the entry that they say."""
+
+    def __init__(self, facts: KernelFacts, scope: str, policy: Attribution):
+        super().__init__()
+        self._scope = scope
+        self._policy = policy
+        self._accesses = facts.accesses
+
+    def statement(self, stmt: Stmt) -> None:
         if isinstance(stmt, Allocate):
             if stmt.buffer.scope == self._scope:
-                self.alloc_level[stmt.buffer] = len(self._open)
+                self.alloc_level[stmt.buffer] = len(self.open)
         elif isinstance(stmt, (Store, Evaluate)):
-            self._leaf(stmt)
+            self.leaf(stmt)
         elif isinstance(stmt, Bind):
             self._bind(stmt)
         elif isinstance(stmt, Attr):
             self._attr(stmt)
         elif isinstance(stmt, (For, While, If, Assert)):
-            self._new_scope(stmt)
+            self.new_scope(stmt)
 
     def _bind(self, stmt: Bind) -> None:
-        if self._open:
-            self._touch(stmt)
+        if self.open:
+            self.touch(stmt)
         else:
-            self._leaf(stmt)
+            self.leaf(stmt)
 
     def _attr(self, stmt: Attr) -> None:
-        if stmt.key == THREAD_EXTENT and not self._in_thread_extent:
-            self._in_thread_extent = True  # only the outermost thread axis is a scope
-            self._new_scope(stmt)
-            self._in_thread_extent = False
-        elif stmt.key in _SCOPE_ATTRS:
-            self._new_scope(stmt)
+        if stmt.key == THREAD_EXTENT and not self.in_launch:
+            self.launch(stmt)
+        elif stmt.key in SCOPE_ATTRS:
+            self.new_scope(stmt)
         elif stmt.key == WARP_SPECIALIZATION:
             self._warp_specialization(stmt.body)
         else:
-            if self._open:
-                self._touch(stmt)
+            if self.open:
+                self.touch(stmt)
             self.block(stmt.body)
 
     def _warp_specialization(self, block: Block) -> None:
@@ -117,29 +161,10 @@ class _Linearizer:
             elif isinstance(stmt, Attr):
                 self._warp_specialization(stmt.body)
             else:
-                self._statement(stmt)
+                self.statement(stmt)
 
-    def _leaf(self, stmt: Stmt) -> None:
-        self._open.append([])
-        self._touch(stmt)
-        touched = self._open.pop()
-        if touched:
-            self.entries.append(StmtEntry(stmt, 0, tuple(touched)))
-
-    def _new_scope(self, stmt: Stmt) -> None:
-        begin = len(self.entries)
-        self.entries.append(StmtEntry(stmt, 0))  # the offset is known when the scope closes
-        self._open.append([])
-        self._touch(stmt)
-        for block in nested_blocks(stmt):
-            self.block(block)
-        touched = tuple(self._open.pop())
-        length = len(self.entries) - begin
-        self.entries[begin] = StmtEntry(stmt, length)
-        self.entries.append(StmtEntry(stmt, -length, touched))
-
-    def _touch(self, stmt: Stmt) -> None:
+    def touch(self, stmt: Stmt) -> None:
         for touch in touches(self._accesses[stmt]):
             level = self.alloc_level.get(touch.buffer)
             if level is not None:
-                self._open[self._policy(level, len(self._open))].append(touch)
+                self.open[self._policy(level, len(self.open))].append(touch)

@@ -20,7 +20,7 @@ from tests.pipeline.kernels import DYN, dumped
 
 def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None:
     walked: Counter[str] = Counter()
-    walker = linearize._Linearizer
+    walker = linearize._ByPolicy
 
     class Counted(walker):  # type: ignore[misc, valid-type]
         def __init__(self, facts: object, scope: str, policy: object):
@@ -32,7 +32,7 @@ def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None
         return find_pointers(body)
 
     kernel = dumped("flash_attention.sm_90a")
-    monkeypatch.setattr(linearize, "_Linearizer", Counted)
+    monkeypatch.setattr(linearize, "_ByPolicy", Counted)
     monkeypatch.setattr(accesses, "find_pointers", followed)
     options = checked_options("dataflow", "best", "speed")
     attempts = Attempts([kernel], [[DYN]], options, merge_of(kernel))

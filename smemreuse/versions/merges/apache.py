@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from smemreuse.analysis.alignment import alignments
+from smemreuse.analysis.linearize import SCOPE_ATTRS, Linearizer
 from smemreuse.analysis.liveness import live_ranges
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.access import Access
@@ -25,12 +26,10 @@ from smemreuse.ir.expr import Expr, Load, Pointer, children
 from smemreuse.ir.kernel import (
     THREAD_EXTENT,
     TVM_ALIGNMENT,
-    VIRTUAL_THREAD,
     Allocate,
     Assert,
     Attr,
     Bind,
-    Block,
     Buffer,
     Evaluate,
     For,
@@ -144,71 +143,45 @@ def _touched(entry: StmtEntry) -> dict[Buffer, None]:
     return dict.fromkeys(touch.buffer for touch in entry.touched)
 
 
-class _Finder:
+class _Finder(Linearizer):
     """Walks a kernel as `SharedMemLinearAccessPatternFinder` does."""
 
     def __init__(self, scope: str):
-        self.entries: list[StmtEntry] = []
+        super().__init__()
         self.failures: list[StockFailure] = []
         self.accessed: dict[Buffer, None] = {}  # whose accesses the pass rewrites
         self._scope = scope
-        self._level: dict[Buffer, int] = {}
-        self._open: list[list[Touch]] = []
-        self._in_launch = False
 
-    def block(self, block: Block) -> None:
-        for stmt in block:
-            self._statement(stmt)
-
-    def _statement(self, stmt: Stmt) -> None:
+    def statement(self, stmt: Stmt) -> None:
         if isinstance(stmt, Attr):
             self._attr(stmt)
-        elif not self._in_launch:
+        elif not self.in_launch:
             for block in nested_blocks(stmt):
                 self.block(block)
         elif isinstance(stmt, Allocate):
-            self._level[stmt.buffer] = len(self._open)
+            self.alloc_level[stmt.buffer] = len(self.open)
         elif isinstance(stmt, (Store, Evaluate)):
-            self._leaf(stmt)
+            self.leaf(stmt)
         elif isinstance(stmt, Bind):
-            self._expr(stmt.value)
+            self.touch(stmt)
         elif isinstance(stmt, (For, While, If, Assert)):
-            self._new_scope(stmt)
+            self.new_scope(stmt)
 
     def _attr(self, stmt: Attr) -> None:
-        if stmt.key == THREAD_EXTENT and not self._in_launch:
-            self._in_launch = True
-            self._new_scope(stmt)
-            self._in_launch = False
-        elif self._in_launch and stmt.key in ("extern_scope", VIRTUAL_THREAD):
-            self._new_scope(stmt)
+        if stmt.key == THREAD_EXTENT and not self.in_launch:
+            self.launch(stmt)
+        elif self.in_launch and stmt.key in SCOPE_ATTRS:
+            self.new_scope(stmt)
         else:
-            if self._in_launch:
-                self._expr(stmt.value)
+            if self.in_launch:
+                self.touch(stmt)
             self.block(stmt.body)
 
-    def _leaf(self, stmt: Store | Evaluate) -> None:
-        self._open.append([])
+    def touch(self, stmt: Stmt) -> None:
         for expr in expressions_of(stmt):
             self._expr(expr)
         if isinstance(stmt, Store):
             self._access(stmt.buffer, stmt)
-        touched = self._open.pop()
-        if touched:
-            self.entries.append(StmtEntry(stmt, 0, tuple(touched)))
-
-    def _new_scope(self, stmt: Stmt) -> None:
-        begin = len(self.entries)
-        self.entries.append(StmtEntry(stmt, 0))  # the offset is known when the scope closes
-        self._open.append([])
-        for expr in expressions_of(stmt):
-            self._expr(expr)
-        for block in nested_blocks(stmt):
-            self.block(block)
-        touched = tuple(self._open.pop())
-        length = len(self.entries) - begin
-        self.entries[begin] = StmtEntry(stmt, length)
-        self.entries.append(StmtEntry(stmt, -length, touched))
 
     def _expr(self, expr: Expr) -> None:
         element = addressed_element(expr)
@@ -232,16 +205,20 @@ class _Finder:
 
     def _rewritten(self, buffer: Buffer) -> None:
         storage = buffer.storage
-        if isinstance(storage, Buffer) and storage in self._level and storage.scope == self._scope:
+        if (
+            isinstance(storage, Buffer)
+            and storage in self.alloc_level
+            and storage.scope == self._scope
+        ):
             self.accessed[storage] = None
 
     def _touch(self, buffer: Buffer, node: Expr | Stmt) -> None:
         storage = buffer.storage
-        level = self._level.get(storage) if isinstance(storage, Buffer) else None
+        level = self.alloc_level.get(storage) if isinstance(storage, Buffer) else None
         if not isinstance(storage, Buffer) or level is None:
             return
-        if level >= len(self._open):
+        if level >= len(self.open):
             self.failures.append(StockFailure(StockFault.READ_OUTSIDE, storage.name))
-            level = len(self._open) - 1
+            level = len(self.open) - 1
         if storage.scope == self._scope:
-            self._open[level].append(Touch(storage, Access.READ_WRITE, node))
+            self.open[level].append(Touch(storage, Access.READ_WRITE, node))

@@ -28,6 +28,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.semantics.effects import Effect, Group
 from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.collisions import Collisions
+from smemreuse.versions.thread_sync.once import once
 
 Effects = Callable[[Stmt], Iterable[Effect]]
 
@@ -80,14 +81,6 @@ class BarrierCandidates:
         self._rules = rules
         self._partners = partners
         self._surely = surely
-        self._in: dict[Block, bool] = {}
-        self._skips: dict[Stmt, bool] = {}
-        self._kinds: dict[Stmt, Kinds] = {}
-        self._heads: dict[If, tuple[Stmt, ...]] = {}
-        self._tails: dict[Block, frozenset[Stmt]] = {}
-        self._at: dict[Stmt, bool] = {}
-        self._inside: dict[Stmt, bool] = {}
-        self._all: dict[Stmt, Kinds] = {}
         self._preceded: set[Stmt] = set()
         self._find(body, False)
 
@@ -97,11 +90,10 @@ class BarrierCandidates:
         """Whether there may be a barrier right before a statement."""
         return stmt in self._preceded
 
+    @once
     def may_be_at(self, stmt: Stmt) -> bool:
         """Whether there may be one before a statement, or in it."""
-        if stmt not in self._at:
-            self._at[stmt] = any(map(self.may_precede, walk_statements((stmt,))))
-        return self._at[stmt]
+        return any(map(self.may_precede, walk_statements((stmt,))))
 
     def _find(self, block: Block, looping: bool) -> None:
         """Finds these places: it may stand where a statement collides with one before it, or in a
@@ -142,55 +134,17 @@ class BarrierCandidates:
             for inner in nested_blocks(stmt):
                 self._find(inner, isinstance(stmt, (For, While)))
 
+    @once
     def _within(self, stmt: Stmt) -> Kinds:
         """What is accessed in a statement."""
-        if stmt not in self._all:
-            inner = (self._within(one) for block in nested_blocks(stmt) for one in block)
-            self._all[stmt] = self._own(stmt).union(*inner)
-        return self._all[stmt]
+        inner = (self._within(one) for block in nested_blocks(stmt) for one in block)
+        return self._own(stmt).union(*inner)
 
     # Barriers inside -----------------------------------------------------------------------------
 
+    @once
     def may_be_in(self, block: Block) -> bool:
         """Whether there may be a barrier in a block."""
-        if block not in self._in:
-            self._in[block] = self._may_hold(block)
-        return self._in[block]
-
-    def may_be_inside(self, stmt: Stmt) -> bool:
-        """Whether there may be a barrier in a branch or loop."""
-        if not isinstance(stmt, (For, While)):
-            return any(map(self.may_be_in, nested_blocks(stmt)))
-        if stmt not in self._inside:
-            self._inside[stmt] = self._may_hold((stmt,)) and not self._only_writes(stmt)
-        return self._inside[stmt]
-
-    def may_be_before(self, stmt: Stmt) -> bool:
-        """Whether there may be one before a loop for what its rounds write: where nothing is read
-        in it the pass puts it there."""
-        return isinstance(stmt, For) and self._only_writes(stmt) and self.may_be_in((stmt,))
-
-    def _only_writes(self, stmt: For | While) -> bool:
-        """Whether a loop reads nothing, and a round of it has no place for a barrier."""
-        reads = any(not kind.is_write for kind in self._within(stmt))
-        return isinstance(stmt, For) and not reads and not self.may_be_in(stmt.body)
-
-    def may_be_skipped(self, stmt: Stmt) -> bool:
-        """Whether threads that come by a statement may leave out a barrier that is in it."""
-        if stmt not in self._skips:
-            self._skips[stmt] = self._is_skippable(stmt)
-        return self._skips[stmt]
-
-    def _is_skippable(self, stmt: Stmt) -> bool:
-        if isinstance(stmt, (If, While)):
-            return self.may_be_inside(stmt)
-        if isinstance(stmt, For) and not (constant(stmt.extent) or 0) > 0:
-            return self.may_be_inside(stmt)
-        return any(
-            map(self.may_be_skipped, (one for inner in nested_blocks(stmt) for one in inner))
-        )
-
-    def _may_hold(self, block: Block) -> bool:
         if any(map(self.is_barrier, walk_statements(block))):
             return True
         seen: dict[Kinds, None] = {}
@@ -204,6 +158,34 @@ class BarrierCandidates:
             if kinds:
                 seen[kinds] = None
         return False
+
+    @once
+    def may_be_inside(self, stmt: Stmt) -> bool:
+        """Whether there may be a barrier in a branch or loop."""
+        if not isinstance(stmt, (For, While)):
+            return any(map(self.may_be_in, nested_blocks(stmt)))
+        return self.may_be_in((stmt,)) and not self._only_writes(stmt)
+
+    def may_be_before(self, stmt: Stmt) -> bool:
+        """Whether there may be one before a loop for what its rounds write: where nothing is read
+        in it the pass puts it there."""
+        return isinstance(stmt, For) and self._only_writes(stmt) and self.may_be_in((stmt,))
+
+    def _only_writes(self, stmt: For | While) -> bool:
+        """Whether a loop reads nothing, and a round of it has no place for a barrier."""
+        reads = any(not kind.is_write for kind in self._within(stmt))
+        return isinstance(stmt, For) and not reads and not self.may_be_in(stmt.body)
+
+    @once
+    def may_be_skipped(self, stmt: Stmt) -> bool:
+        """Whether threads that come by a statement may leave out a barrier that is in it."""
+        if isinstance(stmt, (If, While)):
+            return self.may_be_inside(stmt)
+        if isinstance(stmt, For) and not (constant(stmt.extent) or 0) > 0:
+            return self.may_be_inside(stmt)
+        return any(
+            map(self.may_be_skipped, (one for inner in nested_blocks(stmt) for one in inner))
+        )
 
     def _may_repeat(self, stmt: Stmt, loops: Sequence[For]) -> bool:
         """Whether a statement may be seen to collide with itself in the next round of a loop."""
@@ -225,19 +207,17 @@ class BarrierCandidates:
 
     # What is accessed before and behind ----------------------------------------------------------
 
+    @once
     def heads(self, branch: If) -> tuple[Stmt, ...]:
         """The statements in a branch before which no barrier can be in it: what collides with one
         of them gets its barrier before the branch."""
-        if branch not in self._heads:
-            then, ends = self._edge(branch.then)
-            self._heads[branch] = then if ends else then + self._edge(branch.orelse)[0]
-        return self._heads[branch]
+        then, ends = self._edge(branch.then)
+        return then if ends else then + self._edge(branch.orelse)[0]
 
+    @once
     def tail(self, block: Block) -> frozenset[Stmt]:
         """The statements of an arm behind which no barrier can be in it."""
-        if block not in self._tails:
-            self._tails[block] = frozenset(self._edge(block, last=True)[0])
-        return self._tails[block]
+        return frozenset(self._edge(block, last=True)[0])
 
     def ends(self, branch: If) -> tuple[Stmt, ...]:
         """Those of a branch: of the first arm the pass has forgotten all where there may be a
@@ -256,7 +236,7 @@ class BarrierCandidates:
             if self.is_barrier(stmt) or (not last and self.may_be_before(stmt)):
                 return found, True
             here, ends = self._edge_of(stmt, last)
-            now = self._of(here)
+            now = NOTHING.union(*map(self._own, here))
             if self._may_collide(*((now, kinds) if last else (kinds, now))):
                 return found, True
             found, kinds = here + found if last else found + here, kinds | now
@@ -279,16 +259,12 @@ class BarrierCandidates:
 
     # What may collide ----------------------------------------------------------------------------
 
+    @once
     def _own(self, stmt: Stmt) -> Kinds:
-        if stmt not in self._kinds:
-            self._kinds[stmt] = frozenset(
-                Kind(one.buffer, one.is_write, one.by_pointer, one.is_copy)
-                for one in self._collisions.entries.get(stmt, ())
-            )
-        return self._kinds[stmt]
-
-    def _of(self, statements: Iterable[Stmt]) -> Kinds:
-        return frozenset[Kind]().union(*map(self._own, statements))
+        return frozenset(
+            Kind(one.buffer, one.is_write, one.by_pointer, one.is_copy)
+            for one in self._collisions.entries.get(stmt, ())
+        )
 
     def _may_collide(self, before: Kinds, behind: Kinds) -> bool:
         return any(self._compares(one, two) for one in before for two in behind)

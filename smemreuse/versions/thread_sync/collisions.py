@@ -28,7 +28,6 @@ from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
     ActiveThreads,
-    Condition,
     PathConditions,
     Symbols,
     held,
@@ -39,8 +38,8 @@ from smemreuse.versions.thread_sync.path_conditions import (
 ROUNDS = 8
 """Rounds of a loop that are tried, and the last ones."""
 
-GUESSES = (0, 1, 2)
-"""Values that are tried of what is not known."""
+GUESS = 0
+"""The value that is tried of what is not known."""
 
 LANE = 16
 """Units of work for each element that is compared."""
@@ -178,23 +177,20 @@ class Collisions:
         reaches = [False, False]
         for place, rounds in tried:
             shifted = None if one[1].by_pointer else loop
-            for guess in GUESSES:
-                first = self._those(one, rounds, place, None, guess)
-                second = self._those(two, rounds, place, shifted, guess)
-                if first is None or second is None or not _compatible(first, second):
-                    return False
-                if shifted is not None and not _goes_on(shifted, rounds, first):
-                    break
-                spend(LANE * (first.index.size + second.index.size))
-                if one[1].by_pointer:
-                    found = _reaching(one[1], two[1], first, second, places)
-                    reaches = [was or now for was, now in zip(reaches, found, strict=True)]
-                elif _elements_meet(one[1], two[1], first, second, places[0]):
-                    return True
-                if all(reaches):
-                    return True
-                if not first.guessed and not second.guessed:
-                    break
+            first = self._those(one, rounds, place, None)
+            second = self._those(two, rounds, place, shifted)
+            if first is None or second is None or not _compatible(first, second):
+                return False
+            if shifted is not None and not _goes_on(shifted, rounds, first):
+                continue
+            spend(LANE * (first.index.size + second.index.size))
+            if one[1].by_pointer:
+                found = _reaching(one[1], two[1], first, second, places)
+                reaches = [was or now for was, now in zip(reaches, found, strict=True)]
+            elif _elements_meet(one[1], two[1], first, second, places[0]):
+                return True
+            if all(reaches):
+                return True
         return False
 
     def _blocks(self, one: Made, two: Made) -> Sequence[int]:
@@ -234,13 +230,12 @@ class Collisions:
         rounds: Mapping[For, int],
         place: int,
         shifted: For | None,
-        guess: int,
     ) -> _Elements | None:
         stmt, entry = made
-        key = (entry, tuple(rounds.items()), place, shifted, guess)
+        key = (entry, tuple(rounds.items()), place, shifted)
         if key not in self._elements:
             found = self._paths.at(stmt, rounds, place)
-            self._elements[key] = self._indices(stmt, entry, found, shifted, guess)
+            self._elements[key] = self._indices(stmt, entry, found, shifted)
         return self._elements[key]
 
     def _indices(
@@ -249,10 +244,9 @@ class Collisions:
         entry: AccessEntry,
         found: ActiveThreads | None,
         shifted: For | None,
-        guess: int,
     ) -> _Elements | None:
         """The elements of those who come; of `shifted` the index alone is a round further. What is
-        not known, and the pass therefore takes for anything, is `guess`."""
+        not known, and the pass therefore takes for anything, is `GUESS`."""
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
         for condition, holds in entry.guards if found is not None else ():
@@ -272,8 +266,8 @@ class Collisions:
             if unknown is None:
                 return None
             guessed = unknown
-            values = {**threads.values, **{one: guess for one in unknown if isinstance(one, Var)}}
-            threads = Threads(threads.ids, values, lambda load, who: guess, threads.row)
+            values = {**threads.values, **{one: GUESS for one in unknown if isinstance(one, Var)}}
+            threads = Threads(threads.ids, values, lambda load, who: GUESS, threads.row)
             index = evaluate(entry.index, threads)
         if index is None or threads.count * entry.lanes > MAX_ELEMENTS:
             return None
@@ -343,11 +337,10 @@ def _elements_meet(
     theirs, by_theirs = _bytes(two, second, 0)
     if one.is_write and two.is_write:
         return bool(np.intersect1d(mine * _THREADS + by_mine, theirs * _THREADS + by_theirs).size)
-    places, low, high = _by_place(mine, by_mine)
-    others, least, most = _by_place(theirs, by_theirs)
-    _, here, there = np.intersect1d(places, others, assume_unique=True, return_indices=True)
-    alone = (low[here] == high[here]) & (least[there] == most[there])
-    return bool((~alone | (low[here] != least[there])).any())
+    common = np.intersect1d(mine, theirs)
+    places, ids = np.concatenate((mine, theirs)), np.concatenate((by_mine, by_theirs))
+    pairs = (places * _THREADS + ids)[np.isin(places, common)]
+    return np.unique(pairs).size > common.size
 
 
 def _may_be_alike(
@@ -372,32 +365,17 @@ def _bytes(entry: AccessEntry, found: _Elements, shift: int) -> tuple[np.ndarray
     return places, np.repeat(found.active.threads.ids, entry.lanes)
 
 
-def _by_place(places: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each place once, with the first and the last of its threads."""
-    order = np.lexsort((ids, places))
-    places, ids = places[order], ids[order]
-    begins = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
-    ends = np.append(begins[1:], len(places)) - 1
-    return places[begins], ids[begins], ids[ends]
-
-
 def _compatible(first: _Elements, second: _Elements) -> bool:
     """Whether conditions on what is not known can hold for both: all that either has the other one
     has, too, or no two of them speak of the same. Nor may they of what is guessed."""
-    one, two = first.active.conditions, second.active.conditions
+    conditions = (*first.active.conditions, *second.active.conditions)
     guessed = first.guessed | second.guessed
-    if any(each.symbols & guessed for each in (*one, *two)):
+    if any(each.symbols & guessed for each in conditions):
         return False
-
-    def has(conditions: Sequence[Condition], other: Condition) -> bool:
-        return any(
-            each.frame is not None and other.frame is not None and each.frame is other.frame
-            for each in conditions
-        )
-
-    common = [each for each in one if has(two, each)]
-    own = [each for each in one if not has(two, each)]
-    own += [each for each in two if not has(one, each)]
+    frames = ({each.frame for each in found.active.conditions} for found in (first, second))
+    shared = set.intersection(*frames) - {None}
+    own = [each for each in conditions if each.frame not in shared]
+    common = [each for each in first.active.conditions if each.frame in shared]
     return not any(
         each.symbols & other.symbols
         for at, each in enumerate(own)
