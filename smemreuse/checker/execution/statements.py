@@ -47,7 +47,7 @@ class Statements:
             return False
         if leaf.touches:
             self._predicted.before(agent, stmt)
-            self._predicted.comes_to(stmt, agent)
+            self._predicted.reaches(stmt, agent)
         else:
             self._predicted.enters(stmt, agent)
         if leaf.sets:
@@ -93,5 +93,5 @@ class Statements:
         """A condition or a bound is evaluated, and may read shared memory."""
         if self._relevance.accesses.get(stmt) and agent.threads.count:
             self._predicted.before(agent, stmt)
-            self._predicted.comes_to(stmt, agent)
+            self._predicted.reaches(stmt, agent)
             self.access(stmt, agent)

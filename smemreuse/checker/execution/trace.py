@@ -220,7 +220,7 @@ class Trace:
             yield from self._run(stmt.then if condition else stmt.orelse, agent)
             if condition:
                 self._predicted.skips(agent, stmt.orelse)
-            self._predicted.behind_branch(stmt, agent)
+            self._predicted.after_branch(stmt, agent)
             agent.threads = threads
         else:
             arms = [
@@ -238,7 +238,7 @@ class Trace:
         All threads may meet at a barrier before they part, and where they have met again.
         """
         apart = [(arm.agent, arm.blocks) for arm in arms]
-        self._predicted.part(agent, apart, branches)
+        self._predicted.split(agent, apart, branches)
         self._predicted.before(agent)
         running = [self._run_all(arm) for arm in arms]
         paused: dict[Steps, list[Pause]] = {}
@@ -268,7 +268,7 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         apart = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        with self._predicted.unsure(agent, apart):
+        with self._predicted.in_unknown_part(agent, apart):
             timestamps = agent.timestamps.copy()
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
@@ -360,7 +360,7 @@ class Trace:
             self._work.do(STEP + self._setting.layout.weight)
             before, timestamps = self.state.copy(), agent.timestamps.copy()
             agent.threads = threads
-            with self._predicted.unsure(agent, apart):
+            with self._predicted.in_unknown_part(agent, apart):
                 if isinstance(stmt, For):
                     agent.timestamps.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))

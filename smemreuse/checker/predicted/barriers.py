@@ -1,8 +1,8 @@
-"""The barriers that a pass behind the merge puts in, as the trace assumes them (rule 6).
+"""The barriers that `ThreadSync` is to insert after the merge, as the trace assumes them (rule 6).
 
-Where the pass surely sees two statements collide, all who come by meet somewhere between the one
-and the other, before a statement that accesses shared memory. So what came before the first is over
-for whatever comes behind the second. Nothing else is assumed to be ordered. That a barrier may be
+Where the pass surely takes two statements to collide, all threads that execute both meet somewhere
+between them, before a statement that accesses shared memory. So what comes before the first happens
+before what comes after the second. Nothing else is assumed to be ordered. That a barrier may be
 before any statement, where there is a reason for it, only makes a race uncertain.
 """
 
@@ -24,7 +24,7 @@ from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.semantics.effects import Effect
 
 MAX_COMPARED = 64
-"""Statements with which another one is compared, the latest first."""
+"""Earlier statements with which one is compared, the latest first."""
 
 
 class PredictedBarriers:
@@ -36,11 +36,11 @@ class PredictedBarriers:
         self._vectors = setting.vectors
         self._synchronization = synchronization
 
-    # What comes by -------------------------------------------------------------------------------
+    # Statements ----------------------------------------------------------------------------------
 
     def before(self, agent: Agent, stmt: Stmt | None = None) -> None:
-        """All who come by that are known to be here may have met before what they do now, if that
-        is a statement that has a place for a barrier before it, or since the last such place."""
+        """All threads that are known to be here may have met since the last candidate, or before
+        `stmt`, if that is one."""
         if self._prediction is None:
             return
         if stmt is not None and self._prediction.candidates.may_precede(stmt):
@@ -48,24 +48,24 @@ class PredictedBarriers:
         if not agent.partly:
             self._synchronization.assume_barrier(agent.threads, hoping=self._prediction.optimistic)
 
-    def comes_to(self, stmt: Stmt, agent: Agent) -> None:
-        """Whatever the pass sees collide with a statement has a barrier before it."""
+    def reaches(self, stmt: Stmt, agent: Agent) -> None:
+        """Whatever collides with a statement is separated from it by a barrier."""
         if self._prediction is not None and agent.threads.count and self._prediction.sees(stmt):
             if not agent.partly:
                 self._require(stmt, agent)
             agent.timestamps.note(stmt, self._stamp(agent))
 
     def passes(self, stmt: Stmt, agent: Agent) -> None:
-        """By a statement in which nothing else matters: barriers in it may be left out."""
+        """Leaves out a statement in which nothing else matters, and with it any barriers in it."""
         candidates = None if self._prediction is None else self._prediction.candidates
         if candidates is not None and candidates.may_be_at(stmt):
             self._settle(agent)
-        self.comes_to(stmt, agent)
+        self.reaches(stmt, agent)
         if candidates is not None and candidates.may_be_skipped(stmt):
-            agent.timestamps.clear()
+            agent.timestamps.keep(())
 
     def enters(self, stmt: Stmt, agent: Agent) -> None:
-        """A barrier may stand before a branch or a loop."""
+        """A barrier may precede a branch or a loop."""
         if self._prediction is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
 
@@ -78,20 +78,20 @@ class PredictedBarriers:
     # Branches ------------------------------------------------------------------------------------
 
     def before_branch(self, branch: If, agent: Agent) -> None:
-        """What is seen to collide with the first statements of a branch has a barrier before it,
-        whether they are carried out now or not."""
+        """What collides with the first statements of a branch has a barrier before the branch,
+        whether they are executed now or not."""
         if self._prediction is not None and not agent.partly:
             for stmt in self._prediction.candidates.heads(branch):
                 self._require(stmt, agent)
 
-    def behind_branch(self, branch: If, agent: Agent) -> None:
-        """What is seen to collide with the last statements of a branch has a barrier behind it,
-        whether they have been carried out now or not."""
+    def after_branch(self, branch: If, agent: Agent) -> None:
+        """What collides with the last statements of a branch has a barrier after the branch,
+        whether they have been executed now or not."""
         if self._prediction is not None and not agent.partly:
             for stmt in self._prediction.candidates.ends(branch):
                 agent.timestamps.note(stmt, self._stamp(agent))
 
-    def part(
+    def split(
         self,
         agent: Agent,
         arms: Iterable[tuple[Agent, Sequence[Block]]],
@@ -118,8 +118,8 @@ class PredictedBarriers:
         arms: Sequence[tuple[Agent, Sequence[Block]]],
         branches: Sequence[If],
     ) -> None:
-        """They are together again: what the pass takes for a barrier on the way may have been one
-        of an arm alone."""
+        """The threads are together again. A barrier that the pass relies on may have been one of
+        the threads of one arm alone."""
         prediction = self._prediction
         if prediction is None:
             return
@@ -149,8 +149,8 @@ class PredictedBarriers:
                     agent.timestamps.note(stmt, stamp)
 
     def skips(self, agent: Agent, *blocks: Block) -> None:
-        """Threads leave out blocks, or may, in which there may be a barrier that the pass counts
-        on, if not for what stands behind it."""
+        """Threads leave out blocks, or may. The pass may rely on a barrier in these for all but the
+        statements after it."""
         if self._prediction is None:
             return
         candidates = self._prediction.candidates
@@ -164,13 +164,13 @@ class PredictedBarriers:
             agent.timestamps.keep(kept)
 
     def skips_loop(self, agent: Agent, loop: For | While) -> None:
-        """As `skips`, of a loop that goes round no time, or may."""
+        """As `skips`, for a loop that has no iteration, or may have none."""
         if self._prediction is not None and self._prediction.candidates.may_be_inside(loop):
             agent.timestamps.keep(self._prediction.candidates.tail(loop.body))
 
     @contextmanager
-    def unsure(self, agent: Agent, apart: bool) -> Iterator[None]:
-        """Inside, an unknown few of the threads run on their own, if `apart`."""
+    def in_unknown_part(self, agent: Agent, apart: bool) -> Iterator[None]:
+        """Within, an unknown subset of the threads runs on its own, if `apart`."""
         arms, outside = agent.arms, agent.outside
         if self._prediction is not None and apart:
             warps = self._vectors.warps(agent.threads.ids)
@@ -185,7 +185,7 @@ class PredictedBarriers:
     # Timestamps ----------------------------------------------------------------------------------
 
     def _epochs(self, agent: Agent, epochs: np.ndarray) -> np.ndarray:
-        """Those that an agent's warps are in, and that the others were in when these parted."""
+        """The epochs of an agent's warps now, and of the others when these were split off."""
         if agent.outside is None:
             return epochs.copy()
         inside = self._vectors.warps(agent.threads.ids)
@@ -200,7 +200,7 @@ class PredictedBarriers:
         return Timestamp(self._epochs(agent, order.epochs), known, agent.arms)
 
     def _settle(self, agent: Agent) -> None:
-        """A new epoch begins, before which there may be a barrier."""
+        """Begins a new epoch, since there may be a barrier here."""
         order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
         if agent.timestamps.latest:
             known = order.inserted[warps].max(axis=0, initial=0)
@@ -208,7 +208,7 @@ class PredictedBarriers:
         order.advance(warps)
 
     def _require(self, stmt: Stmt, agent: Agent) -> None:
-        """All that the pass compares with a statement, the latest first: the rest came before."""
+        """Orders a statement after what collides with it, in this round or an earlier one."""
         assert self._prediction is not None
         timestamps = agent.timestamps
         self._meet_latest(stmt, None, timestamps.last, agent)
@@ -246,8 +246,8 @@ def _meeting_in(block: Block, arms: Sequence[tuple[Agent, Sequence[Block]]]) -> 
 
 
 def _together(stamp: Timestamp, agent: Agent) -> np.ndarray | None:
-    """The warps that meet between what was marked and what an agent does now, None for all: in an
-    arm of some threads a barrier may be of these alone."""
+    """The warps that meet between a timestamp and what an agent does now, None for all: in an arm
+    of some threads a barrier may be of these alone."""
     pairs = zip(stamp.arms, agent.arms, strict=False)
     common = [mine for mine, theirs in pairs if mine is theirs]
     limits = [] if stamp.among is None else [stamp.among]

@@ -102,16 +102,15 @@ class Prediction:
         return stmt in self.view.collisions.entries
 
     def position(self, stmt: Stmt) -> int:
-        """How many statements up to this one may have a barrier before them: what is at one
-        position has none in between."""
+        """The number of candidates up to a statement: two with the same have no barrier between."""
         return self._positions[stmt]
 
     def known(self, one: Stmt, two: Stmt, loop: For | None) -> bool | None:
-        """What `collides` has answered before; None if it has not been asked."""
+        """The answer that `collides` gave before; None if it was not asked."""
         return self._known.get((one, two, loop))
 
     def collides(self, one: Stmt, two: Stmt, loop: For | None) -> bool:
-        """Whether the pass surely sees a statement collide with a later one, or with one in the
+        """Whether the pass surely takes a statement to collide with a later one, or with one in the
         next round of a loop."""
         key = (one, two, loop)
         if key not in self._known:
@@ -124,8 +123,8 @@ class Prediction:
         return self._known[key]
 
     def is_of_thread(self, condition: Expr) -> bool:
-        """Whether a condition is on the indices of threads alone: in an arm of another one the pass
-        leaves no barrier, since it does not know who comes."""
+        """Whether a condition depends on thread indices alone: under any other one the pass leaves
+        no barrier, since it does not know which threads are there."""
         if any(isinstance(node, Load) for node in walk(condition)):
             return False
         return variables_in(condition) <= self.view.thread_variables

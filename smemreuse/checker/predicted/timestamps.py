@@ -1,4 +1,4 @@
-"""When threads were at statements that a later pass compares with what comes behind (rule 6)."""
+"""Last-execution timestamps of statements that `ThreadSync` compares with later ones (rule 6)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from smemreuse.ir.kernel import For, Stmt
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """A part of the threads, of these warps, that run on their own.
+    """A subset of the threads, of these warps, that runs on its own.
 
-    `meets`: whether a barrier of these alone can be put among them. `may_meet`: whether there may
-    be one in what they run.
+    `meets`: whether the pass can put a barrier of these warps alone into what they run; `may_meet`:
+    whether there may be any barrier in it.
     """
 
     warps: np.ndarray
@@ -25,12 +25,11 @@ class Arm:
 
 @dataclass(frozen=True, eq=False)
 class Timestamp:
-    """The epochs of all warps when a statement was last carried out, and what was known by then to
-    be over: the latest such statement that the pass compares with another one has a barrier between
-    the two, and so has all that came before it.
+    """The epochs of all warps when a statement was last executed.
 
-    `arms` are those around the statement; `among` the warps that surely meet at that barrier, None
-    for all that come by.
+    `known` is what inserted barriers were known to order by then. `arms` are those around the
+    statement. `among` are the warps that surely meet at the barrier between it and what collides
+    with it; None for all that execute both.
     """
 
     epochs: np.ndarray
@@ -39,12 +38,12 @@ class Timestamp:
     among: np.ndarray | None = None
 
     def limited(self, warps: np.ndarray) -> Timestamp:
-        """Where no others than these warps may be at the barrier."""
+        """The timestamp where only these warps are sure to be at the barrier."""
         among = warps if self.among is None else np.intersect1d(self.among, warps)
         return replace(self, among=among)
 
     def either(self, other: Timestamp) -> Timestamp:
-        """The earlier of two times."""
+        """The earlier of two timestamps."""
         among = self.among if other.among is None else self.limited(other.among).among
         pairs = zip(self.arms, other.arms, strict=False)
         arms = tuple(mine for mine, theirs in pairs if mine is theirs)
@@ -58,9 +57,10 @@ class Timestamp:
 
 @dataclass
 class Timestamps:
-    """Of each statement the latest, oldest first; and those of before the round of each loop.
+    """The last timestamp of each statement, oldest first; and, for each loop, those of before its
+    current round.
 
-    `latest` are the statements since which no barrier can have come.
+    `latest` are the statements after which no barrier can have come yet.
     """
 
     last: dict[Stmt, Timestamp] = field(default_factory=dict)
@@ -76,8 +76,8 @@ class Timestamps:
         self.latest.add(stmt)
 
     def settle(self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray) -> None:
-        """A barrier may come now, for the first time behind the latest statements: what these warps
-        have done since then is done before it as well."""
+        """A barrier may come now, the first after the latest statements: what these warps have done
+        since then happens before it, too."""
         for stmt in self.latest:
             stamp = self.last[stmt]
             now = stamp.epochs.copy()
@@ -89,32 +89,26 @@ class Timestamps:
         self.latest.clear()
 
     def begin_round(self, loop: For) -> None:
-        """What has been done so far was done in earlier rounds of a loop."""
+        """All timestamps so far are of earlier rounds of a loop."""
         self.before[loop] = dict(self.last)
 
-    def clear(self) -> None:
-        """A barrier that the pass counts on may not have been met."""
-        self.last.clear()
-        self.before.clear()
-        self.latest.clear()
-
     def keep(self, statements: Collection[Stmt]) -> None:
-        """A barrier that the pass counts on may not have been met, but behind these."""
+        """A barrier that the pass relies on may not have been met, but for these statements."""
         for timestamps in (self.last, *self.before.values()):
             for stmt in [one for one in timestamps if one not in statements]:
                 del timestamps[stmt]
         self.latest.intersection_update(statements)
 
     def limit(self, warps: np.ndarray) -> None:
-        """A barrier that the pass counts on may have been one of these warps alone."""
+        """A barrier that the pass relies on may have been one of these warps alone."""
         for timestamps in (self.last, *self.before.values()):
             for stmt, stamp in list(timestamps.items()):
                 timestamps[stmt] = stamp.limited(warps)
         if not len(warps):
-            self.clear()
+            self.keep(())
 
     def joined(self, other: Timestamps) -> Timestamps:
-        """Either may be the case."""
+        """The timestamps where either may be the case."""
         twin = Timestamps(_either(self.last, other.last))
         for loop in {**self.before, **other.before}:
             twin.before[loop] = _either(self.before.get(loop, {}), other.before.get(loop, {}))
@@ -122,7 +116,7 @@ class Timestamps:
 
 
 def _either(one: dict[Stmt, Timestamp], other: dict[Stmt, Timestamp]) -> dict[Stmt, Timestamp]:
-    """A statement that was come by on one side alone might as well have been on the other."""
+    """A statement that one side alone has executed might have been executed on the other, too."""
     found = dict(one)
     for stmt, stamp in other.items():
         mine = found.pop(stmt, None)

@@ -1,9 +1,9 @@
 """Where in a kernel `ThreadSync` may put barriers, whatever it takes to collide (rule 6).
 
-The pass looks at the statements of a branch or loop first, and gives what collides
-there a barrier of those who come to it. Whoever looks at what is around finds that barrier on the
-way, and takes it for one of all threads that is surely met: also where the arm is not taken, the
-loop goes round no time, or some threads alone are in it.
+The pass visits the statements of a branch or loop first, and gives what collides there a barrier of
+the threads that reach it. When it visits the scope around, it finds that barrier and takes it for
+one that all threads surely meet at: also where the arm is not taken, the loop has no iteration, or
+only some threads are in it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Effects = Callable[[Stmt], Iterable[Effect]]
 
 @dataclass(frozen=True)
 class Kind:
-    """What decides whether two accesses may be seen to collide, wherever they are."""
+    """What decides whether two entries may be taken to collide, wherever they are."""
 
     buffer: Buffer
     is_write: bool
@@ -47,7 +47,7 @@ MAX_PAIRS = 16
 """Pairs of statements of which it is asked whether they surely collide."""
 
 MAX_GROUPS = 32
-"""Statements since a barrier that are told apart."""
+"""Statements since a barrier that are kept separate."""
 
 Kinds = frozenset[Kind]
 NOTHING: Kinds = frozenset()
@@ -96,17 +96,17 @@ class BarrierCandidates:
         return any(map(self.may_precede, walk_statements((stmt,))))
 
     def _find(self, block: Block, looping: bool) -> None:
-        """Finds these places: it may stand where a statement collides with one before it, or in a
-        loop with any; before a loop of writes that collide, and before a branch that it is moved
-        out of."""
+        """Finds the candidates: before a statement that collides with an earlier one, or in a loop
+        with any; before a loop of writes that collide, and before a branch out of which the pass
+        moves its barrier."""
         before: list[_Group] = []
         if looping:
             before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))
         self._sequence(block, before)
 
     def _sequence(self, block: Block, before: list[_Group]) -> None:
-        """`before` is what has been accessed since a barrier, at the most. Where something of it
-        surely collides with what comes, that and all before it is behind a barrier then."""
+        """`before` is what may have been accessed since the last barrier. Where some of it surely
+        collides with a statement, a barrier separates that and all before it from what follows."""
         for stmt in block:
             if isinstance(stmt, (Attr, Assert)):
                 self._sequence(stmt.body, before)
@@ -121,7 +121,7 @@ class BarrierCandidates:
             ):
                 self._preceded.add(stmt)
             if any(map(self._rules.follows, self._effects(stmt))):
-                before.clear()  # the pass puts a barrier right behind it
+                before.clear()
             if kinds:
                 now = _Group(kinds, self._seen(stmt), not may_meet)
                 for at in reversed(range(len(before))):
@@ -167,8 +167,8 @@ class BarrierCandidates:
         return self.may_be_in((stmt,)) and not self._only_writes(stmt)
 
     def may_be_before(self, stmt: Stmt) -> bool:
-        """Whether there may be one before a loop for what its rounds write: where nothing is read
-        in it the pass puts it there."""
+        """Whether there may be one before a loop for what its rounds write: where the loop reads
+        nothing the pass puts it there."""
         return isinstance(stmt, For) and self._only_writes(stmt) and self.may_be_in((stmt,))
 
     def _only_writes(self, stmt: For | While) -> bool:
@@ -178,7 +178,7 @@ class BarrierCandidates:
 
     @once
     def may_be_skipped(self, stmt: Stmt) -> bool:
-        """Whether threads that come by a statement may leave out a barrier that is in it."""
+        """Whether threads that pass a statement may leave out a barrier that is in it."""
         if isinstance(stmt, (If, While)):
             return self.may_be_inside(stmt)
         if isinstance(stmt, For) and not (constant(stmt.extent) or 0) > 0:
@@ -188,7 +188,7 @@ class BarrierCandidates:
         )
 
     def _may_repeat(self, stmt: Stmt, loops: Sequence[For]) -> bool:
-        """Whether a statement may be seen to collide with itself in the next round of a loop."""
+        """Whether a statement may be taken to collide with itself in the next round of a loop."""
         if not loops or not self._may_collide(self._own(stmt), self._own(stmt)):
             return False
         entries = self._collisions.entries[stmt]
@@ -205,22 +205,22 @@ class BarrierCandidates:
             return effect.meeting.group not in (Group.WARP, Group.NOBODY)
         return self._rules.follows(effect)
 
-    # What is accessed before and behind ----------------------------------------------------------
+    # First and last statements -------------------------------------------------------------------
 
     @once
     def heads(self, branch: If) -> tuple[Stmt, ...]:
-        """The statements in a branch before which no barrier can be in it: what collides with one
+        """The statements of a branch that no barrier within it can precede: what collides with one
         of them gets its barrier before the branch."""
         then, ends = self._edge(branch.then)
         return then if ends else then + self._edge(branch.orelse)[0]
 
     @once
     def tail(self, block: Block) -> frozenset[Stmt]:
-        """The statements of an arm behind which no barrier can be in it."""
+        """The statements of an arm that no barrier within it can follow."""
         return frozenset(self._edge(block, last=True)[0])
 
     def ends(self, branch: If) -> tuple[Stmt, ...]:
-        """Those of a branch: of the first arm the pass has forgotten all where there may be a
+        """Those of a branch: the pass has forgotten all of the first arm where there may be a
         barrier in the second."""
         orelse = self._edge(branch.orelse, last=True)[0]
         if self.may_be_in(branch.orelse):
@@ -229,7 +229,7 @@ class BarrierCandidates:
 
     def _edge(self, block: Block, *, last: bool = False) -> tuple[tuple[Stmt, ...], bool]:
         """The first statements of a block, or its last ones, and whether there may be a barrier
-        behind those, or before these."""
+        after the first, or before the last."""
         found: tuple[Stmt, ...] = ()
         kinds = NOTHING
         for stmt in reversed(block) if last else block:
@@ -266,14 +266,14 @@ class BarrierCandidates:
             for one in self._collisions.entries.get(stmt, ())
         )
 
-    def _may_collide(self, before: Kinds, behind: Kinds) -> bool:
-        return any(self._compares(one, two) for one in before for two in behind)
+    def _may_collide(self, before: Kinds, after: Kinds) -> bool:
+        return any(self._compares(one, two) for one in before for two in after)
 
-    def _must_collide(self, before: _Group, behind: _Group) -> bool:
-        """Whether the pass surely sees something there collide with something here."""
-        if not self._may_collide(before.kinds, behind.kinds):
+    def _must_collide(self, before: _Group, after: _Group) -> bool:
+        """Whether the pass surely takes something there to collide with something here."""
+        if not self._may_collide(before.kinds, after.kinds):
             return False
-        pairs = product(before.statements, behind.statements)
+        pairs = product(before.statements, after.statements)
         return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
 
     def _compares(self, one: Kind, two: Kind) -> bool:
@@ -287,8 +287,8 @@ class BarrierCandidates:
 
 
 def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
-    """The statements of a block and those in them, each with the loops there that it is in. The
-    pass goes round no `while`."""
+    """All statements in a block, each with the `for` loops within the block around it: from round
+    to round of a `while` the pass compares nothing."""
     for stmt in block:
         yield stmt, loops
         within = (*loops, stmt) if isinstance(stmt, For) else loops

@@ -1,8 +1,8 @@
 """Which statements `ThreadSync` surely takes to collide, so that a barrier comes between (rule 6).
 
-The pass leaves a barrier out where it proves that two accesses do not collide, or
-does not compare them. Its proofs hold for all threads, rounds and arguments. So one collision that
-is found in what it compares, for certain threads in certain rounds, tells that there is none:
+The pass leaves a barrier out where it proves that two accesses do not collide, or where it does not
+compare them. Its proofs hold for all threads, rounds and arguments. So one collision in what it
+compares, of concrete threads in concrete rounds, shows that it has no such proof:
 
 - the elements of two accesses begin at the same byte, of two threads, or of one if both write;
 - in the same round of all loops around both, or in rounds of one loop that follow one another;
@@ -39,7 +39,7 @@ ROUNDS = 8
 """Rounds of a loop that are tried, and the last ones."""
 
 GUESS = 0
-"""The value that is tried of what is not known."""
+"""The value that is tried for what is not known."""
 
 LANE = 16
 """Units of work for each element that is compared."""
@@ -59,7 +59,7 @@ Spend = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class _Elements:
-    """Indices of elements, in the units of their access, with the threads that come to them."""
+    """Indices of elements, in units of their access, with the threads that access them."""
 
     active: ActiveThreads
     index: np.ndarray
@@ -67,7 +67,7 @@ class _Elements:
 
 
 class Collisions:
-    """Answers for the statements of one kernel; each pair is looked at once."""
+    """Answers for the statements of one kernel; each pair is compared once."""
 
     def __init__(self, paths: PathConditions, entries: Mapping[Stmt, tuple[AccessEntry, ...]]):
         self._paths = paths
@@ -78,7 +78,7 @@ class Collisions:
     def surely(
         self, one: Stmt, two: Stmt, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
     ) -> bool:
-        """Whether the pass sees one statement collide with a later one.
+        """Whether the pass takes one statement to collide with a later one.
 
         That is in the same rounds, or with `loop` in the next round of that. `offsets` are those of
         the buffers in their arena, in bytes; a buffer without one lies alone.
@@ -95,10 +95,10 @@ class Collisions:
         return any(True for _ in self._compared(one, two, loop, offsets))
 
     def moves_on(self, stmt: Stmt, loop: For) -> bool:
-        """Whether each thread goes to other elements in the next round of a loop.
+        """Whether each thread accesses other elements in the next round of a loop.
 
-        That is trusted to be proved by the pass where it is so in all rounds, or where the index
-        steps on by itself, as it is written. An unknown index does not.
+        The pass is trusted to prove that where it is so in all rounds, or where the index grows
+        with the loop variable as it is written. An unknown index does not.
         """
         key = (stmt, loop)
         if key not in self._known:
@@ -194,7 +194,7 @@ class Collisions:
         return False
 
     def _blocks(self, one: Made, two: Made) -> Sequence[int]:
-        """Those that are tried: the first one does where none is asked for."""
+        """The blocks that are tried: the first one where nothing depends on the block."""
         paths = self._paths
         asked = any(
             paths.depends_on_block(stmt) or any(map(paths.uses_block, entry.expressions))
@@ -245,8 +245,8 @@ class Collisions:
         found: ActiveThreads | None,
         shifted: For | None,
     ) -> _Elements | None:
-        """The elements of those who come; of `shifted` the index alone is a round further. What is
-        not known, and the pass therefore takes for anything, is `GUESS`."""
+        """The elements that active threads access; of `shifted` the index alone is a round later.
+        What is not known, and the pass therefore takes for anything, is `GUESS`."""
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
         for condition, holds in entry.guards if found is not None else ():
@@ -278,7 +278,7 @@ class Collisions:
 
 
 def _goes_on(loop: For, rounds: Mapping[For, int], found: _Elements) -> bool:
-    """Whether another round of a loop comes behind one."""
+    """Whether a loop has another round after one."""
     extent = evaluate(loop.extent, found.active.threads)
     return not isinstance(extent, int) or rounds[loop] + 1 < extent
 
@@ -298,11 +298,11 @@ def _steps_on(entry: AccessEntry, loop: For) -> bool:
 def _reaching(
     one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, places: tuple[int, ...]
 ) -> tuple[bool, bool]:
-    """Whether what is behind one pointer goes as far as the other, for some of their threads, and
-    the other way round; as the pass counts elements, each in its own width.
+    """Whether the elements from one pointer on reach as far as the other, for some of their
+    threads, and the other way round; as the pass counts elements, each in its own width.
 
-    It takes two pointers to be apart only if the one ends before the other begins for all threads
-    and rounds, or the other way round: stages that take turns are not.
+    It takes two pointers to be disjoint only if the one ends before the other begins for all
+    threads and rounds, or the other way round: stages that alternate are not.
     """
     mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
     if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
@@ -314,7 +314,7 @@ def _reaching(
 def _reach(
     entry: AccessEntry, found: _Elements, offset: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first and the last element behind a pointer, for some threads."""
+    """The first and the last element from a pointer on, for some threads."""
     extent = evaluate(entry.extent, found.active.threads)
     if extent is None:
         return None
@@ -327,7 +327,7 @@ def _elements_meet(
 ) -> bool:
     """Whether elements begin at the same byte, of different threads unless both are written.
 
-    `shift` is how far behind the second buffer the first one begins.
+    `shift` is by how many bytes the first buffer begins after the second one.
     """
     if not first.index.size or not second.index.size:
         return False
@@ -352,7 +352,7 @@ def _may_be_alike(
         return False
     mine, theirs = first.active, second.active
     if mine.free or theirs.free:
-        return False  # the pass knows of a loop that goes round one of them alone
+        return False  # the pass knows of a loop around one of them alone
     if np.array_equal(mine.threads.ids, theirs.threads.ids):
         return bool(np.array_equal(first.index * one.width + shift, second.index * two.width))
     return False
@@ -366,8 +366,8 @@ def _bytes(entry: AccessEntry, found: _Elements, shift: int) -> tuple[np.ndarray
 
 
 def _compatible(first: _Elements, second: _Elements) -> bool:
-    """Whether conditions on what is not known can hold for both: all that either has the other one
-    has, too, or no two of them speak of the same. Nor may they of what is guessed."""
+    """Whether conditions on unknown values can hold for both: those of the same scope, and others
+    if no two of them depend on the same value. None may depend on a value that is guessed."""
     conditions = (*first.active.conditions, *second.active.conditions)
     guessed = first.guessed | second.guessed
     if any(each.symbols & guessed for each in conditions):

@@ -2,7 +2,7 @@
 
 The pass keeps for each access the ranges of the loops around it, the conditions of
 the branches, and what variables were bound to. Here all of that is evaluated for all threads at
-once: in given rounds of some loops, and in any of the others.
+once: in given rounds of some loops, and in any round of the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from smemreuse.semantics.evaluate import Threads, Value, evaluate
 from smemreuse.semantics.table import varies_by_thread
 
 MAX_LANES = 1 << 14
-"""Threads times rounds that are looked at for one statement."""
+"""Threads times rounds that are evaluated for one statement."""
 
 Symbols = frozenset[Var | Buffer]
 
