@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from smemreuse.advisor.instructions import lanes_of, lanes_of_value, loads_in
+from smemreuse.advisor.instructions import lanes_of, lanes_of_value
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
-from smemreuse.ir.kernel import Buffer, Evaluate, Stmt, Store, element_bits, expressions_of
+from smemreuse.ir.kernel import Buffer, Evaluate, Stmt, Store, element_bits, nodes_of
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine
 from smemreuse.semantics.elements import addressed_element, claimed_bytes, is_typed
@@ -44,8 +44,8 @@ def global_accesses(stmt: Stmt, accesses: Sequence[MemoryAccess]) -> Iterator[Gl
     if isinstance(stmt, Store) and stmt.buffer.scope == "global":
         size = _element_bytes(stmt.buffer, stmt.indices)
         yield GlobalAccess(stmt, _name(stmt.buffer), size, _first(stmt.indices), written=True)
-    for load in loads_in(expressions_of(stmt)):
-        if load.buffer.scope == "global":
+    for load in nodes_of(stmt):
+        if isinstance(load, Load) and load.buffer.scope == "global":
             size = _element_bytes(load.buffer, load.indices)
             yield GlobalAccess(load, _name(load.buffer), size, _first(load.indices))
     if isinstance(stmt, Evaluate) and isinstance(stmt.value, Call):

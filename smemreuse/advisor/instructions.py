@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from smemreuse.ir.expr import Call, Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import Bind, Evaluate, Stmt, Store, element_bits
 from smemreuse.semantics.effects import Product
+from smemreuse.semantics.matrix_operands import SHAPE
 from smemreuse.semantics.rows.forms import text_at
 from smemreuse.semantics.table import effect_of
 
 _VECTORS = ("broadcast", "ramp")
-_SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
 _TYPES = {
     "fp16": "float16", "bf16": "bfloat16", "tf32": "tfloat32", "fp32": "float32",
     "e4m3": "float8", "e5m2": "float8", "float8_e4m3": "float8", "float8_e5m2": "float8",
@@ -87,18 +86,6 @@ def _values(value: Expr) -> Iterator[Call]:
                 pending.extend(node.args)
 
 
-def loads_in(exprs: tuple[Expr, ...]) -> Iterator[Load]:
-    """Every element that a value loads."""
-    pending = [*exprs]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Load):
-            yield node
-            pending.extend(node.indices)
-        elif isinstance(node, Call):
-            pending.extend(node.args)
-
-
 @dataclass(frozen=True)
 class Multiplication:
     """A product on tensor cores: its sides in elements, and the type of its operands."""
@@ -115,7 +102,7 @@ class Multiplication:
 
 def multiplication(call: Call, product: Product) -> Multiplication | None:
     """What an operation multiplies; None where it does not say."""
-    match = _SHAPE.match(text_at(call, product.shape) or "")
+    match = SHAPE.match(text_at(call, product.shape) or "")
     name = text_at(call, product.dtype) or ""
     if match is None:
         return None

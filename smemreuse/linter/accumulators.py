@@ -27,7 +27,13 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, UnknownThreads, launches, stride_of, tag_of, thread_axes
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.effects import Effect, Engine
-from smemreuse.semantics.table import calls_of, effect_of, evaluated_call, evaluated_effect
+from smemreuse.semantics.table import (
+    calls_of,
+    effect_of,
+    evaluated_call,
+    evaluated_effect,
+    written_operands,
+)
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 
@@ -145,8 +151,7 @@ def targets_of(stmt: Stmt) -> Iterator[Buffer]:
     for call in calls_of(stmt):
         effect = effect_of(call)
         if effect.engine is Engine.WGMMA and effect.reads_described:
-            named = (call.args[at] for at in effect.writes_locals if at < len(call.args))
-            found = [one for operand in named for one in _storages(operand)]
+            found = [one for operand in written_operands(call) for one in _storages(operand)]
             # In TIR's own form, with the type first, everything stands one further on.
             yield from found or (one for operand in call.args for one in _storages(operand))
 

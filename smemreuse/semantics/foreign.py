@@ -22,6 +22,15 @@ FOREIGN = frozenset({INLINED, *_TYPED, "call_global"})
 ADDRESS_TYPES = frozenset({"handle", "int64", "uint64", "uint32"})
 """What a function may give a pointer back as; addresses in shared memory have 32 bits."""
 
+# Too narrow for an address, or not used for one.
+_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
+
+
+def may_hold_address(dtype: str) -> bool:
+    """Whether a value of a type may be an address, or a part of one."""
+    return _NO_ADDRESS.match(dtype) is None
+
+
 # Inline assembly, and what copies or multiplies asynchronously, or reaches another block's memory.
 _STARTS_SOMETHING = re.compile(
     r"asm|async|bulk|cluster|cp_|cute::|cutlass|mapa|mbarrier|pipeline|sm90|sm100|tcgen05|tma_"

@@ -30,7 +30,7 @@ from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.effects import Engine, Proxy
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.semantics.rows.forms import text_at
-from smemreuse.semantics.table import calls_of, effect_of, evaluated_call
+from smemreuse.semantics.table import calls_of, evaluated_call, written_operands
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 Local = Buffer | Var
@@ -66,7 +66,8 @@ _USES: dict[str, tuple[Use, ...]] = {
     "ptx_wgmma_sp_rs": (Use(10, 1, "n", times=2),),
 }
 
-_SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
+SHAPE = re.compile(r"m(?P<m>\d{1,3})n(?P<n>\d{1,3})k(?P<k>\d{1,3})", re.ASCII)
+"""The sides of an instruction that multiplies matrices: `m64n128k16`."""
 _BYTES_OF_K = 32
 """Of every instruction: 16 elements of 2 bytes, 32 of 1, 8 of 4."""
 
@@ -103,7 +104,7 @@ def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Acc
 
 def described_bytes(call: Call) -> int:
     """The bytes that a wgmma reads from shared memory by its descriptors; 0 for anything else."""
-    match = _SHAPE.match(text_at(call, 0) or "")
+    match = SHAPE.match(text_at(call, 0) or "")
     if match is None:
         return 0
     uses = _USES.get(call.op, ())
@@ -154,7 +155,7 @@ class _DescriptorWalk:
         return {local}
 
     def _used(self, stmt: Stmt, call: Call, known: dict[Local, Described]) -> set[Local]:
-        shape = _SHAPE.fullmatch(text_at(call, 0) or "")
+        shape = SHAPE.fullmatch(text_at(call, 0) or "")
         understood: set[Local] = set()
         for use in _USES[call.op]:
             at = use.at
@@ -246,11 +247,9 @@ def _changed(stmt: Stmt) -> set[Local]:
         return {stmt.buffer.storage}
     found: set[Local] = set()
     for call in calls_of(stmt):
-        effect = effect_of(call)
-        for at in effect.writes_locals:
-            if -len(call.args) <= at < len(call.args):
-                nodes = walk(call.args[at])
-                found |= {one.buffer.storage for one in nodes if isinstance(one, (Load, Pointer))}
+        for operand in written_operands(call):
+            nodes = walk(operand)
+            found |= {one.buffer.storage for one in nodes if isinstance(one, (Load, Pointer))}
     return found
 
 

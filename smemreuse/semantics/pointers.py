@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -25,14 +24,11 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.elements import byte_offset, flat_index, is_typed, places_in, pointee_dtype
 from smemreuse.semantics.evaluate import Threads, evaluate
-from smemreuse.semantics.foreign import ADDRESS_TYPES, takes_values
-from smemreuse.semantics.table import effect_of, is_foreign
+from smemreuse.semantics.foreign import ADDRESS_TYPES, may_hold_address, takes_values
+from smemreuse.semantics.table import effect_of, is_foreign, written_operands
 
 ADDRESS_OPS = {"tvm_access_ptr": 3, "address_of": 1, "handle_add_byte_offset": 2, "reinterpret": 1}
 """Operations that make a pointer of a pointer, and the operands that they need for it."""
-
-# Types that hold no address: too narrow, or not used for one.
-_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +182,7 @@ def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
     elif isinstance(value, Var):
         yield from pointers.of_variable(value)
     elif isinstance(value, Load):
-        if not _NO_ADDRESS.match(value.buffer.dtype):
+        if may_hold_address(value.buffer.dtype):
             yield from pointers.kept
     elif isinstance(value, Call) and effect_of(value).address:
         for operand in value.args:
@@ -208,11 +204,9 @@ def escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
                 yield node.args[0].buffer.storage
         elif isinstance(node, Call):
             effect = effect_of(node)
-            operands = node.args
-            written = {at % len(operands) for at in effect.writes_locals if operands}
             anything = effect.by_reference or bool(effect.unknown)
-            for place, operand in enumerate(operands if anything or written else ()):
-                if isinstance(operand, Load) and (anything or place in written):
+            for operand in node.args if anything else written_operands(node):
+                if isinstance(operand, Load):
                     yield operand.buffer.storage
 
 

@@ -89,6 +89,12 @@ def calls_of(stmt: Stmt) -> Iterator[Call]:
     return (node for node in nodes_of(stmt) if isinstance(node, Call))
 
 
+def written_operands(call: Call) -> Iterator[Expr]:
+    """The operands in locals or registers that an operation writes."""
+    count = len(call.args)
+    return (call.args[at] for at in effect_of(call).writes_locals if -count <= at < count)
+
+
 def any_effect(block: Block, holds: Callable[[Effect], bool]) -> bool:
     """Whether a statement of a block, or one inside it, evaluates an operation of that kind."""
     effects = map(evaluated_effect, walk_statements(block))

@@ -21,7 +21,7 @@ from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.elements import addressed_element
 from smemreuse.semantics.pointers import let_parts
-from smemreuse.semantics.table import calls_of, effect_of
+from smemreuse.semantics.table import calls_of, effect_of, written_operands
 
 Holder = Buffer | Var
 """A local, by its storage, or a variable."""
@@ -120,13 +120,11 @@ def _moves(stmt: Stmt) -> Iterator[tuple[Holder, Expr]]:
         parts = let_parts(call)
         if parts is not None:
             yield parts[0], parts[1]
-        effect = effect_of(call)
-        if effect.reads_described:
+        if effect_of(call).reads_described:
             continue  # what it makes of the bytes is no descriptor
-        for at in effect.writes_locals:
-            if -len(call.args) <= at < len(call.args):
-                for holder in _named(call.args[at]):
-                    yield holder, call
+        for operand in written_operands(call):
+            for holder in _named(operand):
+                yield holder, call
 
 
 def _addressed(expr: Expr) -> Iterator[Holder]:

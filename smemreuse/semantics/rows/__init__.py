@@ -15,7 +15,6 @@ from smemreuse.semantics.rows import (
     barriers,
     copies,
     matrices,
-    mbarriers,
     memory,
     ptx_barriers,
     ptx_copies,
@@ -32,7 +31,7 @@ from smemreuse.semantics.rows.forms import merged
 __all__ = ["FAMILIES", "TABLE", "elsewhere", "function_row", "lookup"]
 
 _FILES = (
-    *(addresses, apache, arithmetic, barriers, copies, matrices, mbarriers, memory),
+    *(addresses, apache, arithmetic, barriers, copies, matrices, memory),
     *(ptx_barriers, ptx_copies, ptx_matrices, ptx_memory, ptx_values),
     *(tensor_memory, threads),
 )

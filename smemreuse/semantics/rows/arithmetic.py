@@ -6,15 +6,10 @@ the intrinsics that TileLang and Apache TVM lower to CUDA's mathematical functio
 
 from __future__ import annotations
 
-import re
-
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Effect, Rows
+from smemreuse.semantics.foreign import may_hold_address
 from smemreuse.semantics.rows.forms import A_VALUE, address_values, each, merged, text_at, values
-
-# Types that hold no address: too narrow, or not used for one.
-_NO_ADDRESS = re.compile(r"bool|b?float|u?int(4|8|16)(x|$)")
-
 
 # One conversion makes two narrow elements.
 _NARROW = Effect(words=A_VALUE, instructions=0.5)
@@ -23,7 +18,7 @@ _WIDE = Effect(address=True, words=A_VALUE, instructions=0.5)
 
 def _cast(call: Call) -> Effect:
     """`cast(type, value)`: an address lasts as a handle or in an integer of 32 or 64 bits."""
-    return _NARROW if _NO_ADDRESS.match(text_at(call, 0) or "") else _WIDE
+    return _WIDE if may_hold_address(text_at(call, 0) or "") else _NARROW
 
 
 _OPERATORS: Rows = merged(

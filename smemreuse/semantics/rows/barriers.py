@@ -1,4 +1,4 @@
-"""Barriers of threads, and hints that order nothing.
+"""Barriers of threads, mbarriers as TileLang has them, and hints that order nothing.
 
 `tvm_storage_sync(scope[, barrier[, threads]])`: TileLang and Apache TVM emit `__syncthreads` or
 `bar.sync` for the shared scopes, and nothing at all for `warp`.
@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from smemreuse.ir.expr import Call
-from smemreuse.semantics.effects import Effect, Group, Meeting, Rows
+from smemreuse.semantics.effects import Effect, Group, Mbarrier, Meeting, Rows, Signal
 from smemreuse.semantics.rows.forms import merged, nothing, text_at
 
 _OF_SCOPE = {
@@ -47,4 +47,31 @@ _HINTS = merged(
     nothing("mvb_stage_index", "its operand, marked as the number of a stage"),
 )
 
-ROWS: Rows = merged(_MEETINGS, _HINTS)
+# Mbarriers are elements of buffers of their own scope -------------------------------------------
+
+
+def _arrive_and_expect(call: Call) -> Effect | None:
+    """`ptx_arrive_barrier_expect_tx(mbarrier, bytes[, block, predicate])`"""
+    if len(call.args) not in (2, 4):
+        return None
+    signal = Mbarrier(Signal.ARRIVE_AND_EXPECT, 0, count=1)
+    return Effect(mbarrier=signal, remote=len(call.args) == 4)
+
+
+_MBARRIERS: Rows = merged(
+    {
+        "ptx_init_barrier_thread_count": Effect(mbarrier=Mbarrier(Signal.INITIALIZE, 0, count=1)),
+        "ptx_arrive_barrier": Effect(mbarrier=Mbarrier(Signal.ARRIVE, 0), arity=frozenset({1})),
+        # The mbarrier of the block that the second operand names.
+        "ptx_arrive_cluster_barrier": Effect(mbarrier=Mbarrier(Signal.ARRIVE, 0), remote=True),
+        "ptx_arrive_barrier_expect_tx": _arrive_and_expect,
+        "mbarrier_expect_tx": Effect(mbarrier=Mbarrier(Signal.EXPECT, 0, count=1)),
+        "mbarrier_wait_parity": Effect(mbarrier=Mbarrier(Signal.WAIT, 0, count=1)),
+        # `ptx_wait_barrier(number)` waits for the first phase of a barrier that is no element.
+        "ptx_wait_barrier": Effect(mbarrier=Mbarrier(Signal.WAIT, 0)),
+    },
+    nothing("create_barriers", "mbarriers have memory of their own, which is never merged"),
+    nothing("ptx_fence_barrier_init", "orders the initialization of mbarriers alone"),
+)
+
+ROWS: Rows = merged(_MEETINGS, _HINTS, _MBARRIERS)

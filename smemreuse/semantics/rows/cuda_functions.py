@@ -26,8 +26,7 @@ from smemreuse.semantics.rows.forms import (
     varying,
     writes,
 )
-from smemreuse.semantics.rows.function_names import FunctionName
-from smemreuse.semantics.rows.function_rows import FunctionRows
+from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows
 
 _BARRIERS: FunctionRows = merged(
     each(

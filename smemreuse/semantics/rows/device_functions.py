@@ -13,8 +13,12 @@ from smemreuse.ir.expr import Call, Const
 from smemreuse.semantics.effects import Effect
 from smemreuse.semantics.rows import cuda_functions, tilelang_functions, tilelang_instructions
 from smemreuse.semantics.rows.forms import merged, text_at
-from smemreuse.semantics.rows.function_names import FunctionName, parse_name
-from smemreuse.semantics.rows.function_rows import FunctionRow, FunctionRows
+from smemreuse.semantics.rows.function_names import (
+    FunctionName,
+    FunctionRow,
+    FunctionRows,
+    parse_name,
+)
 from smemreuse.semantics.rows.positions import shifted
 
 FUNCTIONS: Mapping[str, FunctionRow] = merged(

@@ -1,9 +1,14 @@
-"""Names of C++ functions with template arguments: `tl::AllReduce<tl::SumOp, 128, 1>::run`."""
+"""Names of C++ functions with template arguments, `tl::AllReduce<tl::SumOp, 128, 1>::run`, and rows
+by these names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from smemreuse.semantics.effects import Effect
 
 _PART = re.compile(r"[A-Za-z_]\w*")
 _OPEN, _CLOSE = "<([{", ">)]}"
@@ -23,6 +28,14 @@ class FunctionName:
             return None
         text = self.arguments[at]
         return int(text) if re.fullmatch(r"-?\d+", text) else None
+
+
+FunctionRow: TypeAlias = Effect | Callable[[FunctionName, int], Effect | None]
+"""An effect whose positions are those of the function's parameters, or what finds it by the
+template arguments and the number of parameters. None where the form is not understood."""
+
+FunctionRows: TypeAlias = dict[str, FunctionRow]
+"""Rows by the name without template arguments: `tl::AllReduce::run`."""
 
 
 def parse_name(text: str) -> FunctionName | None:

@@ -27,8 +27,7 @@ from smemreuse.semantics.rows.forms import (
     varying,
     writes,
 )
-from smemreuse.semantics.rows.function_names import FunctionName
-from smemreuse.semantics.rows.function_rows import FunctionRows
+from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows
 
 _WARP = 32
 

@@ -31,8 +31,7 @@ from smemreuse.semantics.rows.forms import (
     updates,
     writes,
 )
-from smemreuse.semantics.rows.function_names import FunctionName
-from smemreuse.semantics.rows.function_rows import FunctionRow, FunctionRows
+from smemreuse.semantics.rows.function_names import FunctionName, FunctionRow, FunctionRows
 from smemreuse.semantics.rows.matrices import ROWS as MATRICES
 from smemreuse.semantics.rows.tensor_memory import ROWS as TENSOR_MEMORY
 
