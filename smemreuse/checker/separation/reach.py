@@ -7,7 +7,6 @@ differ, nobody knows who is inside.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -28,9 +27,9 @@ from smemreuse.ir.kernel import (
     rounds_of,
     walk_statements,
 )
-from smemreuse.ir.launch import AXES, stride_of, tag_of
+from smemreuse.ir.launch import AXES, tag_of
 from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
 from smemreuse.semantics.table import counted, effect_of, evaluated_call, varies_by_thread
 
 
@@ -65,8 +64,9 @@ class Reaches:
         before = -1
         while before != (before := len(self._varying)):
             self._find_varying(body)
-        self.everyone = np.arange(math.prod(axes.values()))
-        self._block(body, Threads(self.everyone, row=axes.get(AXES[0], 1)), True)
+        threads = all_threads(axes)
+        self.everyone = threads.ids
+        self._block(body, threads, True)
 
     def __getitem__(self, stmt: Stmt) -> Reach:
         return self._reach[stmt]
@@ -126,13 +126,8 @@ class Reaches:
         if isinstance(stmt, For):
             return threads.bind(stmt.var, value)
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
-            return threads.bind(stmt.var, self._axis(tag_of(stmt), threads))
+            return threads.bind(stmt.var, axis_index(tag_of(stmt), self._axes, threads))
         return threads
-
-    def _axis(self, tag: str, threads: Threads) -> Value:
-        if tag not in self._axes:
-            return None
-        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
 
     def goes_round_apart(self, stmt: Stmt) -> bool:
         """Whether threads may go round a loop differently often, or for different values."""

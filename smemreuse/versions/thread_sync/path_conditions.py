@@ -27,8 +27,8 @@ from smemreuse.ir.kernel import (
     expressions_of,
     nested_blocks,
 )
-from smemreuse.ir.launch import AXES, stride_of, tag_of
-from smemreuse.semantics.evaluate import Threads, Value, evaluate
+from smemreuse.ir.launch import AXES, tag_of
+from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
 from smemreuse.semantics.table import varies_by_thread
 
 MAX_LANES = 1 << 14
@@ -79,7 +79,7 @@ class PathConditions:
         self._axes = axes
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
-        self._everyone = np.arange(int(np.prod(list(axes.values()))))
+        self._everyone = all_threads(axes)
         self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...], int], ActiveThreads | None] = {}
         self._of_block: set[Var] = set()
         self._block(body, ())
@@ -141,9 +141,7 @@ class PathConditions:
         return self._known[key]
 
     def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
-        active: ActiveThreads | None = ActiveThreads(
-            Threads(self._everyone, row=self._axes.get(AXES[0], 1)), frozenset(), ()
-        )
+        active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
         for frame in self.frames[stmt]:
             if active is not None:
                 active = self._within(frame, active, rounds, place)
@@ -172,7 +170,7 @@ class PathConditions:
         if tag not in self._axes:
             last = (constant(stmt.value) or 1) - 1
             return min(place, last) if place >= 0 else max(last + 1 + place, 0)
-        return threads.ids // stride_of(tag, self._axes) % self._axes[tag]
+        return axis_index(tag, self._axes, threads)
 
     def _round(
         self, frame: Frame, loop: For, active: ActiveThreads, rounds: Mapping[For, int]
