@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from smemreuse.report.data import Subject, subjects
@@ -14,9 +15,15 @@ from smemreuse.results.verdict import Verdict
 
 
 @cache
+def kernels_of(path: Path) -> tuple[Kernel, ...]:
+    """The kernels of a dump; what is computed of one is kept for the next test that asks."""
+    return tuple(read_dump(path).kernels)
+
+
+@cache
 def subjects_of(path: Path) -> list[Subject]:
     """An entry for each kernel and shared scope of a dump."""
-    return subjects(path.name, read_dump(path).kernels)
+    return subjects(path.name, kernels_of(path))
 
 
 @cache

@@ -17,6 +17,7 @@ from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNSOUND
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS
+from tests.dumps import kernels_of
 
 SCOPE = "shared.dyn"
 
@@ -110,7 +111,7 @@ def test_the_rule_that_decides_is_named() -> None:
 
 
 def test_a_pair_that_a_proved_plan_shares_may_share(dump_path: Path) -> None:
-    for one in read_dump(dump_path).kernels:
+    for one in kernels_of(dump_path):
         for scope in one.shared_scopes():
             plan, verdict = judged_plan(one, scope)
             if not verdict.sound:

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer.overview import run_overviews
 from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
 from tests.conftest import DUMPS
+from tests.dumps import kernels_of
 from tests.pipeline.lowered import STOCK, lowered, of_dump
 
 
 @pytest.mark.parametrize("objective", ["speed", "bytes", "none"])
 @pytest.mark.parametrize("name", ["stream_k.sm_90a", "mmha_decode.sm_80", "gemm.sm_80"])
 def test_every_pair_is_shared_or_explained(name: str, objective: str) -> None:
-    for kernel in read_dump(str(DUMPS / f"{name}.tir")).kernels:
+    for kernel in kernels_of(DUMPS / f"{name}.tir"):
         each = lowered(kernel, objective)
         for applied, found in zip(each.plans, run_kernel(each).plans, strict=True):
             offsets = {one.name: at for one, at in applied.plan.offsets.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smemreuse.compilers.text.reader import read_dump
+from functools import cache
+
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
@@ -10,6 +11,7 @@ from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.versions import TILELANG, VERSIONS
 from smemreuse.versions.merges import configured
 from tests.conftest import DUMPS
+from tests.dumps import kernels_of
 
 STOCK = configured(VERSIONS[TILELANG])
 
@@ -23,7 +25,9 @@ def lowered(kernel: Kernel, objective: str = "speed") -> LoweredKernel:
     return LoweredKernel(kernel, STOCK, tuple(plans))
 
 
+@cache
 def of_dump(name: str, objective: str = "speed") -> LoweredKernel:
     """The kernel of a dump, or the one with the most buffers."""
-    kernels = read_dump(str(DUMPS / f"{name}.tir")).kernels
-    return lowered(max(kernels, key=lambda one: len(one.allocations())), objective)
+    return lowered(
+        max(kernels_of(DUMPS / f"{name}.tir"), key=lambda one: len(one.allocations())), objective
+    )

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.pipeline.planning import POLICY_NAMES, plan_kernel
 from tests.conftest import ROOT
+from tests.dumps import kernels_of
 
 DUMPS = sorted((ROOT / "fixtures").glob("*/*.tir"))
 
@@ -30,7 +30,7 @@ print(PACKERS["best"](problem))
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.stem)
 def test_every_plan_is_proved_smallest(path: Path) -> None:
-    for kernel in read_dump(str(path)).kernels:
+    for kernel in kernels_of(path):
         for scope in kernel.shared_scopes():
             for policy in POLICY_NAMES:
                 assert plan_kernel(kernel, scope, policy=policy).optimal

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.text.reader import parse_dump, read_dump
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.candidate import Candidate
@@ -24,6 +24,7 @@ from smemreuse.targets.architectures import ARCHITECTURES, target_architecture
 from smemreuse.versions import TILELANG, VERSIONS, version_of
 from smemreuse.versions.merges import configured, merge_of
 from tests.compilers.text.texts import dump
+from tests.dumps import kernels_of
 from tests.pipeline.kernels import DYN, apache, dumped, unfollowed
 
 SM_90 = ARCHITECTURES["sm_90"]
@@ -177,7 +178,7 @@ def test_a_wanted_rule_gives_way_to_what_is_proved() -> None:
 
 @pytest.mark.parametrize("objective", ["bytes", "speed"])
 def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str) -> None:
-    for kernel in read_dump(str(dump_path)).kernels:
+    for kernel in kernels_of(dump_path):
         for scope in kernel.shared_scopes():
             own = merge_of(kernel).plan(kernel, scope)
             if judge(kernel, own).verdict is UNSOUND:
@@ -189,7 +190,7 @@ def test_no_kernel_gets_larger_or_loses_a_block(dump_path: Path, objective: str)
 
 def test_a_start_that_is_not_tried_in_a_lowering_costs_no_block(dump_path: Path) -> None:
     """What is not tried could have had fewer bytes, and no more blocks than what is applied."""
-    for kernel in read_dump(str(dump_path)).kernels:
+    for kernel in kernels_of(dump_path):
         own = merge_of(kernel).plan(kernel, DYN)
         if DYN in kernel.shared_scopes() and version_of(kernel).keeps_unproved:
             chosen = search(kernel, SPEED, trusting=True).best().plan
