@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from smemreuse.advisor.model import BLOCK_START, alone, estimate, together, waves_of
 from smemreuse.advisor.work import BlockWork, Resource, Ring, StageReading
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Buffer
 from smemreuse.targets.cards import H200
 from tests.advisor.dumps import kernel_of
+from tests.dumps import kernels_of
 
 DUMPS = sorted((Path(__file__).parents[2] / "fixtures" / "dumps").glob("*.tir"))
 POSITIVE = st.floats(1e-9, 1e9)
@@ -85,7 +85,7 @@ def test_a_block_alone_takes_what_stands_round_its_loops_and_these(
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.stem)
 def test_every_fixture_has_an_estimate(path: Path) -> None:
-    for kernel in read_dump(path).kernels:
+    for kernel in kernels_of(path):
         found = estimate(kernel, H200, 48 * 1024)
         assert 0 < found.seconds < 1e-3
         assert all(taken >= 0 for taken in found.terms.values())

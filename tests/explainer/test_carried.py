@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.explainer.carried import carried, carried_overview, carried_unmerged, placed
 from smemreuse.explainer.overview import overview
@@ -29,6 +28,7 @@ from smemreuse.versions.merges import merge_of
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump
 from tests.compilers.text.texts import kernel_of as text_kernel
 from tests.conftest import DUMPS, ONE_OF_EACH
+from tests.dumps import kernels_of
 
 DYNAMIC = "shared.dyn"
 SYMBOLIC = """\
@@ -44,7 +44,7 @@ NAMES = (*ONE_OF_EACH, "scratch_before_carried.sm_80", "symbolic")
 def kernel_of(name: str) -> Kernel:
     if name == "symbolic":
         return text_kernel(dump(LAUNCH + BUFFERS + SYMBOLIC))
-    return read_dump(DUMPS / f"{name}.tir").kernels[0]
+    return kernels_of(DUMPS / f"{name}.tir")[0]
 
 
 def plans_of(kernel: Kernel) -> Iterator[tuple[str, Judged]]:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer.difference import difference_of
 from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import matched_kernels
@@ -19,6 +18,7 @@ from smemreuse.results.difference import CauseKind, Difference, Layout
 from smemreuse.targets.architectures import architecture
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS
+from tests.dumps import kernels_of
 
 HEAD = 'G = T.decl_buffer((65536,), "float32", data=A)\n'
 
@@ -98,8 +98,7 @@ def test_a_rule_that_makes_it_longer_is_named() -> None:
 def test_a_pair_conflicts_now_by_a_rule() -> None:
     """Fixture `divergent_sequence` has its two branches one behind the other."""
     (old,), (new,) = (
-        read_dump(DUMPS / f"{name}.sm_80.tir").kernels
-        for name in ("divergent_sequence", "divergent_arms")
+        kernels_of(DUMPS / f"{name}.sm_80.tir") for name in ("divergent_sequence", "divergent_arms")
     )
     found = difference(old, new)
     assert (CauseKind.CONFLICT, ("left", "right"), 4_096) in told(found)
@@ -166,7 +165,7 @@ def test_real_kernels_add_up(policy: str) -> None:
     made = [
         layout_of(path.name, one, plan_kernel(one, "shared.dyn", policy=policy))
         for path in paths
-        for one in read_dump(path).kernels[:1]
+        for one in kernels_of(path)[:1]
     ]
     for old, new in pairwise(made):
         found = difference_of(old, new)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer.headroom import headroom_of
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.results.headroom import ChangeKind, Headroom
 from smemreuse.targets.architectures import architecture
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS
+from tests.dumps import kernels_of
 
 
 def of(name: str, arch: str | None = None) -> Headroom:
-    (kernel,) = read_dump(DUMPS / f"{name}.tir").kernels
+    (kernel,) = kernels_of(DUMPS / f"{name}.tir")
     return headroom_of(kernel, "shared.dyn", architecture(arch) if arch else None)
 
 
@@ -108,7 +108,7 @@ def test_a_buffer_that_is_only_held_over_another() -> None:
 
 
 def test_a_plan_for_something_else_than_bytes_has_no_changes() -> None:
-    (kernel,) = read_dump(DUMPS / "miss_tiles.sm_80.tir").kernels
+    (kernel,) = kernels_of(DUMPS / "miss_tiles.sm_80.tir")
     plan, _ = judged_plan(kernel, "shared.dyn", objective="none")
     found = headroom_of(kernel, "shared.dyn", plan=plan)
     assert found.changes == ()

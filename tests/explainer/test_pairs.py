@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer.pairs import Explainer, explained_pairs
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
@@ -23,7 +22,7 @@ SCOPE = "shared.dyn"
 
 
 def kernel(name: str) -> Kernel:
-    return read_dump(DUMPS / f"{name}.tir").kernels[0]
+    return kernels_of(DUMPS / f"{name}.tir")[0]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.linter.collected import KEEP_PACE
+from tests.dumps import kernels_of
 from tests.linter.deletions import deletions, differs, judged
 from tests.linter.test_fixtures import FIXTURES, FOUND
 from tests.soundness.model.modes import NotModelled
@@ -22,7 +22,7 @@ UNORDERED = {"written_and_handed_over_with_copies"}
 
 @pytest.mark.parametrize("name", [name for name in FOUND if name not in UNMODELLED])
 def test_what_goes_wrong_without_an_operation_is_found(name: str) -> None:
-    (kernel,) = read_dump(FIXTURES / f"{name}.mended.tir").kernels
+    (kernel,) = kernels_of(FIXTURES / f"{name}.mended.tir")
     for deletion in deletions(kernel):
         found = judged(deletion)
         told = f"without `{deletion.what}` (line {deletion.line}): {found.differs or 'right'}"
@@ -34,8 +34,8 @@ def test_what_goes_wrong_without_an_operation_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in FOUND if name not in UNMODELLED | UNORDERED])
 def test_the_fixtures_go_wrong_in_the_model(name: str) -> None:
     """So that what they show is no matter of opinion; a barrier that some do not come to is."""
-    (wrong,) = read_dump(FIXTURES / f"{name}.tir").kernels
-    (mended,) = read_dump(FIXTURES / f"{name}.mended.tir").kernels
+    (wrong,) = kernels_of(FIXTURES / f"{name}.tir")
+    (mended,) = kernels_of(FIXTURES / f"{name}.mended.tir")
     assert bool(differs(wrong, seed=0, tried=12)) is (name != "barrier_in_a_branch")
     out_of_pace = "it hangs" if KEEP_PACE in lint(mended).assumptions else ""
     assert differs(mended, seed=0, tried=12) in ("", out_of_pace)
@@ -43,6 +43,6 @@ def test_the_fixtures_go_wrong_in_the_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(UNMODELLED))
 def test_what_the_model_does_not_know(name: str) -> None:
-    (kernel,) = read_dump(FIXTURES / f"{name}.mended.tir").kernels
+    (kernel,) = kernels_of(FIXTURES / f"{name}.mended.tir")
     with pytest.raises(NotModelled):
         judged(next(deletions(kernel)))

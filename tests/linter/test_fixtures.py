@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from smemreuse.audit import BarrierStage
-from smemreuse.compilers.text.reader import read_dump
 from smemreuse.linter import lint
 from smemreuse.results.hazards import LintReport, LintStatus, Remedy
 from tests.conftest import ROOT
+from tests.dumps import kernels_of
 
 FIXTURES = ROOT / "fixtures" / "lint"
 
@@ -54,7 +54,7 @@ BY_DATA = {"copies_to_one_place", "elements_that_overlap", "index_that_data_deci
 
 
 def report_on(path: Path, barriers: BarrierStage = BarrierStage.PRESENT) -> LintReport:
-    (kernel,) = read_dump(path).kernels
+    (kernel,) = kernels_of(path)
     return lint(kernel, barriers)
 
 
