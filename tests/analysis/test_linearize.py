@@ -308,7 +308,7 @@ def assert_well_formed(sequence: Linearization) -> None:
 
 
 @given(kernel=trees())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_sequences_are_well_formed_and_record_every_access(kernel: Kernel) -> None:
     for scope in SCOPES:
         counts = []

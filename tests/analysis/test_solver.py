@@ -409,7 +409,7 @@ def trees(depth: int = 3) -> st.SearchStrategy[Block]:
     return st.lists(statement, max_size=3).map(tuple)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150)
 @given(trees())
 def test_the_solution_is_the_join_over_all_paths(body: Block) -> None:
     executed = Executed()

@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -37,21 +36,26 @@ def test_the_names_are_those_that_json_has_always_had() -> None:
     assert found == ["tilelang", "tvm", "legacy", "unstated"]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_nothing_compares_a_version(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Compare):
-            compared = " ".join(map(ast.unparse, (node.left, *node.comparators)))
-            names = re.findall(r"dialect|\.version\b|VERSIONS", compared)
-            assert not names, f"{path}:{node.lineno}: {ast.unparse(node)}"
-            assert ".packer == 'tilelang'" not in ast.unparse(node)
+def test_nothing_compares_a_version() -> None:
+    naming = re.compile(r"dialect|\.version\b|VERSIONS")
+    for path in SOURCES:
+        text = path.read_text()
+        if not naming.search(text) and ".packer" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Compare):
+                compared = " ".join(map(ast.unparse, (node.left, *node.comparators)))
+                where = f"{path}:{node.lineno}: {ast.unparse(node)}"
+                assert not naming.findall(compared), where
+                assert ".packer == 'tilelang'" not in ast.unparse(node), where
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_other_room_names_a_version(path: Path) -> None:
-    if path.relative_to(PACKAGE).parts[0] != "versions":
-        found = re.findall(r"\b0\.1\.(?:9|1\d)\b|\b0\.27\b|\b[dD]ialects?\b", path.read_text())
-        assert [one for one in found if one != "dialect"] == []
+def test_no_other_room_names_a_version() -> None:
+    naming = re.compile(r"\b0\.1\.(?:9|1\d)\b|\b0\.27\b|\b[dD]ialects?\b")
+    for path in SOURCES:
+        if path.relative_to(PACKAGE).parts[0] != "versions":
+            found = naming.findall(path.read_text())
+            assert [one for one in found if one != "dialect"] == [], path
 
 
 def test_an_unknown_version_is_an_error() -> None:

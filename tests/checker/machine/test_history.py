@@ -274,7 +274,7 @@ def joined(one: Machine, other: Machine) -> Machine:
     return one[0].joined(other[0]), one[1].joined(other[1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, steps, steps, steps)
 def test_a_join_demands_all_that_either_side_does(
     before: list[int | str], one: list[int | str], other: list[int | str], after: list[int | str]

@@ -41,7 +41,7 @@ def listing(kernel: Kernel, scope: str, policy: str) -> list[object]:
 
 
 @given(kernel=trees(launched=True), choices=st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_reading_a_printed_tree_gives_the_same_sequence(
     kernel: Kernel, choices: random.Random
 ) -> None:
