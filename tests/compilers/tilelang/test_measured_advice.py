@@ -1,6 +1,9 @@
-"""Advice held against what an H200 measured: one shape of each family; all by score_advice."""
+"""Advice held against what an H200 measured: one shape of each family, and of its configurations
+every other one; all by score_advice."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +12,7 @@ from scripts.spaces.scoring import Measured, Score, measured, score
 
 pytestmark = pytest.mark.tilelang
 
-TRUTHS = {(one.family, one.shape): one for one in measured()}
+TRUTHS = {(one.family, one.shape): replace(one, configs=one.configs[::2]) for one in measured()}
 SHAPES = (
     ("gemm", "large K"),
     ("attention", "1k, 128"),
@@ -41,7 +44,7 @@ def scored(truth: Measured) -> Score:
 @pytest.mark.parametrize(("family", "shape"), SHAPES)
 def test_what_fits_and_which_are_best(family: str, shape: str) -> None:
     found = scored(TRUTHS[family, shape])
-    assert found.ran >= 10
+    assert found.ran >= 7
     assert not found.passed
     assert not found.dropped
     assert found.top[5] >= 0.93
