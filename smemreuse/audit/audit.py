@@ -34,14 +34,14 @@ class BarrierStage(str, Enum):
 
 def applied_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     """The layout found in a merged kernel; None if nothing of `scope` is merged in it, or if its
-    buffers cannot be told apart (`inseparable_arena`)."""
+    buffers cannot be separated (`inseparable_arena`)."""
     if unplaced_arena(kernel, scope) is not None:
         return None
     return pointer_layout(kernel, scope) or view_layout(kernel, scope)
 
 
 def inseparable_arena(kernel: Kernel, scope: str) -> Buffer | None:
-    """Where `applied_layout` finds nothing: an arena whose buffers cannot be told apart."""
+    """Where `applied_layout` finds nothing: an arena whose buffers cannot be separated."""
     return unplaced_arena(kernel, scope) or arena_of_views(kernel, scope)
 
 
@@ -100,7 +100,7 @@ def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
 
 
 def _inseparable(arena: Buffer) -> Audit:
-    """Nothing is known of a merge whose buffers cannot be told apart."""
+    """Nothing is known of a merge whose buffers cannot be separated."""
     reason = (
         f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
         "apart: check the dump from before the merge, with --plan"
@@ -122,7 +122,7 @@ def _comes_later(
 def barriers_follow(kernel: Kernel, barriers: BarrierStage) -> bool:
     """Whether a pass is still to insert barriers in a kernel, whatever is merged in it.
 
-    One that stands before anything is accessed is behind the initialization of mbarriers, and there
+    A barrier that stands before any access follows the initialization of mbarriers, and is there
     before that pass. So are those that a kernel's author writes, which are for the scope `shared`:
     they count only where nothing lies in another scope.
     """

@@ -17,7 +17,7 @@ class AppliedLayout:
     `by_view` tells that views of the arena were taken for buffers. Two of them may be views of one
     buffer, and then share their bytes on purpose. `beyond` says of each buffer whose accesses might
     leave the arena how far (a bound on an index, which no thread need reach), and of accesses to
-    the arena itself that nobody knows whose bytes they are of. `assumed` is of what views are taken
+    the arena itself, which may touch any buffer's bytes. `assumed` names the views that are taken
     to be of one buffer. `declared` are the bytes that the views of a buffer have, where it has any;
     the buffer is larger where its accesses may reach further.
     """

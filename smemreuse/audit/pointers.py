@@ -28,7 +28,7 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
     """The layout that pointers tell; None if there are none into an arena of `scope`.
 
     The size of a buffer is what its views declare or its accesses may reach within the arena; all
-    of the arena behind its offset where that is not known.
+    of the arena after its offset where that is not known.
     """
     arenas = _arenas(kernel, scope)
     pointers: dict[Var, tuple[Buffer, int]] = {}
@@ -87,7 +87,7 @@ def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:
 
 
 def unplaced_arena(kernel: Kernel, scope: str) -> Buffer | None:
-    """An arena with a view of which nobody knows where in it it begins."""
+    """An arena with a view that begins at an unknown byte of it."""
     places = _places(kernel, _arenas(kernel, scope))
     return next((buffer for _, buffer, offset in places if offset is None), None)
 

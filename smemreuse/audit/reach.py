@@ -87,7 +87,7 @@ def reached_bytes(
 def _bytes_reached(
     footprint: Footprint, each: int, ranges: Mapping[Var, Interval]
 ) -> Interval | None:
-    """The first byte that a footprint may have and the one behind its last, in whole elements."""
+    """The first byte that a footprint may have and the one after its last, in whole elements."""
     starts = bounds(footprint.start, ranges) if footprint.start is not None else None
     if starts is None:
         return None
@@ -97,7 +97,7 @@ def _bytes_reached(
 
 
 def _escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
-    """What a statement hands the address of to somebody who may go anywhere from there."""
+    """What a statement hands the address of to a callee that may go anywhere from there."""
     if isinstance(stmt, Bind):
         yield from escaping(stmt)
         return

@@ -129,10 +129,10 @@ class Separator:
 
 
 def _cut(view: Buffer, buffer: Buffer, origin: int) -> Buffer:
-    """A view of `buffer` alone, which begins `origin` bytes behind the view, and no larger."""
+    """A view of `buffer` alone, which begins `origin` bytes after the view, and no larger."""
     each = element_bits(view.dtype) // 8
     rows = view.shape[1:]
     in_row = math.prod(constant(extent) or 0 for extent in rows)
-    behind = (origin + (buffer.size or 0)) // each
-    first = Const(behind // in_row) if in_row else view.shape[0]
+    end = (origin + (buffer.size or 0)) // each
+    first = Const(end // in_row) if in_row else view.shape[0]
     return replace(view, shape=(first, *rows), data=buffer, elem_offset=Const(-(origin // each)))

@@ -1,6 +1,6 @@
 """What wgmma leaves in registers: there when its group has been waited for, and not before.
 
-An accumulator whose every group is closed and waited for right behind it needs no more. Of others
+An accumulator whose every group is closed and waited for right after it needs no more. Of others
 it is followed like shared memory who touches it when: a byte for each thread stands for all that
 the thread has of it.
 """

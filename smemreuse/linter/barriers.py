@@ -52,7 +52,7 @@ class OvertakenWaits(Collected):
         barrier, ids = waited.barrier, agent.threads.ids
         key = ("looked", waited.slot, barrier.initialized, ids.tobytes())
         warps = np.unique(ids // 32)
-        # Threads of a part of a warp are not told of phases, but know what they have waited for.
+        # Threads of a part of a warp know of no phases but those that they have waited for.
         known = max(waited.known, order.known_to_all(warps).phase(key) - 1)
         needed = barrier.earliest(waited.parity, known)
         stmt = self._statement_of(waited.call)
@@ -120,9 +120,9 @@ class WaitingHazards(OvertakenWaits):
             return
         ids, everyone = np.unique(agent.threads.ids), self._known.vectors.everyone
         here = self._meetings[ids]
-        behind = np.setdiff1d(ids, ids[here == here.max()])
-        if len(behind):
-            self._diverge(self._met.get(int(here.max()), stmt), behind, certain=not agent.partly)
+        late_ids = np.setdiff1d(ids, ids[here == here.max()])
+        if len(late_ids):
+            self._diverge(self._met.get(int(here.max()), stmt), late_ids, certain=not agent.partly)
         elif agent.partly:
             self._diverge(stmt, everyone[:0], certain=False)
         self._meetings[ids] = here.max() + 1

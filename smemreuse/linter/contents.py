@@ -69,7 +69,7 @@ class ContentHazards(Collected):
     def _reader(self, traced: TracedAccess, byte: int) -> str:
         stmt = self._events[traced.event].stmt
         threads = touching(traced, byte)
-        # Of an access that leaves its buffer any byte is taken to be read, by nobody in particular.
+        # Of an access that leaves its buffer any byte is taken to be read, by no known thread.
         some = None if threads is None or not len(threads) else int(threads[0])
         return words.agent(stmt, some, traced.ids)
 

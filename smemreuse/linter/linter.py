@@ -2,7 +2,7 @@
 
 Every shared buffer lies at a place of its own and is its own partner. So the history with its
 vector clocks finds races, the engines' queues missing waits, the lattice of values reads of what
-nobody has written, the proxies missing fences, and the barriers' phases deadlocks.
+no thread has written, the proxies missing fences, and the barriers' phases deadlocks.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             frozenset(registers.sizes),
         )
         prediction = None
-        if subject.barriers_follow:  # it compares within one buffer: nobody knows which are merged
+        if subject.barriers_follow:  # it compares within one buffer: which are merged is not known
             view = view_of(kernel, accesses.pointers)
             prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
         setting = Setting(

@@ -83,7 +83,7 @@ def converge(site: Site) -> Mend:
 
 
 def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
-    """An mbarrier that nobody completes."""
+    """An mbarrier that no arrival completes."""
     sentence = (
         f"wait for the other parity ({1 - parity % 2}) of {name} at {_at(site)}, or let the "
         f"{lacking} arrivals that its phase lacks come before."
@@ -98,7 +98,7 @@ def count_for_one_phase(site: Site) -> Mend:
 
 
 def look_in_time(name: str, site: Site) -> Mend:
-    """A wait that may come after the phase behind the one it is for."""
+    """A wait that may come after the phase next to the one it is for."""
     sentence = (
         f"let the next phase of {name} need an arrival of those who wait at {_at(site)}, behind "
         "their wait."

@@ -54,23 +54,23 @@ class OrderHazards(Collected):
             return False
         if other == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
-        told = clash(found, traced, in_warp=in_warp)
+        met = clash(found, traced, in_warp=in_warp)
         in_flight = rule is Rule.IN_FLIGHT
-        if told is None and not in_flight:
+        if met is None and not in_flight:
             return False
-        replicated = told is not None and told.replicated and isinstance(earlier.stmt, Store)
+        replicated = met is not None and met.replicated and isinstance(earlier.stmt, Store)
         if replicated and not in_flight:
             self._known.assumed.setdefault(SAME_VALUE)
             return False
-        in_step = in_warp and not in_flight and (told is None or told.is_in_warp)
+        in_step = in_warp and not in_flight and (met is None or met.is_in_warp)
         certain = certain and not in_step
-        if told is None or told.earlier is None:
+        if met is None or met.earlier is None:
             certain = certain and in_flight
         name = self._layout.names[traced.buffer]
-        agents = _agents(earlier.stmt, later.stmt, found, traced, told)
+        agents = _agents(earlier.stmt, later.stmt, found, traced, met)
         one, two = self._site(other), self._site(traced.event)
         verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
-        byte = told.byte if told is not None else int(traced.where[0])
+        byte = met.byte if met is not None else int(traced.where[0])
         order = "not waited for when" if in_flight else "in no order with which"
         bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
         what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
@@ -90,7 +90,7 @@ class OrderHazards(Collected):
             witness,
             mend,
             other=one,
-            bytes=told.bytes if told is not None else None,
+            bytes=met.bytes if met is not None else None,
             agents=agents,
         )
         self._add(hazard, later.stmt, traced.buffer)
@@ -101,8 +101,8 @@ class OrderHazards(Collected):
         earlier, later = self._events[other.event].stmt, self._events[traced.event].stmt
         name = self._layout.names[traced.buffer]
         one, two = self._site(other.event), self._site(traced.event)
-        told = clash(other, traced, in_warp=False)
-        byte = told.byte if told is not None else int(traced.where[0])
+        met = clash(other, traced, in_warp=False)
+        byte = met.byte if met is not None else int(traced.where[0])
         # Fences of single threads are followed for what others do, not for what they do themselves.
         own = np.isin(traced.ids // 32, other.ids // 32).all() and self._fenced_in_part
         certain = (traced.certain or _surely_reads(later)) and other.certain and not own
@@ -120,7 +120,7 @@ class OrderHazards(Collected):
             witness,
             mends.fence(one, two, other.ids),
             other=one,
-            bytes=told.bytes if told is not None else None,
+            bytes=met.bytes if met is not None else None,
             agents=agents,
         )
         self._add(hazard, later, traced.buffer)
@@ -128,7 +128,7 @@ class OrderHazards(Collected):
     def still_read(self, engines: Engines) -> None:
         """The kernel is over: what a store still reads may be gone by then.
 
-        How long a block's shared memory lasts behind its last thread is the hardware's choice.
+        How long a block's shared memory lasts after its last thread is the hardware's choice.
         """
         for buffer, flying in engines.pending.items():
             for pending in flying:
@@ -151,7 +151,7 @@ class OrderHazards(Collected):
                 self._add(hazard, stmt, buffer)
 
     def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
-        """Nobody else's value takes the place of a buffer's own."""
+        """No other buffer's value takes the place of a buffer's own."""
 
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Threads may be in both arms, of which one writes what the other accesses."""
@@ -221,7 +221,7 @@ def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
 
 
 def _agents(
-    earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess, told: Clash | None
+    earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess, met: Clash | None
 ) -> tuple[str, str]:
-    one, two = (told.earlier, told.later) if told is not None else (None, None)
+    one, two = (met.earlier, met.later) if met is not None else (None, None)
     return words.agent(earlier, one, found.ids), words.agent(later, two, traced.ids)

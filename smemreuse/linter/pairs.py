@@ -17,8 +17,8 @@ MAX_BYTES_ASKED = 1024
 class Clash:
     """A byte that one thread accesses before and another one after; None where it is not known.
 
-    `bytes` are the first and the last byte in common. `replicated`: whoever reads has written the
-    byte, with others, in the earlier statement.
+    `bytes` are the first and the last byte in common. `replicated`: the threads that read have
+    written the byte, with others, in the earlier statement.
     """
 
     bytes: tuple[int, int]
@@ -36,7 +36,7 @@ class Clash:
 
 
 def clash(earlier: TracedAccess, later: TracedAccess, *, in_warp: bool) -> Clash | None:
-    """The byte by which a conflict is told; None if no two threads differ in any."""
+    """The byte that shows a conflict; None if no two threads differ in any."""
     both = meeting(earlier.where, later.where)
     if both is None:
         return None
@@ -79,11 +79,11 @@ def touching(traced: TracedAccess, byte: int) -> np.ndarray | None:
     footprint = traced.footprint
     if footprint is None or footprint.start is None or traced.starts is None:
         return None
-    behind = byte - np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
+    after_start = byte - np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
     if footprint.count == 1:
-        inside = (behind >= 0) & (behind < footprint.size)
+        inside = (after_start >= 0) & (after_start < footprint.size)
     elif footprint.stride:
-        number, rest = behind // footprint.stride, behind % footprint.stride
+        number, rest = after_start // footprint.stride, after_start % footprint.stride
         inside = (number >= 0) & (number < footprint.count) & (rest < footprint.size)
     else:
         return None

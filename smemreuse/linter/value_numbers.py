@@ -73,7 +73,7 @@ class ValueNumbering:
         self._uniform = uniform
 
     def __call__(self, expr: Expr) -> ValueNumber | None:
-        """None where nobody knows which threads have the same value."""
+        """None where it is not known which threads have the same value."""
         value = self._values(expr, self._threads)
         if value is not None:
             number = np.broadcast_to(np.asarray(value, dtype=np.int64), (self._threads.count,))
@@ -145,12 +145,12 @@ class SharedWrite:
 
 
 SAME, UNKNOWN = SharedWrite(), SharedWrite()
-"""Whoever writes to one byte writes the same; or it is values of which nothing is known, each to
-the same place as the others."""
+"""Threads that write to one byte write the same; or nothing is known of the values, and each is
+written to the same place as the others."""
 
 
 def stores(stmt: Stmt) -> bool:
-    """Whether a statement stores, by itself, what can be told: threads, or copies of theirs."""
+    """Whether a statement stores by itself: its threads, or asynchronous copies of theirs."""
     if isinstance(stmt, Store):
         return stmt.buffer.scope in SHARED_SCOPES
     effect = evaluated_effect(stmt)

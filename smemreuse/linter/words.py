@@ -36,5 +36,5 @@ def threads(ids: np.ndarray) -> str:
         str(one) if one == two else f"{one}-{two}"
         for one, two in zip(found[begins].tolist(), found[ends].tolist(), strict=True)
     ]
-    told = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
-    return f"threads {told}"
+    text = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
+    return f"threads {text}"

@@ -55,7 +55,7 @@ class MendCandidates:
             yield from self._fences(earlier, later)
         elif hazard.mend.remedy is Remedy.BARRIER:
             yield from self._barriers(hazard, earlier, later)
-            # What one arm has an engine do may be over too late for another that is told of it.
+            # What one arm has an engine do may be over too late for another that waits for it.
             engine = engine_of(earlier).value
             yield from wait_candidates(self.tree, self.scope, engine, earlier, later)
 
@@ -74,7 +74,7 @@ class MendCandidates:
     # Fences -------------------------------------------------------------------------------------
 
     def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
-        """Before whoever made the generic access tells others that it is over; else before the
+        """Before the threads that made the generic access signal that it is over; else before the
         access of the async proxy, which is right where its thread waits for them first."""
         around = reversed(self.tree.unconditional(later))
         for anchor in dict.fromkeys((*self._releases(earlier), *around, later)):
@@ -82,8 +82,8 @@ class MendCandidates:
         yield MendCandidate.of(earlier, True, Inserted(proxy_fence()))
 
     def _releases(self, stmt: Stmt) -> Iterator[Stmt]:
-        """Before which statements a thread has done one, and not told anybody yet."""
-        for near in self.tree.behind(stmt):
+        """Before which statements a thread has done one, and not signalled it yet."""
+        for near in self.tree.after(stmt):
             release = next(filter(_is_release, walk_statements((near,))), None)
             if release is not None:
                 yield release
@@ -94,7 +94,7 @@ class MendCandidates:
     # Barriers -----------------------------------------------------------------------------------
 
     def _barriers(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
-        """Of the warp where lanes of one may be meant, of the block, or of those who come by."""
+        """Of the warp where lanes of one may be meant, of the block, or of the threads named."""
         if self.tree.in_two_arms(earlier, later):
             return
         spots = list(dict.fromkeys(self._between(hazard, earlier, later)))
@@ -165,7 +165,7 @@ class MendCandidates:
     @cached_property
     def _free_number(self) -> int | None:
         """The number of a named barrier that the kernel does not use; the highest, since passes
-        that are yet to come take the lowest. None where it cannot be told."""
+        that are yet to come take the lowest. None where it is not known."""
         used: set[int] = set()
         for stmt in walk_statements(self.kernel.body):
             call, effect = evaluated_call(stmt), evaluated_effect(stmt)

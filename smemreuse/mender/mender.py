@@ -1,6 +1,6 @@
 """`mend`: tries what might mend each hazard, and keeps the least that the linter calls clean.
 
-A candidate is judged by linting the kernel that has it, as if somebody had written it there. It
+A candidate is judged by linting the kernel that has it, as if its author had written it there. It
 stays if its hazard is gone and no other has come. What is not needed in the end is taken out again.
 """
 
@@ -34,7 +34,7 @@ OF_MENDING = 5 * OF_LINT
 
 PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER)
 MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
-"""What may show behind a hazard that is mended: of an access the first hazard alone is told."""
+"""What may show once a hazard is mended: of an access the first hazard alone is reported."""
 
 NOT_PUT_IN = "its mend is a change of what the kernel does, not something to put in"
 NOT_FOLLOWED = "lint does not follow all of the kernel, and could not tell whether a mend does"
@@ -52,7 +52,7 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
 
     Certain hazards and possible ones are mended. `barriers` is as for `lint`; what a later pass
     inserts is not put in. Where nothing can be put in the kernel stays as it is, and the reason is
-    told of each hazard that is left.
+    given for each hazard that is left.
     """
     later = barriers_follow(kernel, barriers)
     apart = taken_apart(kernel)

@@ -87,8 +87,8 @@ class StatementTree:
             found.append(spot.stmt)
         return found
 
-    def behind(self, stmt: Stmt) -> Iterator[Stmt]:
-        """The statements of the blocks around, nearest block first: behind a statement, and in a
+    def after(self, stmt: Stmt) -> Iterator[Stmt]:
+        """The statements of the blocks around, nearest block first: after a statement, and in a
         loop those before it, which come in the next round."""
         for spot in reversed(self.path(stmt)):
             yield from spot.block[spot.index + 1 :]

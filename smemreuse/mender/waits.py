@@ -40,19 +40,19 @@ def wait_candidates(
 def _of_groups(
     tree: StatementTree, scope: str, engine: Engine, earlier: Stmt, later: Stmt | None
 ) -> Iterator[MendCandidate]:
-    """Behind a wait that waits for too few groups; where threads next meet; behind the access; and
+    """After a wait that waits for too few groups; where threads next meet; after the access; and
     before what comes too early, with a barrier where others have made the access."""
-    behind = list(_behind(tree, earlier))
-    until = behind.index(later) if later in behind else len(behind)
-    commits = [stmt for stmt in behind[:until] if _commits(stmt, engine)]
-    places: list[tuple[Stmt, bool, int]] = []  # anchor, behind, groups kept at most
-    for stmt in behind[:until]:
+    following = list(_statements_after(tree, earlier))
+    until = following.index(later) if later in following else len(following)
+    commits = [stmt for stmt in following[:until] if _commits(stmt, engine)]
+    places: list[tuple[Stmt, bool, int]] = []  # anchor, after it, groups kept at most
+    for stmt in following[:until]:
         kept = _kept(stmt, engine)
         if kept:
             places.append((stmt, True, kept - 1))
     near = next(iter(commits), earlier)
     issued = (near, True, MOST_KEPT)
-    meeting = next((stmt for stmt in behind[:until] if _meets(stmt)), None)
+    meeting = next((stmt for stmt in following[:until] if _meets(stmt)), None)
     met = [(meeting, False, MOST_KEPT)] if meeting is not None else []
     # One thread issues stores as a rule, and all that come to a barrier issue the others.
     places += [issued, *met] if engine is Engine.TMA_STORE else [*met, issued]
@@ -91,9 +91,9 @@ def _waiting(
     return MendCandidate(first, tuple(weaker))
 
 
-def _behind(tree: StatementTree, stmt: Stmt) -> Iterator[Stmt]:
-    """All statements that may come behind one, the nearest first."""
-    for near in tree.behind(stmt):
+def _statements_after(tree: StatementTree, stmt: Stmt) -> Iterator[Stmt]:
+    """All statements that may come after one, the nearest first."""
+    for near in tree.after(stmt):
         yield from walk_statements((near,))
 
 

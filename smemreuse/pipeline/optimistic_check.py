@@ -1,7 +1,7 @@
-"""Which plans are applied in a lowering before they are looked at: those that mostly hold there.
+"""Which layouts of the compiler a lowering applies without a check: those that mostly hold.
 
-A look at a plan that holds costs as much as the proof behind it. One that does not hold is found
-out where it is applied, and what the compiler does behind the merge is done once more.
+A check of a plan that holds costs as much as the proof after it. One that does not hold is found
+out where it is applied, and what the compiler does after the merge is done once more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def order_is_settled(facts: KernelFacts) -> bool:
     """Whether it is mbarriers that order what is asynchronous, and data decide nothing about them.
 
     What they order is then the same in each execution of a block. Where data decide, there are
-    executions in which nobody comes to a wait that would have been for an access.
+    executions in which no thread reaches a wait that would have been for an access.
     """
     operations = operations_of(facts.kernel)
     statements = list(walk_statements(facts.kernel.body))

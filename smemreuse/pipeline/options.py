@@ -25,7 +25,7 @@ N = TypeVar("N", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What a plan is made with; `strict` shares nothing that is not proved, whoever shares it."""
+    """What a plan is made with; `strict` shares only what is proved."""
 
     policy: PolicyName
     packer: PackerName

@@ -1,4 +1,4 @@
-"""Packers behind one seam, `(sizes, alignments, conflicts) -> offsets`; they know no kernels."""
+"""Packers with one interface, `(sizes, alignments, conflicts) -> offsets`; they know no kernels."""
 
 from smemreuse.planner.best import best
 from smemreuse.planner.least_sharing import least_sharing

@@ -9,7 +9,7 @@ buffers conflict beyond them. Each is named for the rule that it carries out.
   it meet another one (rules 2 and 3). Once for each loop is enough: a range grows by loops that its
   buffer is used in, and so over all of any other loop or none, where it meets the same as before.
 - F4 Buffers of two arms that threads take at the same time conflict; so do those of two branches
-  one behind the other, if one waits for an mbarrier and no barrier stands between them.
+  one after the other, if one waits for an mbarrier and no barrier stands between them.
 - F5 An asynchronous access keeps its buffer live until the last wait that retires it, throughout
   every loop that carries it, and to the end if nothing surely retires it.
 - F6 Buffers that part of a warp uses alone conflict: no barrier can stand between their uses.
@@ -60,7 +60,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Widening:
-    """Why a buffer is live longer, and the positions that this added before and behind."""
+    """Why a buffer is live longer, and the positions that this added before and after."""
 
     reason: Reason
     added: tuple[LiveRange, ...]
@@ -121,8 +121,8 @@ class _Growing:
         if wider != live:
             self.live[buffer] = wider
             before = LiveRange(buffer, wider.begin, live.begin)
-            behind = LiveRange(buffer, live.end, wider.end)
-            added = tuple(part for part in (before, behind) if part.begin < part.end)
+            after = LiveRange(buffer, live.end, wider.end)
+            added = tuple(part for part in (before, after) if part.begin < part.end)
             self.widened[buffer].append(Widening(reason, added))
 
     def where_unknown(self) -> None:
@@ -213,7 +213,7 @@ class _Conflicts:
                 yield from self.within(inner_block)
 
     def _consecutive_branches(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
-        """F4: `if tx < 128: ...` and later `if 128 <= tx: ...`: nobody waits for the first to end.
+        """F4: `if tx < 128: ...` and later `if 128 <= tx: ...`: no thread waits in between.
 
         Where such branches wait for one another's mbarriers no later pass can put a barrier of all
         threads between them; elsewhere it can, and does where they share bytes.

@@ -133,7 +133,7 @@ def _placed(
 def _append_symbolic(
     arena: int, symbolic: Sequence[Buffer], align: Mapping[Buffer, int]
 ) -> tuple[dict[Buffer, Expr], Expr | None]:
-    """Lays buffers of unknown size behind the constant arena, sharing with nothing (rule 9)."""
+    """Lays buffers of unknown size after the constant arena, sharing with nothing (rule 9)."""
     if not symbolic:
         return {}, None
     end: Expr = Const(arena)

@@ -40,11 +40,11 @@ def test_loops_around() -> None:
 
 
 def test_behind_a_statement_a_loop_comes_to_its_beginning_again() -> None:
-    nearest = list(TREE.behind(STORES[3]))
+    nearest = list(TREE.after(STORES[3]))
     assert nearest[0] is STORES[1]
     assert LOOP not in nearest
-    assert named(list(TREE.behind(STORES[1])))[0] == 3
-    assert STORES[0] not in list(TREE.behind(STORES[4]))
+    assert named(list(TREE.after(STORES[1])))[0] == 3
+    assert STORES[0] not in list(TREE.after(STORES[4]))
 
 
 def test_the_innermost_block_that_holds_two() -> None:
