@@ -59,7 +59,7 @@ def test_probing_changes_no_decision_and_finds_what_acted(dump: str, verb: str) 
     assert plain["acted"] == []
     assert set(probe["acted"]) <= {one.name for one in SWITCHES if verb in one.verbs}
     if verb == "plan":
-        assert "start: inner" in probe["acted"]
+        assert "privatization" in probe["acted"]
 
 
 def test_a_plan_without_privatization_is_no_smaller(dump: str) -> None:
