@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.records import Recorder, Settings, dumped, read_suite
-from smemreuse.compilers.telling import telling_line
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Judgement, Trouble
@@ -141,5 +141,5 @@ def test_many_write_dumps_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_the_line_that_tells(text: str, told: str) -> None:
-    found = telling_line(RuntimeError(text))
+    found = error_line(RuntimeError(text))
     assert found == f"RuntimeError: {told}"

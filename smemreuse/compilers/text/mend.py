@@ -75,13 +75,13 @@ def _unlike(dump: Dump, mendings: Sequence[Mending]) -> dict[int, str]:
             continue
         later = mending.before.barriers_follow
         found = lint(kernel, BarrierStage.LATER if later else BarrierStage.PRESENT)
-        if _told(found) != _told(mending.after):
+        if _without_lines(found) != _without_lines(mending.after):
             doubts[number] = CHANGED.format(found.status, mending.after.status)
     return doubts
 
 
-def _told(report: LintReport) -> tuple[object, ...]:
-    """What is the same in two reports on one kernel, wherever its lines are."""
+def _without_lines(report: LintReport) -> tuple[object, ...]:
+    """What two reports on one kernel have in common, wherever its lines are."""
     hazards = sorted((one.kind.value, one.certain, one.buffers) for one in report.hazards)
     return report.status, hazards, report.unknown
 

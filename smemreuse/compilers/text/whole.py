@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NoReturn
 
-from smemreuse.compilers.text.expressions import fail, script_name
+from smemreuse.compilers.text.expressions import excerpt, fail, script_name
 
 _BEGINNINGS = (ast.Attribute, ast.Name, ast.Subscript, ast.Constant)
 """What nothing printed consists of alone, and much begins with."""
@@ -28,9 +28,7 @@ def check_whole(node: ast.stmt, prefixes: frozenset[str]) -> None:
 
 def refuse_rest(node: ast.AST) -> NoReturn:
     """Raises the `InputError` for something of TVMScript that cannot end a statement."""
-    text = ast.unparse(node)
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    fail(node, f"the statement ends with `{shown}`; the dump is cut off")
+    fail(node, f"the statement ends with `{excerpt(node)}`; the dump is cut off")
 
 
 def last_operand(value: ast.expr) -> ast.expr:

@@ -22,7 +22,7 @@ from tilelang import tvm
 from smemreuse.advisor.grid import SWIZZLE, Grid, panels_of
 from smemreuse.advisor.model import estimate
 from smemreuse.advisor.validated import label_for
-from smemreuse.compilers.telling import telling_line
+from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.configs import checked_configs
 from smemreuse.compilers.tilelang.estimate import LoweringRequest, resolve_place
 from smemreuse.compilers.tilelang.hooks import install
@@ -197,7 +197,7 @@ class _Space:
         try:
             return sized_kernels(func, self.request)
         except Exception as error:  # TileLang raises of all kinds; each is kept with its words
-            return telling_line(error)
+            return error_line(error)
 
 
 _inherited: tuple[_Space, Sequence[Config]] | None = None
@@ -278,7 +278,7 @@ def _work(space: _Space, configs: Sequence[Config], batch: range) -> list[_Confi
         try:
             found.append(space.outcome(space.made(configs[at]), lowered))
         except Exception as error:  # a factory raises what it likes; kept with its words
-            found.append(_ConfigOutcome(error=telling_line(error)))
+            found.append(_ConfigOutcome(error=error_line(error)))
     return found
 
 

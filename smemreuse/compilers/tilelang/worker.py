@@ -14,8 +14,8 @@ from tilelang.utils.language import get_prim_func_name
 
 from smemreuse.compilers.active import activated
 from smemreuse.compilers.observers import observing
+from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.records import Recorder, Settings
-from smemreuse.compilers.telling import telling_line
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.lower_only import lowering_only
 from smemreuse.compilers.tilelang.recording import RunRecorder, source_of
@@ -79,7 +79,7 @@ def _noting_failure(stock: Callable[..., Any], recorder: Recorder) -> Callable[.
         except Exception as error:
             func = first.prim_func if isinstance(first, JITKernel) else first
             name = get_prim_func_name(func, type(func).__name__)
-            recorder.note("failed", name=name, why=telling_line(error))
+            recorder.note("failed", name=name, why=error_line(error))
             raise
 
     return called
