@@ -37,7 +37,7 @@ VERBS = {
 them. Each is the command of its name in a module of its name in `smemreuse.commands`."""
 
 
-class _Group(click.Group):
+class _Verbs(click.Group):
     """Imports verbs late, and turns the errors meant for the user into one line and an exit code.
 
     Each verb is known by a stand-in with its name and summary.
@@ -81,7 +81,7 @@ def _take_configuration(file: str | None) -> None:
 
 
 @click.group(
-    cls=_Group,
+    cls=_Verbs,
     commands=[click.Command(name, help=summary) for name, summary in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
 )

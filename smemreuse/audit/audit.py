@@ -13,7 +13,7 @@ from smemreuse.audit.views import arena_of_views, view_layout
 from smemreuse.checker import check_plan
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names, walk_statements
-from smemreuse.results.audit import Audit, Source
+from smemreuse.results.audit import Audit, PlanSource
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
@@ -52,7 +52,7 @@ def audit_plan(
     later = _comes_later(kernel, scope, barriers)
     align = alignments(kernel, scope)
     verdict = check_plan(kernel, scope, offsets, arena, align, assume_barriers=later)
-    return Audit(Source.PLAN_FILE, _by_name(kernel, scope, offsets), arena, verdict)
+    return Audit(PlanSource.PLAN_FILE, _by_name(kernel, scope, offsets), arena, verdict)
 
 
 def audit_merged(kernel: Kernel, scope: str, barriers: BarrierStage) -> Audit:
@@ -64,7 +64,7 @@ def audit_merged(kernel: Kernel, scope: str, barriers: BarrierStage) -> Audit:
     if mixed is not None:
         return _inseparable(mixed)
     nothing = audit_plan(kernel, scope, {}, 0, barriers)
-    return replace(nothing, source=Source.NOTHING_MERGED)
+    return replace(nothing, source=PlanSource.NOTHING_MERGED)
 
 
 def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -> Audit:
@@ -77,7 +77,7 @@ def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -
     if applied.by_view:
         verdict = _of_views(verdict, applied.assumed)
     verdict = verdict.doubted(applied.beyond)
-    return Audit(Source.MERGED, _by_name(kernel, scope, offsets), arena, verdict)
+    return Audit(PlanSource.MERGED, _by_name(kernel, scope, offsets), arena, verdict)
 
 
 def _by_name(kernel: Kernel, scope: str, offsets: Mapping[Buffer, int]) -> dict[str, int]:
@@ -105,7 +105,7 @@ def _inseparable(arena: Buffer) -> Audit:
         f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
         "apart: check the dump from before the merge, with --plan"
     )
-    return Audit(Source.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
+    return Audit(PlanSource.MERGED, {}, arena.size or 0, Verdict(UNPROVED, uncovered=(reason,)))
 
 
 def _comes_later(

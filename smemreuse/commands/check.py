@@ -12,8 +12,7 @@ from rich.text import Text
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Spread, of_each, spread_options
-from smemreuse.commands.inputs import Source as Input
-from smemreuse.commands.inputs import files_argument, find_inputs
+from smemreuse.commands.inputs import Source, files_argument, find_inputs
 from smemreuse.commands.options import barriers_option
 from smemreuse.commands.output import (
     emit_findings,
@@ -37,7 +36,7 @@ from smemreuse.report.audits import (
 from smemreuse.report.comparisons import PLAN_RULES
 from smemreuse.report.data import Subject
 from smemreuse.report.regressions import change_words, changes_line
-from smemreuse.results.audit import Audit, Checked, Source
+from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.verdict import UNPROVED, UNSOUND
 
 
@@ -93,12 +92,12 @@ def _fails(rows: Sequence[Checked], allow_unproved: bool) -> bool:
         return any(change.worse for change in changed)
     audits = [row.audit for row in rows]
     verdicts = {audit.verdict.verdict for audit in audits}
-    nothing = all(audit.source is Source.NOTHING_MERGED for audit in audits)
+    nothing = all(audit.source is PlanSource.NOTHING_MERGED for audit in audits)
     return UNSOUND in verdicts or (not allow_unproved and (nothing or UNPROVED in verdicts))
 
 
 def _checked(
-    source: Input, plans: PlanFile | None, barriers: BarrierStage
+    source: Source, plans: PlanFile | None, barriers: BarrierStage
 ) -> tuple[list[Checked], list[str]]:
     """The audits of a dump's kernels, but for those of which a plan file says nothing."""
     found = subjects_of(source)
@@ -111,7 +110,7 @@ def _checked(
 
 def _told(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
     """What a sound plan rests on is told too; one that shares nothing rests on nothing."""
-    rests = audit.verdict.sound and audit.source is not Source.NOTHING_MERGED
+    rests = audit.verdict.sound and audit.source is not PlanSource.NOTHING_MERGED
     grounds = grounds_of(subject.kernel, barriers) if rests else None
     return checked(subject, audit, grounds)
 
@@ -138,7 +137,7 @@ def _emit(rows: Sequence[Checked], only_findings: bool, output_format: str, many
         emit_tables([audits_line(rows)] if many and rows else [])
         emit_tables([changes_line(changed)] if changed else [])
         for row in shown:
-            if many and row.audit.source is Source.NOTHING_MERGED and row.change is None:
+            if many and row.audit.source is PlanSource.NOTHING_MERGED and row.change is None:
                 continue  # the first line counts them
             emit_tables(check_lines(row))
             if row.change is not None and row.change.is_any:

@@ -39,11 +39,12 @@ from smemreuse.report.comparisons import (
     comparison_findings,
     hoped_lines,
     kernels_table,
+    summary_lines,
     titles_of,
+    worst_lines,
 )
 from smemreuse.report.data import Data, Subject, compare_entry
 from smemreuse.report.regressions import baseline_data, change_words, changes_line
-from smemreuse.report.summary import summary_lines, worst_lines
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.report.terminal import drawn_plans
 from smemreuse.report.titles import titles

@@ -37,7 +37,7 @@ def read_table(file: str) -> Table:
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=file, line=reader.line_num) from None
     _check_header(header, file)
-    rows = [_Row(header, row, file, line) for line, row in lines]
+    rows = [_CsvRow(header, row, file, line) for line, row in lines]
     ids: dict[str, int] = {}
     for row in rows:
         first = ids.setdefault(row.text("id"), row.line)
@@ -87,7 +87,7 @@ def _check_header(header: Sequence[str], file: str) -> None:
             raise InputError(f"two columns are called {name!r}; rename one", file=file, line=1)
 
 
-class _Row:
+class _CsvRow:
     def __init__(self, header: Sequence[str], fields: Sequence[str], file: str, line: int):
         self.fields, self.line, self._file = fields, line, file
         if len(fields) != len(header):

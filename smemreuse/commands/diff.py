@@ -48,7 +48,7 @@ from smemreuse.report.difference import (
 )
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.titles import counted, titles
-from smemreuse.results.difference import CauseKind, Difference, Layout
+from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
@@ -118,7 +118,7 @@ def diff(
 class _Side:
     """The plans of one of the two files; where they are of a dump, `plans` has them by place."""
 
-    layouts: list[Layout]
+    layouts: list[NamedLayout]
     plans: list[tuple[Subject, Plan]]
     whole: bool = True
 
@@ -136,7 +136,9 @@ class _Side:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
             return cls(read_layouts(given, options.policy), [])
 
-        def plans_of(source: Source) -> tuple[list[tuple[Subject, Plan, Layout]], Sequence[str]]:
+        def plans_of(
+            source: Source,
+        ) -> tuple[list[tuple[Subject, Plan, NamedLayout]], Sequence[str]]:
             made = []
             for one in subjects_of(source):
                 if one.has_buffers:
@@ -148,14 +150,14 @@ class _Side:
         plans = [(subject, plan) for subject, plan, _ in found]
         return cls([layout for _, _, layout in found], plans, whole)
 
-    def entry(self, layout: Layout, arch: Architecture | None) -> Data:
+    def entry(self, layout: NamedLayout, arch: Architecture | None) -> Data:
         """What a map of one of the plans is drawn from."""
         place = next(at for at, one in enumerate(self.layouts) if one is layout)
         subject, plan = self.plans[place]
         return overview_entry(subject, map_of(subject.kernel, plan), arch)
 
 
-def _differences(pairs: Sequence[tuple[Layout, Layout]]) -> tuple[list[Difference], bool]:
+def _differences(pairs: Sequence[tuple[NamedLayout, NamedLayout]]) -> tuple[list[Difference], bool]:
     """The difference of each pair, and whether of all: a fault in one costs no other."""
     found, whole = [], True
     for old, new in track(pairs, "comparing"):
@@ -169,10 +171,10 @@ def _differences(pairs: Sequence[tuple[Layout, Layout]]) -> tuple[list[Differenc
 
 
 def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architecture | None) -> str:
-    from smemreuse.report.page.comparison import Compared, comparison_page
+    from smemreuse.report.page.comparison import ComparedMaps, comparison_page
 
     return comparison_page(
-        Compared(one, old.entry(one.old, arch), new.entry(one.new, arch)) for one in found
+        ComparedMaps(one, old.entry(one.old, arch), new.entry(one.new, arch)) for one in found
     )
 
 

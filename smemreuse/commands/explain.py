@@ -23,7 +23,7 @@ from smemreuse.report.explanations import explain_entry, explain_lines, explain_
 from smemreuse.report.headroom import headroom_data
 from smemreuse.report.tables import console
 from smemreuse.results.explanation import Explanation
-from smemreuse.results.preconditions import Grounds
+from smemreuse.results.preconditions import Preconditions
 from smemreuse.targets.architectures import Architecture
 
 
@@ -112,7 +112,7 @@ def _missing(
     return InputError(f"{what}; {choices}", file=file)
 
 
-def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Grounds | None:
+def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Preconditions | None:
     """What sharing rests on; None where none is proved."""
     return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
 

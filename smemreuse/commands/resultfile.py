@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smemreuse.errors import InputError
-from smemreuse.results.difference import Layout
+from smemreuse.results.difference import NamedLayout
 from smemreuse.results.headroom import Residents
 
 SCHEMAS = ("smemreuse.compare/1", "smemreuse.plan/1")
@@ -42,7 +42,7 @@ def read_kernels(path: str, schemas: Sequence[str], mend: str) -> list[dict[str,
     return kernels
 
 
-def read_layouts(path: str, policy: str) -> list[Layout]:
+def read_layouts(path: str, policy: str) -> list[NamedLayout]:
     """The plans of one policy that a result tells. Raises `InputError` for anything else."""
     mend = "give a dump, or what `compare` or `plan` wrote with --format json"
     kernels = read_kernels(path, SCHEMAS, mend)
@@ -53,7 +53,7 @@ def read_layouts(path: str, policy: str) -> list[Layout]:
         raise InputError(f"{what}; {mend}", file=path) from None
 
 
-def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:
+def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
     made = entry
     if "policies" in entry:
         if policy not in entry["policies"]:
@@ -65,7 +65,7 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> Layout:
     offsets = {name: at for name, at in made["offsets"].items() if isinstance(at, int)}
     known = {one["name"]: one for one in entry["buffers"] if one["name"] in offsets}
     live = made["live"]
-    return Layout(
+    return NamedLayout(
         str(entry.get("file", path)),
         str(entry["name"]),
         str(entry["scope"]),

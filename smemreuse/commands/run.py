@@ -13,7 +13,7 @@ from smemreuse.commands.run_options import check_options
 from smemreuse.commands.run_script import run_script
 from smemreuse.commands.script import check_script
 from smemreuse.commands.suite import Outputs, Program, run_suite
-from smemreuse.commands.suite_page import Page
+from smemreuse.commands.suite_page import PageRequest
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.records import NO_POLICY, Settings
 from smemreuse.errors import InputError
@@ -154,7 +154,7 @@ def run(
     check_options(context)
     if report_file is not None and report_file in (json_file, "-"):
         raise InputError("the report needs a file of its own", file=report_file)
-    page = Page(report_file, maps, force) if report_file is not None else None
+    page = PageRequest(report_file, maps, force) if report_file is not None else None
     outputs = Outputs(json_file, page, force)
     settings = Settings(
         *("", policy, packer, objective, strict, mend, _dump_folder(dump), lower_only, arch),

@@ -10,7 +10,7 @@ import click
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
 from smemreuse.commands.suite import Outputs, print_suite
-from smemreuse.commands.suite_page import Drawing, Page, drawing_of, map_note, write_page
+from smemreuse.commands.suite_page import Drawing, PageRequest, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
 from smemreuse.commands.verb import internal_errors, say
 from smemreuse.compilers.records import Settings
@@ -21,8 +21,7 @@ from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.page.rows import overview_row
 from smemreuse.report.run import run_entry, run_lines, run_overview_entry, run_table
-from smemreuse.report.suite import suite_data
-from smemreuse.report.suite_rows import page_title
+from smemreuse.report.suite import page_title, suite_data
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
 from smemreuse.results.run import RunKernel
@@ -85,7 +84,9 @@ def _document(
     return json_text("run", **more, reloaded=[*reloaded], children=seen, kernels=entries)
 
 
-def _drawing(script: str, kernels: Sequence[RunKernel], settings: Settings, page: Page) -> Drawing:
+def _drawing(
+    script: str, kernels: Sequence[RunKernel], settings: Settings, page: PageRequest
+) -> Drawing:
     """The script's own kernels, with as many maps as are asked for."""
     drawing = Drawing()
     for number, kernel in enumerate(track(kernels, "drawing")):
@@ -101,7 +102,9 @@ def _drawing(script: str, kernels: Sequence[RunKernel], settings: Settings, page
     return drawing
 
 
-def _add_children(drawing: Drawing, part: Run, children: Suite, script: str, page: Page) -> None:
+def _add_children(
+    drawing: Drawing, part: Run, children: Suite, script: str, page: PageRequest
+) -> None:
     if not children.is_empty:
         drawing.add(drawing_of(part, children, script, page, IN_CHILDREN))
 

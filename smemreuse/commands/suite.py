@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute, execute_module
-from smemreuse.commands.suite_page import Page, drawing_of, write_page
+from smemreuse.commands.suite_page import PageRequest, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
@@ -44,7 +44,7 @@ class Outputs:
     """The files that are asked for, and whether they may be overwritten."""
 
     json: str | None
-    page: Page | None
+    page: PageRequest | None
     force: bool
 
 

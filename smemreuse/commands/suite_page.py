@@ -22,8 +22,16 @@ from smemreuse.explainer.carried import carried_overview
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
-from smemreuse.report.suite import MAX_SHOWN, titled, trouble_lines
-from smemreuse.report.suite_rows import ORDER, lowered_words, most_telling, page_title, suite_row
+from smemreuse.report.suite import (
+    MAX_SHOWN,
+    ORDER,
+    lowered_words,
+    most_telling,
+    page_title,
+    suite_row,
+    titled,
+    trouble_lines,
+)
 from smemreuse.report.titles import counted
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.suite import Suite, SuiteKernel
@@ -35,7 +43,7 @@ NO_REPORT = "no report was written: there is no kernel with shared memory"
 
 
 @dataclass(frozen=True)
-class Page:
+class PageRequest:
     """The page that is asked for: where, and how many kernels have maps at most."""
 
     file: str
@@ -72,7 +80,9 @@ class _Task:
     scopes: Sequence[ScopePlans]
 
 
-def drawing_of(run: Run, suite: Suite, program: str, page: Page, prefix: str = "") -> Drawing:
+def drawing_of(
+    run: Run, suite: Suite, program: str, page: PageRequest, prefix: str = ""
+) -> Drawing:
     """The rows of all kernels of a run that have shared memory, and as many maps as are asked for.
 
     `prefix` stands before the kernels' names, `program` where no file with a dump was asked for.
@@ -169,7 +179,7 @@ def map_note(maps: int, kernels: int, order: str) -> str:
     return f"memory maps of {maps:,} of {kernels:,} kernels, {order}; --maps N draws more or fewer"
 
 
-def write_page(page: Page, drawing: Drawing, program: str) -> None:
+def write_page(page: PageRequest, drawing: Drawing, program: str) -> None:
     """Writes the page, and says on standard error what it shows and what it does not."""
     if not drawing.rows:
         say(NO_REPORT)

@@ -19,7 +19,7 @@ from smemreuse.results.difference import (
     CauseKind,
     Difference,
     DifferenceCause,
-    Layout,
+    NamedLayout,
     Names,
 )
 
@@ -27,7 +27,7 @@ Blame = tuple[tuple[str, ...], str]
 """The buffers that changed, and how."""
 
 
-def difference_of(old: Layout, new: Layout) -> Difference:
+def difference_of(old: NamedLayout, new: NamedLayout) -> Difference:
     """The causes for which `new` takes more bytes than `old`, or fewer."""
     renamed = renamed_buffers(old, new)
     causes = tuple(_Steps(old, new, renamed).causes())
@@ -38,7 +38,7 @@ class _Steps:
     """The way from the old problem to the new one. Buffers of both go by their new names, others
     by the one that they have, or `name (old)` where a new one has taken it."""
 
-    def __init__(self, old: Layout, new: Layout, renamed: dict[str, str]):
+    def __init__(self, old: NamedLayout, new: NamedLayout, renamed: dict[str, str]):
         self._old, self._new = old, new
         same = {name: name for name in old.sizes if name in new.sizes} | renamed
         self._before = {new_name: old_name for old_name, new_name in same.items()}
@@ -203,7 +203,7 @@ class _Steps:
         return f"{name} is aligned to {self._new.alignments[name]:,}, was to {before:,}"
 
 
-def _edges(layout: Layout) -> set[Names]:
+def _edges(layout: NamedLayout) -> set[Names]:
     """The pairs that must not share."""
     return {
         frozenset((one, two))
@@ -218,7 +218,7 @@ def _problem(sizes: dict[str, int], alignments: dict[str, int], edges: set[Names
     return bounded([*sizes.values()], [alignments[name] for name in sizes], pairs, [*sizes])
 
 
-def _remainder(layout: Layout) -> tuple[int, int]:
+def _remainder(layout: NamedLayout) -> tuple[int, int]:
     """Bytes that alignment costs the best packer, and those that the arena has beyond that."""
     sizes, edges = dict(layout.sizes), _edges(layout)
     aligned = _problem(sizes, dict(layout.alignments), edges)

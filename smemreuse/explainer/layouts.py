@@ -10,12 +10,14 @@ from smemreuse.explainer.pairs import explainer_of, where
 from smemreuse.explainer.residents import residents_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
-from smemreuse.results.difference import Layout
+from smemreuse.results.difference import NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
 
-def layout_of(file: str, kernel: Kernel, plan: Plan, arch: Architecture | None = None) -> Layout:
+def layout_of(
+    file: str, kernel: Kernel, plan: Plan, arch: Architecture | None = None
+) -> NamedLayout:
     """One plan by names. Blocks go as far as shared memory and threads do."""
     names = unique_names(tuple(plan.buffers))
     placed = [buffer for buffer in plan.buffers if buffer in plan.offsets]
@@ -33,7 +35,7 @@ def layout_of(file: str, kernel: Kernel, plan: Plan, arch: Architecture | None =
         first, last = plan.entries[live.gen].stmt, plan.entries[live.kill].stmt
         return where(first), where(last)
 
-    return Layout(
+    return NamedLayout(
         file,
         kernel.name,
         plan.scope,

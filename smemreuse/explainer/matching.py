@@ -7,24 +7,24 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from smemreuse.results.difference import Layout
+from smemreuse.results.difference import NamedLayout
 
 
 @dataclass(frozen=True)
 class Matched:
     """Pairs of old and new, and what has no partner."""
 
-    pairs: tuple[tuple[Layout, Layout], ...]
-    vanished: tuple[Layout, ...]
-    appeared: tuple[Layout, ...]
+    pairs: tuple[tuple[NamedLayout, NamedLayout], ...]
+    vanished: tuple[NamedLayout, ...]
+    appeared: tuple[NamedLayout, ...]
 
 
-def matched_kernels(old: Sequence[Layout], new: Sequence[Layout]) -> Matched:
+def matched_kernels(old: Sequence[NamedLayout], new: Sequence[NamedLayout]) -> Matched:
     """By name and scope; where several have one name, by the name of their file, then in order.
 
     One that is left on either side is taken to be the same, renamed.
     """
-    pairs: list[tuple[Layout, Layout]] = []
+    pairs: list[tuple[NamedLayout, NamedLayout]] = []
     left, right = [*old], [*new]
     for key in (_by_name, _by_file):
         left_keys, right_keys = _once(left, key), _once(right, key)
@@ -45,21 +45,23 @@ def matched_kernels(old: Sequence[Layout], new: Sequence[Layout]) -> Matched:
     return Matched(tuple(pairs), tuple(left), tuple(right))
 
 
-def _by_name(one: Layout) -> Hashable:
+def _by_name(one: NamedLayout) -> Hashable:
     return one.kernel, one.scope
 
 
-def _by_file(one: Layout) -> Hashable:
+def _by_file(one: NamedLayout) -> Hashable:
     return Path(one.file).name, one.kernel, one.scope
 
 
-def _once(found: Sequence[Layout], key: Callable[[Layout], Hashable]) -> dict[Hashable, Layout]:
+def _once(
+    found: Sequence[NamedLayout], key: Callable[[NamedLayout], Hashable]
+) -> dict[Hashable, NamedLayout]:
     """Those whose key no other one has."""
     counts = Counter(map(key, found))
     return {key(one): one for one in found if counts[key(one)] == 1}
 
 
-def renamed_buffers(old: Layout, new: Layout) -> dict[str, str]:
+def renamed_buffers(old: NamedLayout, new: NamedLayout) -> dict[str, str]:
     """Old names and new ones of buffers that are on one side only, and are taken to be the same:
     no other one there has the same bytes and is touched alike."""
     left = {name: _looks(old, name) for name in old.sizes if name not in new.sizes}
@@ -73,7 +75,7 @@ def renamed_buffers(old: Layout, new: Layout) -> dict[str, str]:
     }
 
 
-def _looks(layout: Layout, name: str) -> Hashable:
+def _looks(layout: NamedLayout, name: str) -> Hashable:
     """What a buffer is recognized by; None where it is not known what touches it."""
     touches = layout.touches.get(name)
     return None if touches is None else (layout.sizes[name], touches)

@@ -22,7 +22,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.policies.attribution import inner
 from smemreuse.results.sequence import StmtEntry
-from smemreuse.results.timeline import Band, Mark, Span, Step, Timeline
+from smemreuse.results.timeline import Band, Span, Step, SyncMark, Timeline
 from smemreuse.semantics.table import is_block_barrier, waits
 
 
@@ -79,9 +79,9 @@ def _band_kind(stmt: Stmt) -> str | None:
     return "branch" if isinstance(stmt, If) else None
 
 
-def _marks(body: Block, points: Mapping[Stmt, Span]) -> Iterator[Mark]:
+def _marks(body: Block, points: Mapping[Stmt, Span]) -> Iterator[SyncMark]:
     for stmt in walk_statements(body):
         if is_block_barrier(stmt):
-            yield Mark("barrier", points[stmt][0], stmt)
+            yield SyncMark("barrier", points[stmt][0], stmt)
         elif waits(stmt):
-            yield Mark("wait", points[stmt][0], stmt)
+            yield SyncMark("wait", points[stmt][0], stmt)

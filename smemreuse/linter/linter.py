@@ -37,7 +37,7 @@ from smemreuse.linter.collected import Key, LintContext
 from smemreuse.linter.guards import Guards
 from smemreuse.linter.traces import HazardTraces, KernelHazards
 from smemreuse.results.hazards import Hazard, LintReport
-from smemreuse.results.preconditions import Grounds
+from smemreuse.results.preconditions import Preconditions
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import declared_in
 from smemreuse.semantics.matrix_operands import precise_operands
@@ -96,13 +96,13 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     return LintReport(whole.name, follow, found, unknown, assumed)
 
 
-def grounds_of(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Grounds:
+def grounds_of(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Preconditions:
     """The preconditions of a sound plan: what lint finds of a kernel, found once."""
     return facts_of(kernel).ask(_grounds, barriers)
 
 
-def _grounds(facts: KernelFacts, barriers: BarrierStage) -> Grounds:
-    return Grounds(lint(facts.kernel, barriers))
+def _grounds(facts: KernelFacts, barriers: BarrierStage) -> Preconditions:
+    return Preconditions(lint(facts.kernel, barriers))
 
 
 def taken_apart(kernel: Kernel) -> Apart:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
 from smemreuse.report.data import Data
-from smemreuse.results.advice import Advice, Estimate, Level, Validation
+from smemreuse.results.advice import Advice, Estimate, MemoryLevel, Validation
 
 _HONEST = {
     Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, none of "
@@ -65,7 +65,7 @@ def card_line(advice: Advice) -> str:
     )
 
 
-def _level(level: Level) -> str:
+def _level(level: MemoryLevel) -> str:
     ridge = flops_per_byte(level.ridge)
     return f"{level.name} {level.bandwidth / 1e12:.3g} TB/s, ridge at {ridge} flops/byte"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from smemreuse.report.data import Data
-from smemreuse.results.findings import Finding, Level, Place
+from smemreuse.results.findings import Finding, Level, Location
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _FINGERPRINT = "hazard/v1"
@@ -45,7 +45,7 @@ def _result(found: Finding) -> Data:
     return result
 
 
-def _location(place: Place) -> Data:
+def _location(place: Location) -> Data:
     path = Path(place.file)
     uri = path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
     there: Data = {"artifactLocation": {"uri": uri}}

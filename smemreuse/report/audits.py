@@ -16,9 +16,9 @@ from smemreuse.report.regressions import baseline_data, change_findings
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import findings, kind_text, verdict_text
-from smemreuse.results.audit import Audit, Checked, Source
-from smemreuse.results.findings import Finding, FindingKind, Level, Place, plan_finding
-from smemreuse.results.preconditions import Grounds
+from smemreuse.results.audit import Audit, Checked, PlanSource
+from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
+from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
@@ -27,7 +27,7 @@ NOTHING_TO_AUDIT = (
 )
 
 
-def checked(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> Checked:
+def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None) -> Checked:
     """What is told of an audit, which keeps nothing of the kernel; `grounds` are of a sound
     plan."""
     buffers = subject.kernel.allocations(subject.scope)
@@ -41,7 +41,7 @@ def checked(subject: Subject, audit: Audit, grounds: Grounds | None = None) -> C
         subject.has_buffers,
         next((line for line in found if line), None),
         replace(audit, verdict=replace(audit.verdict, open_pairs=frozenset())),
-        None if grounds is None else Grounds(grounds.report.without_statements()),
+        None if grounds is None else Preconditions(grounds.report.without_statements()),
     )
 
 
@@ -69,7 +69,7 @@ def check_lines(told: Checked) -> Iterator[Text]:
     audit = told.audit
     where = f"{printable(told.file)}: {told.kernel} ({told.scope})"
     verdict = verdict_text(audit.verdict)
-    if audit.source is Source.NOTHING_MERGED:
+    if audit.source is PlanSource.NOTHING_MERGED:
         yield Text(f"{where}, {NOTHING_TO_AUDIT}; with nothing shared it is ").append(verdict)
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
@@ -80,7 +80,7 @@ def check_lines(told: Checked) -> Iterator[Text]:
 
 def audits_line(found: Sequence[Checked]) -> Text:
     """How many plans of many files have which verdict."""
-    plans = [one.audit for one in found if one.audit.source is not Source.NOTHING_MERGED]
+    plans = [one.audit for one in found if one.audit.source is not PlanSource.NOTHING_MERGED]
     counts = Counter(audit.verdict.verdict for audit in plans)
     files = counted(len({one.file for one in found}), "file")
     line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
@@ -104,5 +104,5 @@ def audit_findings(told: Checked) -> Iterator[Finding]:
     kind = FindingKind.UNSOUND_PLAN if refuted else FindingKind.UNPROVED_PLAN
     level = Level.ERROR if refuted else Level.WARNING
     message = f"{kind.sentence}: {found.first_finding}"
-    place = Place(told.file, told.line)
+    place = Location(told.file, told.line)
     yield plan_finding(kind, level, told.kernel, told.scope, message, place)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.difference import CauseKind, Difference, Layout
+from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.headroom import Residents
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
@@ -54,7 +54,7 @@ def heading(found: Difference, title: str | None = None) -> str:
     return f"{told}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
 
 
-def only_line(layout: Layout, side: str) -> Text:
+def only_line(layout: NamedLayout, side: str) -> Text:
     """A kernel that only one side has."""
     what = "vanished" if side == "old" else "is new"
     return Text(f"{layout.kernel} ({layout.scope}) {what}: {layout.arena:,} bytes")
@@ -84,7 +84,7 @@ def difference_entry(found: Difference) -> Data:
     }
 
 
-def side_data(layout: Layout) -> Data:
+def side_data(layout: NamedLayout) -> Data:
     """One of the two plans that are compared."""
     return {
         "file": layout.file,

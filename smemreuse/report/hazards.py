@@ -11,7 +11,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
-from smemreuse.results.findings import Finding, Level, Place
+from smemreuse.results.findings import Finding, Level, Location
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
 from smemreuse.results.mending import Mending
 
@@ -175,5 +175,5 @@ def hazard_findings(linted: Linted) -> Iterator[Finding]:
         )
 
 
-def _place(file: str, site: Site) -> Place:
-    return Place(file, site.line, site.statement)
+def _place(file: str, site: Site) -> Location:
+    return Location(file, site.line, site.statement)

@@ -25,7 +25,7 @@ from smemreuse.report.residents import beside, blocks_per_sm, fits
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
-from smemreuse.results.timeline import Band, Mark, Peak, Timeline, peak_of
+from smemreuse.results.timeline import Band, Peak, SyncMark, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for, threads_of
 
@@ -103,7 +103,7 @@ def _band(band: Band) -> Data:
     }
 
 
-def _mark(mark: Mark) -> Data:
+def _mark(mark: SyncMark) -> Data:
     return {
         "kind": mark.kind,
         "position": mark.position,

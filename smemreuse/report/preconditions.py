@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.preconditions import Grounds
+from smemreuse.results.preconditions import Preconditions
 
 PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
 
 
-def grounds_lines(grounds: Grounds | None) -> Iterator[Text]:
+def grounds_lines(grounds: Preconditions | None) -> Iterator[Text]:
     """That nothing is assumed, or a line for each assumption that is open."""
     if grounds is None:
         return
@@ -25,7 +25,7 @@ def grounds_lines(grounds: Grounds | None) -> Iterator[Text]:
         yield Text(f"  is open, and assumed: that {assumption}", style="dim")
 
 
-def grounds_data(grounds: Grounds | None) -> Data | None:
+def grounds_data(grounds: Preconditions | None) -> Data | None:
     """The same as JSON; None where nothing rests on it."""
     if grounds is None:
         return None

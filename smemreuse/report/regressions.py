@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.results.findings import Finding, Level, Place, plan_finding
+from smemreuse.results.findings import Finding, Level, Location, plan_finding
 from smemreuse.results.regressions import BaselineChange
 from smemreuse.results.serialized import as_data
 
@@ -43,7 +43,7 @@ def change_findings(change: BaselineChange, line: int | None, why: str) -> Itera
     now = change.now
     for one in change.worse:
         more = "" if now.verdict.value == "sound" or not why else f": {why}"
-        place = Place(now.file, line)
+        place = Location(now.file, line)
         message = f"{one.kind.sentence}: {one.sentence}{more}"
         yield plan_finding(one.kind, Level.ERROR, now.kernel, now.scope, message, place)
 

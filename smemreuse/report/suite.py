@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
@@ -11,13 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
-from smemreuse.report.data import Data
+from smemreuse.report.data import Data, gap_of
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
+from smemreuse.report.page.rows import overview_row
 from smemreuse.report.titles import numbered
 from smemreuse.report.verdicts import kind_text
+from smemreuse.results.carried import CarriedPlan, ScopePlans, Taken
 from smemreuse.results.hazards import LintStatus
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNSOUND
+from smemreuse.targets.architectures import DEFAULT_ARCH
 
 MAX_SHOWN = 20
 """Troubles that are listed for people; JSON has all."""
@@ -248,3 +251,66 @@ def _judgement_data(found: Judgement | None) -> Data | None:
 
 def _trouble_data(found: Counter[Trouble]) -> list[Data]:
     return [{**asdict(trouble), "times": count} for trouble, count in found.items()]
+
+
+# Rows of a page ----------------------------------------------------------------------------------
+
+ORDER = "those first whose merges are not all proved, then by bytes changed, then by bytes taken"
+
+
+def page_title(name: str, scope: str) -> str:
+    """What one scope of a kernel is called on a page; `name` tells the kernel from all others."""
+    return f"{name} ({scope})"
+
+
+def most_telling(kernels: Sequence[tuple[str, SuiteKernel]]) -> list[tuple[str, SuiteKernel]]:
+    """In `ORDER`; those that have nothing to merge come last."""
+    return sorted(kernels, key=lambda each: _rank(each[1]))
+
+
+def _rank(kernel: SuiteKernel) -> tuple[bool, bool, int, int]:
+    judged = [each for each in (kernel.compiler, kernel.ours) if each is not None]
+    doubted = any(each.verdict is not SOUND for each in judged)
+    return not judged, not doubted, -abs(kernel.gained), -(kernel.footprint.bytes_before or 0)
+
+
+def lowered_words(kernel: SuiteKernel) -> str:
+    """How often a kernel was lowered, and by how many processes."""
+    if kernel.lowered == 1:
+        return "lowered once"
+    times, processes = kernel.lowered, len(kernel.processes)
+    return f"lowered {times:,} times" + (f" by {processes:,} processes" if processes > 1 else "")
+
+
+def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> Data:
+    """As `overview_row`, of what a process has told of its kernel: it needs no dump."""
+    last = found.last
+    return overview_row(
+        {
+            "file": file,
+            "before": found.before,
+            "buffers": [{"name": one.name} for one in last.buffers],
+            "arch": {
+                "name": kernel.footprint.arch or DEFAULT_ARCH,
+                "assumed": kernel.footprint.arch is None,
+            },
+            "side_by_side": {"bytes": last.apart.bytes, **_taken(last.apart)},
+            "policies": {name: _plan(one) for name, one in found.plans.items()},
+        },
+        page_title(name, found.scope),
+    )
+
+
+def _plan(found: CarriedPlan) -> Mapping[str, object]:
+    return {
+        "arena_bytes": found.arena.bytes,
+        "lower_bound_bytes": found.lower_bound_bytes,
+        "gap": gap_of(found.arena.bytes, found.lower_bound_bytes),
+        "verdict": found.verdict.verdict.value,
+        **_taken(found.arena),
+    }
+
+
+def _taken(found: Taken) -> Mapping[str, object]:
+    symbolic = {} if found.text is None else {"arena": found.text}
+    return {**symbolic, "blocks": found.blocks, "fits": found.fits}

@@ -15,7 +15,7 @@ class Validation(str, Enum):
 
 
 @dataclass(frozen=True)
-class Level:
+class MemoryLevel:
     """A level of memory: bandwidth in bytes a second, the roofline's ridge in flops/byte."""
 
     name: str
@@ -75,7 +75,7 @@ class Advice:
     source: str
     assumed: tuple[str, ...]
     peak: float
-    levels: tuple[Level, ...]
+    levels: tuple[MemoryLevel, ...]
     estimates: Sequence[Estimate]
     validation: Validation
     notes: tuple[str, ...] = ()

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from smemreuse.results.preconditions import Grounds
+from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.regressions import BaselineChange, BaselineEntry
 from smemreuse.results.verdict import Verdict
 
 
-class Source(str, Enum):
+class PlanSource(str, Enum):
     """Where the checked layout comes from; the value is the word for it, in JSON too."""
 
     PLAN_FILE = "plan file"
@@ -29,7 +29,7 @@ class Audit:
     `offsets` are by buffer name, they and `arena` in bytes.
     """
 
-    source: Source
+    source: PlanSource
     offsets: Mapping[str, int]
     arena: int
     verdict: Verdict
@@ -50,7 +50,7 @@ class Checked:
     has_buffers: bool
     line: int | None
     audit: Audit
-    grounds: Grounds | None
+    grounds: Preconditions | None
     change: BaselineChange | None = None
 
     @property

@@ -28,7 +28,7 @@ class CauseKind(Worded):
 
 
 @dataclass(frozen=True)
-class Layout:
+class NamedLayout:
     """One plan of a kernel and scope by its buffers' names, of a dump or of what a verb has told.
 
     Sizes, alignments, offsets and `arena` are bytes; buffers of symbolic size are left out. `live`
@@ -78,8 +78,8 @@ class Difference:
     """Two plans of one kernel and scope. `renamed` are buffers that are taken to be the same: old
     name, new name."""
 
-    old: Layout
-    new: Layout
+    old: NamedLayout
+    new: NamedLayout
     causes: tuple[DifferenceCause, ...]
     renamed: tuple[tuple[str, str], ...] = ()
 

@@ -30,7 +30,7 @@ class FindingKind(Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A line of a file, if it is known, and what stands there."""
 
     file: str
@@ -47,13 +47,13 @@ class Finding:
     level: Level
     kernel: str
     message: str
-    place: Place
+    place: Location
     fingerprint: str
-    other: Place | None = None
+    other: Location | None = None
 
 
 def plan_finding(
-    kind: FindingKind, level: Level, kernel: str, scope: str, message: str, place: Place
+    kind: FindingKind, level: Level, kernel: str, scope: str, message: str, place: Location
 ) -> Finding:
     """A finding of a plan for one kernel and scope, of which there is one of each kind."""
     told = "\0".join((kernel, scope, kind.value))

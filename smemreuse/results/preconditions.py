@@ -58,7 +58,7 @@ class Assumption(str, Enum):
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenAssumption:
     """An assumption that is not proved, and why; `refuted` by a hazard that is certain."""
 
     assumption: Assumption
@@ -67,13 +67,13 @@ class Open:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class Preconditions:
     """What lint found of a kernel for which a plan is sound."""
 
     report: LintReport
 
     @property
-    def open(self) -> tuple[Open, ...]:
+    def open(self) -> tuple[OpenAssumption, ...]:
         """The assumptions that are not proved: all where something was not followed, else those
         that a hazard speaks against."""
         found = []
@@ -82,9 +82,11 @@ class Grounds:
             certain = [one for one in against if one.certain]
             if against:
                 told = (certain or against)[0]
-                found.append(Open(assumption, f"{told.kind}: {told.witness}", bool(certain)))
+                found.append(
+                    OpenAssumption(assumption, f"{told.kind}: {told.witness}", bool(certain))
+                )
             elif self.report.unknown:
-                found.append(Open(assumption, f"not followed: {self.report.unknown[0]}"))
+                found.append(OpenAssumption(assumption, f"not followed: {self.report.unknown[0]}"))
         return tuple(found)
 
     @property

@@ -41,7 +41,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Mark:
+class SyncMark:
     """A statement between two entries: a barrier of all threads, or a wait."""
 
     kind: str  # "barrier" or "wait"
@@ -69,7 +69,7 @@ class Timeline:
     names: Mapping[Buffer, str]
     steps: tuple[Step, ...]
     bands: tuple[Band, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[SyncMark, ...]
     points: Mapping[Stmt, Span]
 
     @property

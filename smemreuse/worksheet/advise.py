@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.results.advice import Advice, Estimate, Level, Validation
+from smemreuse.results.advice import Advice, Estimate, MemoryLevel, Validation
 from smemreuse.targets.cards import Card
 from smemreuse.worksheet.judge import DRAM, L2, LATENCY, SHARED, judge
 from smemreuse.worksheet.terms import ridge_point
@@ -39,10 +39,10 @@ def table(problem: Workload, card: Card, dtype: str) -> list[Estimate]:
     return [estimate for _, estimate in sorted(judged, key=_rank)]
 
 
-def levels(card: Card, peak: float) -> tuple[Level, ...]:
+def levels(card: Card, peak: float) -> tuple[MemoryLevel, ...]:
     """The roofs of a card below a peak in flops/s, from the lowest."""
     bandwidths = {DRAM: card.dram, L2: card.l2, SHARED: card.shared_bandwidth}
-    return tuple(Level(name, one, ridge_point(peak, one)) for name, one in bandwidths.items())
+    return tuple(MemoryLevel(name, one, ridge_point(peak, one)) for name, one in bandwidths.items())
 
 
 def _rank(judged: tuple[TileWork, Estimate]) -> tuple[object, ...]:

@@ -14,7 +14,7 @@ from smemreuse.audit import (
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.audit import Audit, Source
+from smemreuse.results.audit import Audit, PlanSource
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import kernel_of as small_kernel
@@ -43,7 +43,7 @@ def test_what_was_merged_as_text_is_read_back(policy: str) -> None:
     (kernel,) = read_dump(BATCHED).kernels
     planned = plan_kernel(kernel, SCOPE, policy=policy)
     found = audit_merged(kernel_of(merged.source), SCOPE, BarrierStage.AUTO)
-    assert (found.source, found.verdict.verdict) == (Source.MERGED, SOUND)
+    assert (found.source, found.verdict.verdict) == (PlanSource.MERGED, SOUND)
     assert found.offsets == {one.name: at for one, at in planned.offsets.items()}
     assert found.arena == planned.arena_bytes
     layout = applied_layout(kernel_of(merged.source), SCOPE)
@@ -54,7 +54,7 @@ def test_what_was_merged_as_text_is_read_back(policy: str) -> None:
 def test_nothing_merged_shares_nothing() -> None:
     (kernel,) = read_dump(BATCHED).kernels
     found = audit_merged(kernel, SCOPE, BarrierStage.AUTO)
-    assert (found.source, found.offsets, found.arena) == (Source.NOTHING_MERGED, {}, 0)
+    assert (found.source, found.offsets, found.arena) == (PlanSource.NOTHING_MERGED, {}, 0)
     assert found.verdict.sound
 
 
@@ -193,7 +193,7 @@ WHERE = 'T.tvm_access_ptr(T.type_annotation("uint8"), Y, 0, 4, 2)'
 )
 def test_views_that_indices_do_not_tell_apart(body: str) -> None:
     found = audit_of_views(body)
-    assert (found.verdict.verdict, found.source) == (UNPROVED, Source.MERGED)
+    assert (found.verdict.verdict, found.source) == (UNPROVED, PlanSource.MERGED)
     assert "check the dump from before the merge" in found.verdict.uncovered[0]
 
 
@@ -331,7 +331,7 @@ x: T.let[T.float32] = X[31 - tx]
 def test_pointers_tell_the_places(at: str, dtype: str, verdict: str) -> None:
     size = 1024 if dtype == "uint8" else 256
     found = audited(TWO_POINTERS.format(at=at, dtype=dtype, size=size))
-    assert (found.source, found.verdict.verdict) == (Source.MERGED, verdict)
+    assert (found.source, found.verdict.verdict) == (PlanSource.MERGED, verdict)
 
 
 @pytest.mark.parametrize(

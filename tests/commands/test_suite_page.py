@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from smemreuse.commands import suite_page
-from smemreuse.commands.suite_page import Page, drawing_of
+from smemreuse.commands.suite_page import PageRequest, drawing_of
 from smemreuse.commands.taking_part import Run
 from smemreuse.compilers.records import Settings
 from smemreuse.compilers.text.reader import read_dump
@@ -42,7 +42,9 @@ def suite(tmp_path: Path) -> Suite:
 
 
 def drawn(suite: Suite, folder: Path, maps: int = 9) -> suite_page.Drawing:
-    return drawing_of(Run(Settings(str(folder))), suite, "pytest", Page("r.html", maps, False))
+    return drawing_of(
+        Run(Settings(str(folder))), suite, "pytest", PageRequest("r.html", maps, False)
+    )
 
 
 LEFT_OUT = [

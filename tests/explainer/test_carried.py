@@ -16,7 +16,7 @@ from smemreuse.pipeline.judging import judge
 from smemreuse.report.data import Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page.rows import overview_row
-from smemreuse.report.suite_rows import page_title, suite_row
+from smemreuse.report.suite import page_title, suite_row
 from smemreuse.results.carried import ScopePlans
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.serialized import as_data, from_data

@@ -14,7 +14,7 @@ from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import matched_kernels
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.difference import CauseKind, Difference, Layout
+from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.targets.architectures import architecture
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
 from tests.conftest import DUMPS
@@ -29,7 +29,7 @@ def kernel(body: str, **sizes: int) -> Kernel:
     return kernel_of(dump(HEAD + "\n".join(made) + "\n" + LAUNCH + body))
 
 
-def layout(made: Kernel, **options: Any) -> Layout:
+def layout(made: Kernel, **options: Any) -> NamedLayout:
     plan = plan_kernel(made, "shared.dyn", **options)
     return layout_of("kernel.tir", made, plan, architecture("sm_90"))
 
@@ -141,13 +141,13 @@ def test_alignment_padding_has_bytes_of_its_own() -> None:
     )
 
 
-def _by_hand(alignment: int) -> Layout:
+def _by_hand(alignment: int) -> NamedLayout:
     """Three buffers that are live together, two of which want to lie at a multiple."""
     sizes = {"a": 1_040, "b": 1_040, "c": 16}
     wanted = {"a": alignment, "b": 1_024, "c": 16}
     arena = 2_096 if alignment == 16 else 3_088
     live = dict.fromkeys(sizes, (0, 9))
-    return Layout("f", "k", "shared.dyn", sizes, wanted, dict.fromkeys(sizes, 0), arena, live)
+    return NamedLayout("f", "k", "shared.dyn", sizes, wanted, dict.fromkeys(sizes, 0), arena, live)
 
 
 def test_a_lost_block_is_growth() -> None:
@@ -173,12 +173,12 @@ def test_real_kernels_add_up(policy: str) -> None:
 
 
 @st.composite
-def layouts(draw: st.DrawFn) -> Layout:
+def layouts(draw: st.DrawFn) -> NamedLayout:
     names = draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=6))
     begins = {name: draw(st.integers(0, 9)) for name in names}
     sizes = {name: 16 * draw(st.integers(0, 40)) for name in names}
     pairs = draw(st.lists(st.sampled_from("abcdef"), max_size=2, unique=True))
-    return Layout(
+    return NamedLayout(
         "file",
         "kernel",
         "shared.dyn",
@@ -192,14 +192,14 @@ def layouts(draw: st.DrawFn) -> Layout:
 
 
 @given(layouts(), layouts())
-def test_whatever_it_is_the_bytes_add_up(old: Layout, new: Layout) -> None:
+def test_whatever_it_is_the_bytes_add_up(old: NamedLayout, new: NamedLayout) -> None:
     found = difference_of(old, new)
     assert sum(one.bytes for one in found.causes) == found.bytes
     assert difference_of(old, old).causes == ()
 
 
-def _named(*names: str, file: str = "a.tir") -> list[Layout]:
-    return [Layout(file, name, "shared.dyn", {}, {}, {}, 0, {}) for name in names]
+def _named(*names: str, file: str = "a.tir") -> list[NamedLayout]:
+    return [NamedLayout(file, name, "shared.dyn", {}, {}, {}, 0, {}) for name in names]
 
 
 def test_kernels_go_by_their_names() -> None:

@@ -34,7 +34,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import PolicyName, Provenance
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange, StmtEntry, Touch
-from smemreuse.results.timeline import Band, Mark, Step, Timeline
+from smemreuse.results.timeline import Band, Step, SyncMark, Timeline
 from smemreuse.results.verdict import SOUND, UNSOUND, Judged, Verdict, Violation
 from smemreuse.versions import TILELANG
 
@@ -113,7 +113,7 @@ TIMELINE = Timeline(
         )
     ),
     bands=(Band("loop", 0, 9, 0, OUTER), Band("loop", 3, 6, 1, INNER)),
-    marks=(Mark("barrier", 6, SYNC),),
+    marks=(SyncMark("barrier", 6, SYNC),),
     points={
         OUTER: (0, 9),
         FILL_A: (1, 2),

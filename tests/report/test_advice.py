@@ -24,7 +24,7 @@ from smemreuse.report.advice import (
 from smemreuse.report.roofline import roofline_page
 from smemreuse.report.roofline.figure import roofline
 from smemreuse.report.tables import console
-from smemreuse.results.advice import Advice, Estimate, Level, Validation
+from smemreuse.results.advice import Advice, Estimate, MemoryLevel, Validation
 
 ONE = Estimate(
     config={"BM": 128, "BN": 256, "splits": 1, "stages": 3},
@@ -58,7 +58,11 @@ ADVICE = Advice(
     source="its maker",
     assumed=(),
     peak=1e15,
-    levels=(Level("DRAM", 4e12, 250), Level("L2", 1e13, 100), Level("shared memory", 3e13, 33.3)),
+    levels=(
+        MemoryLevel("DRAM", 4e12, 250),
+        MemoryLevel("L2", 1e13, 100),
+        MemoryLevel("shared memory", 3e13, 33.3),
+    ),
     estimates=(ONE, MORE, OTHER, LARGE),
     validation=Validation.UNCALIBRATED,
     notes=("a note",),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from smemreuse.ir.kernel import Kernel
 from smemreuse.report.audits import NOTHING_TO_AUDIT, check_entry, check_lines, checked
 from smemreuse.report.data import Subject
-from smemreuse.results.audit import Audit, Source
+from smemreuse.results.audit import Audit, PlanSource
 from smemreuse.results.verdict import SOUND, Verdict
 from tests.report.made import KB, OVERWRITTEN, SCOPE, SUBJECT
 
-MERGED = Audit(Source.MERGED, {"As": 0, "Cs": 0}, 32 * KB, OVERWRITTEN)
+MERGED = Audit(PlanSource.MERGED, {"As": 0, "Cs": 0}, 32 * KB, OVERWRITTEN)
 
 
 def test_an_audit_as_data() -> None:
@@ -28,7 +28,7 @@ def test_the_verdict_comes_first() -> None:
 
 
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:
-    audit = Audit(Source.NOTHING_MERGED, {}, 0, Verdict(SOUND))
+    audit = Audit(PlanSource.NOTHING_MERGED, {}, 0, Verdict(SOUND))
     (line,) = check_lines(checked(SUBJECT, audit))
     assert line.plain.endswith(f"{NOTHING_TO_AUDIT}; with nothing shared it is sound")
     (line,) = check_lines(checked(Subject("k.tir", Kernel("k", ()), SCOPE), audit))

@@ -15,8 +15,8 @@ from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.plans import judged_plan, side_by_side
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.report.overview import overview_entry
-from smemreuse.report.page.comparison import Compared, comparison_page
-from smemreuse.results.difference import Layout
+from smemreuse.report.page.comparison import ComparedMaps, comparison_page
+from smemreuse.results.difference import NamedLayout
 from smemreuse.results.overview import Overview
 from tests.conftest import DUMPS, needs_chromium
 from tests.report.looking import (
@@ -39,14 +39,14 @@ STORES = ("tma_store_waited_for.sm_90a", "tma_store_in_flight.sm_90a")
 GROUPS = ("gemm_two_consumers.sm_90a", "gemm_three_groups.sm_90a")
 
 
-def compared(old: str, new: str) -> Compared:
+def compared(old: str, new: str) -> ComparedMaps:
     """Two dumps of one kernel each, under policy dataflow."""
     found = [_side(DUMPS / f"{name}.tir") for name in (old, new)]
     (one, before), (other, after) = found
-    return Compared(difference_of(one, other), before, after)
+    return ComparedMaps(difference_of(one, other), before, after)
 
 
-def _side(path: Path) -> tuple[Layout, dict[str, object]]:
+def _side(path: Path) -> tuple[NamedLayout, dict[str, object]]:
     (subject,) = read_subjects([str(path)])
     kernel, scope = subject.kernel, subject.scope
     plan, verdict = judged_plan(kernel, scope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from smemreuse.report.groups import grouped
+from smemreuse.report.explanations import grouped
 
 
 def test_what_has_the_same_partners_is_told_together() -> None:

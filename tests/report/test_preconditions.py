@@ -8,18 +8,18 @@ import pytest
 
 from smemreuse.report.preconditions import PROVED, grounds_data, grounds_lines
 from smemreuse.results.hazards import HazardKind, LintReport
-from smemreuse.results.preconditions import Assumption, Grounds
+from smemreuse.results.preconditions import Assumption, Preconditions
 from tests.report.test_mending import AFTER, BEFORE, HAZARD
 
 
 def lines(report: LintReport) -> list[str]:
-    return [line.plain for line in grounds_lines(Grounds(report))]
+    return [line.plain for line in grounds_lines(Preconditions(report))]
 
 
 def test_of_a_clean_kernel_nothing_is_assumed() -> None:
-    assert Grounds(AFTER).proved
+    assert Preconditions(AFTER).proved
     assert lines(AFTER) == [f"  {PROVED}"]
-    data = grounds_data(Grounds(AFTER))
+    data = grounds_data(Preconditions(AFTER))
     assert data == {"lint": "clean", "proved": True, "open": [], "assumptions": []}
 
 
@@ -30,12 +30,12 @@ def test_a_hazard_leaves_what_it_speaks_against() -> None:
     ]
     possible = replace(BEFORE, hazards=(replace(HAZARD, certain=False),))
     assert lines(possible)[0].startswith("  is open, and assumed: that the kernel itself has no")
-    assert not Grounds(possible).proved
+    assert not Preconditions(possible).proved
 
 
 def test_what_was_not_followed_leaves_everything_open() -> None:
     unknown = replace(BEFORE, unknown=("a budget",))
-    found = Grounds(unknown).open
+    found = Preconditions(unknown).open
     assert [one.assumption for one in found] == list(Assumption)
     assert [one.refuted for one in found] == [True, *[False] * (len(Assumption) - 1)]
     assert found[1].why == "not followed: a budget"
@@ -43,7 +43,7 @@ def test_what_was_not_followed_leaves_everything_open() -> None:
 
 def test_what_lint_takes_for_granted_stays_so() -> None:
     assumed = replace(AFTER, assumptions=("one thing",))
-    assert not Grounds(assumed).proved
+    assert not Preconditions(assumed).proved
     assert lines(assumed) == ["  is open, and assumed: that one thing"]
 
 

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from smemreuse.report.comparisons import SORTS, comparison_findings, kernels_table, titles_of
-from smemreuse.report.summary import WORST, summary_lines, worst_lines
+from smemreuse.report.comparisons import (
+    SORTS,
+    WORST,
+    comparison_findings,
+    kernels_table,
+    summary_lines,
+    titles_of,
+    worst_lines,
+)
 from smemreuse.results.comparison import Comparison, Concern, PolicyResult
 from smemreuse.results.findings import FindingKind, Level
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind

@@ -14,7 +14,7 @@ from smemreuse.ir.labels import entry_label, label
 from smemreuse.report.data import Subject
 from smemreuse.report.palette import tint
 from smemreuse.results.plan import Plan
-from smemreuse.results.timeline import Band, Mark, Span, Step, Timeline
+from smemreuse.results.timeline import Band, Span, Step, SyncMark, Timeline
 
 _WIDTH = 70
 _ACCESS = {Access.READ: "r", Access.WRITE: "w", Access.READ_WRITE: "rw"}
@@ -28,7 +28,7 @@ class _Row:
 
     position: int
     step: Step | None = None
-    mark: Mark | None = None
+    mark: SyncMark | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Table:
 
 
 def _rows(timeline: Timeline) -> Iterator[_Row]:
-    marks: dict[int, list[Mark]] = {}
+    marks: dict[int, list[SyncMark]] = {}
     for mark in timeline.marks:
         marks.setdefault(mark.position, []).append(mark)
     for step in timeline.steps:
@@ -136,7 +136,7 @@ def _rows(timeline: Timeline) -> Iterator[_Row]:
     yield from _before(timeline.length, marks.get(timeline.length, ()))
 
 
-def _before(position: int, marks: Sequence[Mark]) -> Iterator[_Row]:
+def _before(position: int, marks: Sequence[SyncMark]) -> Iterator[_Row]:
     return (_Row(position, mark=mark) for mark in marks)
 
 

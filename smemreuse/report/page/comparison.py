@@ -19,7 +19,7 @@ _BETWEEN = ", and now "
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedMaps:
     """A difference, and both kernels as `overview_entry` describes them, with one plan each."""
 
     difference: Difference
@@ -27,7 +27,7 @@ class Compared:
     new: Entry
 
 
-def comparison_page(compared: Iterable[Compared], title: str = "What changed") -> str:
+def comparison_page(compared: Iterable[ComparedMaps], title: str = "What changed") -> str:
     """The page for pairs of kernels, both maps of a pair at one scale; it loads nothing."""
     pairs = [*compared]
     news = [one.difference.new for one in pairs]
@@ -40,7 +40,7 @@ def comparison_page(compared: Iterable[Compared], title: str = "What changed") -
     return page_of(title, {"kind": "diff", "rows": rows, "order": ORDER}, kernels)
 
 
-def _alike(one: Compared) -> tuple[Entry, Entry]:
+def _alike(one: ComparedMaps) -> tuple[Entry, Entry]:
     """Both kernels with one number, and so one colour, for a buffer of both."""
     now = dict(one.difference.renamed)
     old = {buffer["name"]: number for number, buffer in enumerate(one.old["buffers"])}

@@ -11,7 +11,7 @@ from plotly.graph_objects import Figure, Scatter
 
 from smemreuse.report.advice import configuration, flops_per_byte, rate_text, seconds_text
 from smemreuse.report.palette import colour
-from smemreuse.results.advice import Advice, Estimate, Level
+from smemreuse.results.advice import Advice, Estimate, MemoryLevel
 
 _SYMBOLS = ("circle", "diamond", "square")
 _DASHES = ("solid", "dash", "dot")
@@ -55,7 +55,7 @@ def roofline(advice: Advice, shown: Sequence[Estimate]) -> Any:
     return figure.to_plotly_json()
 
 
-def _stands(one: Estimate, level: Level) -> bool:
+def _stands(one: Estimate, level: MemoryLevel) -> bool:
     return 0 < one.intensity[level.name] < math.inf
 
 
@@ -67,7 +67,7 @@ def _span(advice: Advice, shown: Sequence[Estimate]) -> tuple[float, float]:
     return min(found) / 3, max(found) * 3
 
 
-def _roof(advice: Advice, level: Level, number: int, low: float, high: float) -> Scatter:
+def _roof(advice: Advice, level: MemoryLevel, number: int, low: float, high: float) -> Scatter:
     ridge = min(max(level.ridge, low), high)
     x = sorted({low, ridge, high})
     return Scatter(
@@ -83,7 +83,7 @@ def _roof(advice: Advice, level: Level, number: int, low: float, high: float) ->
     )
 
 
-def _points(points: Sequence[Estimate], level: Level, number: int, best: Estimate) -> Scatter:
+def _points(points: Sequence[Estimate], level: MemoryLevel, number: int, best: Estimate) -> Scatter:
     return Scatter(
         x=[one.intensity[level.name] for one in points],
         y=[one.rate for one in points],
