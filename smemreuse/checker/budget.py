@@ -62,7 +62,7 @@ def limit_work(kernel: Kernel, statements: int) -> None:
 
 
 def renew_work(kernel: Kernel) -> None:
-    """What is asked of a kernel behind its lowering has the usual budget again."""
+    """What is asked of a kernel after its lowering has the usual budget again."""
     kernel.memo.keep(Work, Work())
 
 

@@ -15,7 +15,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.mbarriers import Barrier, Slot
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.verdict.findings import Waiting
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
 from smemreuse.linter import mends, words
@@ -44,7 +44,7 @@ class PassedWait:
 class OvertakenWaits(Collected):
     """Which waits the next phase but one may have come before."""
 
-    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
+    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(known, layout, body)
         self._looked: dict[Slot, list[PassedWait]] = {}
 
@@ -106,7 +106,7 @@ class OvertakenWaits(Collected):
 class WaitingHazards(OvertakenWaits):
     """Which threads wait in vain, or come to a barrier that others do not come to."""
 
-    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
+    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(known, layout, body)
         self._waiting: dict[int, tuple[Agent, Waiting]] = {}
         self._meetings = np.zeros(len(known.vectors.everyone), dtype=np.int64)

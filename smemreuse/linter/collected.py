@@ -6,8 +6,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import Event, Findings
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.findings import AccessEvent, Findings
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
 from smemreuse.linter.guards import Guards
@@ -54,13 +54,13 @@ class LintContext:
 class Collected(Findings):
     """The findings of one trace, added to those of the others."""
 
-    def __init__(self, known: LintContext, layout: Layout, body: Block) -> None:
+    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(layout, body)
         self._known = known
         self.block: Mapping[Var, int] = {}
 
     def _site(self, number: int) -> Site:
-        event: Event = self._events[number]
+        event: AccessEvent = self._events[number]
         return Site.of(event.stmt, event.loops)
 
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:

@@ -15,11 +15,11 @@ from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, insep
 from smemreuse.checker.budget import Work
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
-from smemreuse.checker.execution.slice import Relevance, operations_of
+from smemreuse.checker.execution.slice import ProgramSlice, operations_of
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
@@ -139,12 +139,12 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)
     registers = Accumulators.of(kernel.body)
     guards = Guards(registers.added_to(precise))
-    layout = Layout.alone({**subject.sizes, **registers.sizes}, subject.names)
-    relevance = Relevance(
+    layout = ByteLayout.alone({**subject.sizes, **registers.sizes}, subject.names)
+    program_slice = ProgramSlice(
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
-    reasons = tuple(dict.fromkeys(unfollowed(relevance)))
-    if reasons or not (layout.partners or _orders(relevance)):
+    reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
+    if reasons or not (layout.partners or _orders(program_slice)):
         return (), reasons, ()
     try:
         remembered = remembered_of(kernel)
@@ -158,7 +158,7 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             guards.accesses,
             guards,
             remembered.vectors,
-            relevance.written | relevance.escaped,
+            program_slice.written | program_slice.escaped,
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
         )
@@ -167,7 +167,7 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             view = view_of(kernel, accesses.pointers)
             prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
         setting = Setting(
-            relevance,
+            program_slice,
             layout,
             axes,
             budget=DEFAULT_BUDGET,
@@ -219,6 +219,6 @@ def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
     return frozenset(named - inside - turning - threads)
 
 
-def _orders(relevance: Relevance) -> bool:
+def _orders(program_slice: ProgramSlice) -> bool:
     """Whether there are barriers in a kernel without shared buffers."""
-    return relevance.synchronizes(relevance.body)
+    return program_slice.synchronizes(program_slice.body)

@@ -9,10 +9,10 @@ import numpy as np
 
 from smemreuse.checker import check_plan
 from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.machine.traced import TracedAccess, by_anyone
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, walk_statements
@@ -146,10 +146,10 @@ def statement(kernel: Kernel, text: str) -> Stmt:
 # Parts of the checker ---------------------------------------------------------------------------
 
 
-def relevance_of(kernel: Kernel, *names: str) -> Relevance:
+def relevance_of(kernel: Kernel, *names: str) -> ProgramSlice:
     """What matters to the shared buffers of these names, As and Bs if none are given."""
     shared = {one for one in kernel.allocations(SCOPE) if one.name in (names or ("As", "Bs"))}
-    return Relevance(kernel.body, shared, KernelAccesses.of(kernel.body).by_statement)
+    return ProgramSlice(kernel.body, shared, KernelAccesses.of(kernel.body).by_statement)
 
 
 def setting_of(
@@ -157,11 +157,11 @@ def setting_of(
 ) -> Setting:
     """What the traces of a check have in common where As and Bs lie at 0."""
     layout = layout_of(*kernel.allocations(SCOPE), **(offsets or {}))
-    relevance = Relevance(
+    program_slice = ProgramSlice(
         kernel.body, set(layout.partners), KernelAccesses.of(kernel.body).by_statement
     )
     axes = thread_axes(kernel.body)
-    return Setting(relevance, layout, axes, budget=budget)
+    return Setting(program_slice, layout, axes, budget=budget)
 
 
 def traced(kernel: Kernel, index: Mapping[Var, int] | None = None) -> Trace:
@@ -176,11 +176,11 @@ def shared(name: str, size: int) -> Buffer:
     return Buffer(name, "uint8", (Const(size),), SCOPE)
 
 
-def layout_of(*buffers: Buffer, **offsets: int) -> Layout:
+def layout_of(*buffers: Buffer, **offsets: int) -> ByteLayout:
     """Buffers at the offsets given by name, the others at 0."""
     places = {one: offsets.get(one.name, 0) for one in buffers}
     sizes = {one: one.size or 0 for one in buffers}
-    return Layout(places, sizes, {one: one.name for one in buffers})
+    return ByteLayout(places, sizes, {one: one.name for one in buffers})
 
 
 def access(

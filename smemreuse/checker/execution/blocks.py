@@ -81,7 +81,7 @@ class ThreadBlocks:
     def _told_apart(
         self, names: Collection[Var], where: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A block of each kind that variables can tell apart, and of which kind each is."""
+        """A block of each kind that variables can distinguish, and of which kind each is."""
         numbers = np.zeros(len(where), dtype=np.int64)
         for var, values in zip(self._variables, self._grid, strict=True):
             if var in names:

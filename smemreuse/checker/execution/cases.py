@@ -60,7 +60,7 @@ class Fork:
 class Cases:
     """The cases of one kind of thread block; more of them turn up while they are traced.
 
-    Behind the one in which all conditions hold comes the one in which none does, behind that of a
+    After the one in which all conditions hold comes the one in which none does, after that of a
     long loop that of the shortest: what is wrong with a plan most often shows in one of the two.
     With `short_first` the one without a round comes before the long one, which takes more time.
     """

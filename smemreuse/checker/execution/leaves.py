@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
 from smemreuse.semantics.effects import Effect, Signal
@@ -36,8 +36,8 @@ class Leaf:
 class Leaves:
     """The leaves of one kernel, as far as they matter to a plan."""
 
-    def __init__(self, relevance: Relevance):
-        self._relevance = relevance
+    def __init__(self, program_slice: ProgramSlice):
+        self._slice = program_slice
         self._known: dict[Stmt, Leaf | None] = {}
 
     def __call__(self, stmt: Stmt) -> Leaf | None:
@@ -47,10 +47,10 @@ class Leaves:
         return self._known[stmt]
 
     def _leaf(self, stmt: Stmt) -> Leaf:
-        call, operations = evaluated_call(stmt), self._relevance.operations
+        call, operations = evaluated_call(stmt), self._slice.operations
         effect = operations.effect(call) if call is not None else None
         orders = False
         if call is not None and effect is not None:
             orders = effect.synchronizes or operations.may_signal(call)
         sets = isinstance(stmt, Store) and stmt.buffer.scope.startswith("local")
-        return Leaf(self._relevance.touches_shared(stmt), sets, call, effect, orders)
+        return Leaf(self._slice.touches_shared(stmt), sets, call, effect, orders)

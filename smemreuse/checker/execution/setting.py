@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.loops.periods import Periods
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.values.descriptors import Holders
 from smemreuse.checker.values.footprints import Footprints
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.checker.verdict.findings import Findings
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
@@ -65,25 +65,25 @@ class Setting:
 
     def __init__(
         self,
-        relevance: Relevance,
-        layout: Layout,
+        program_slice: ProgramSlice,
+        layout: ByteLayout,
         axes: Mapping[str, int],
         *,
         budget: int,
         work: Work | None = None,
         remembered: Remembered | None = None,
-        findings: Callable[[Layout, Block], Findings] = Findings,
+        findings: Callable[[ByteLayout, Block], Findings] = Findings,
         every_case: bool = False,
         prediction: Prediction | None = None,
     ):
         """`prediction` are the barriers that a later pass puts in, None where all are there."""
-        self.relevance = relevance
+        self.program_slice = program_slice
         self.findings = findings
         self.every_case = every_case
         self.work = work or Work()
-        self.periods = Periods(relevance, self.work)
-        self.leaves = Leaves(relevance)
-        self.holders = Holders(relevance.body, relevance.accesses)
+        self.periods = Periods(program_slice, self.work)
+        self.leaves = Leaves(program_slice)
+        self.holders = Holders(program_slice.body, program_slice.accesses)
         self.layout = layout
         self.axes = axes
         self.prediction = prediction
@@ -95,9 +95,9 @@ class Setting:
         self.compares_loops = True
         self._at_once: dict[For, bool] = {}
 
-    def is_told(self, stmt: If | For) -> bool:
+    def is_case(self, stmt: If | For) -> bool:
         """Whether what data decide of a branch or a loop is a case."""
-        return self.every_case or self.relevance.signals(stmt)
+        return self.every_case or self.program_slice.signals(stmt)
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
         """The index of each thread, or of the block, that a launch gives a name to."""
@@ -121,9 +121,9 @@ class Setting:
         return known
 
     def _is_independent(self, block: Block) -> bool:
-        if self.relevance.synchronizes(block):
+        if self.program_slice.synchronizes(block):
             return False
-        kinds = self.relevance.kinds(block)
+        kinds = self.program_slice.kinds(block)
         if self.layout.of_itself:
             return all(how == Access.READ.value for _, how in kinds)
         buffers = [buffer for buffer, _ in kinds]

@@ -117,7 +117,7 @@ def operations_of(kernel: Kernel) -> Operations:
     return kernel.memo.once(Operations, lambda: Operations(kernel.body))
 
 
-class Relevance:
+class ProgramSlice:
     """Which statements of a kernel matter to the buffers in `shared`."""
 
     def __init__(

@@ -29,7 +29,7 @@ class Statements:
         predicted: PredictedBarriers,
         loops: Loops,
     ):
-        self._relevance, self._fenced = setting.relevance, setting.fenced
+        self._slice, self._fenced = setting.program_slice, setting.fenced
         self._work = setting.work
         self._values = values
         self._findings = findings
@@ -73,14 +73,14 @@ class Statements:
         yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
 
     def come_behind_fence(self, stmt: Stmt, agent: Agent) -> None:
-        """A proxy fence that a later pass puts before a statement, if it does."""
+        """A proxy fence that the compiler's barrier pass puts before a statement, if it does."""
         if stmt in self._fenced:
             self._predicted.before(agent)
             self._synchronization.fence(agent, assumed=True)
 
     def access(self, stmt: Stmt, agent: Agent) -> None:
         """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
-        accesses = self._relevance.accesses.get(stmt)
+        accesses = self._slice.accesses.get(stmt)
         if not accesses:
             return
         for access in accesses:
@@ -91,7 +91,7 @@ class Statements:
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """A condition or a bound is evaluated, and may read shared memory."""
-        if self._relevance.accesses.get(stmt) and agent.threads.count:
+        if self._slice.accesses.get(stmt) and agent.threads.count:
             self._predicted.before(agent, stmt)
             self._predicted.reaches(stmt, agent)
             self.access(stmt, agent)

@@ -20,7 +20,7 @@ from smemreuse.checker.execution.cases import Case
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.statements import Statements
-from smemreuse.checker.loops.fast_forward import Pause
+from smemreuse.checker.loops.fast_forward import FastForwardPoint
 from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.loops.loop_runs import LoopsOfBlock
 from smemreuse.checker.machine.accesses import Accesses
@@ -49,7 +49,7 @@ MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Arm:
+class RunningArm:
     """Blocks that an agent of its own runs, one after the other."""
 
     agent: Agent
@@ -61,12 +61,12 @@ class Trace:
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = setting.findings(setting.layout, setting.relevance.body)
-        self.values = Values(setting.relevance, setting.vectors, self.state, block, case)
+        self.findings = setting.findings(setting.layout, setting.program_slice.body)
+        self.values = Values(setting.program_slice, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
         self._setting = setting
-        self._relevance, self._vectors = setting.relevance, setting.vectors
+        self._slice, self._vectors = setting.program_slice, setting.vectors
         shared = (self.state, self.values)
         accesses = Accesses(setting, *shared, self.findings)
         self._work, self._leaves = setting.work, setting.leaves
@@ -74,7 +74,7 @@ class Trace:
         self._decide = self.loops_of_block.decide
         self._loops = Loops(setting, *shared, self.loops_of_block)
         synchronization = Synchronization(
-            setting.relevance, setting.vectors, *shared, accesses, self.findings
+            setting.program_slice, setting.vectors, *shared, accesses, self.findings
         )
         self._predicted = PredictedBarriers(setting, self.state, synchronization)
         self._statements = Statements(
@@ -119,13 +119,13 @@ class Trace:
                 continue
             if isinstance(stmt, Bind):
                 agent.threads = self.values.bind(stmt, agent.threads)
-            if isinstance(stmt, If) and self._relevance.waits(stmt):
+            if isinstance(stmt, If) and self._slice.waits(stmt):
                 group = self._specialized(block[index:], agent)
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
                     yield from self._branch_apart(group, agent)
                     continue
-            if self._relevance(stmt):
+            if self._slice(stmt):
                 leaf = self._leaves(stmt)
                 if leaf is None:
                     yield from self._statement(stmt, agent)
@@ -136,7 +136,7 @@ class Trace:
             else:
                 self._predicted.passes(stmt, agent)
 
-    def _run_all(self, arm: Arm) -> Steps:
+    def _run_all(self, arm: RunningArm) -> Steps:
         threads = arm.agent.threads
         for block in arm.blocks:
             arm.agent.threads = threads
@@ -150,14 +150,14 @@ class Trace:
         """
         group: list[tuple[If, np.ndarray]] = []
         for stmt in block:
-            if isinstance(stmt, If) and self._relevance(stmt):
-                if self._relevance.accesses.get(stmt) or (group and _loads(stmt.condition)):
+            if isinstance(stmt, If) and self._slice(stmt):
+                if self._slice.accesses.get(stmt) or (group and _loads(stmt.condition)):
                     break  # its condition is read in its turn, after what comes before
                 condition = self._decide(stmt.condition, agent)
                 if not isinstance(condition, np.ndarray):
                     break
                 group.append((stmt, self._vectors.masks(condition)[0]))
-            elif self._relevance(stmt) or isinstance(stmt, (Bind, Attr)):
+            elif self._slice(stmt) or isinstance(stmt, (Bind, Attr)):
                 break
         return group
 
@@ -172,7 +172,7 @@ class Trace:
                 stmt.then if then else stmt.orelse
                 for (stmt, _), then in zip(group, choice, strict=True)
             )
-            arms.append(Arm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
+            arms.append(RunningArm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
         yield from self._meet(arms, agent, branches)
 
     # Statements ---------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Trace:
         self._statements.header(stmt, agent)
         threads = agent.threads
         condition = self._decide(stmt.condition, agent)
-        if condition is None and self._setting.is_told(stmt) and not agent.partly:
+        if condition is None and self._setting.is_case(stmt) and not agent.partly:
             condition = self.values.unknowns.truth(stmt.condition, threads)
             self.findings.forked |= condition is not None
         self._predicted.before_branch(stmt, agent)
@@ -224,15 +224,15 @@ class Trace:
             agent.threads = threads
         else:
             arms = [
-                Arm(agent.of(self._vectors.where(threads, mask)), (block,))
+                RunningArm(agent.of(self._vectors.where(threads, mask)), (block,))
                 for mask, block in zip(
                     self._vectors.masks(condition), (stmt.then, stmt.orelse), strict=True
                 )
-                if self._relevance.block(block)
+                if self._slice.block(block)
             ]
             yield from self._meet(arms, agent, (stmt,))
 
-    def _meet(self, arms: list[Arm], agent: Agent, branches: Sequence[If]) -> Steps:
+    def _meet(self, arms: list[RunningArm], agent: Agent, branches: Sequence[If]) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
 
         All threads may meet at a barrier before they part, and where they have met again.
@@ -241,7 +241,7 @@ class Trace:
         self._predicted.split(agent, apart, branches)
         self._predicted.before(agent)
         running = [self._run_all(arm) for arm in arms]
-        paused: dict[Steps, list[Pause]] = {}
+        paused: dict[Steps, list[FastForwardPoint]] = {}
         while running:
             before = self.steps
             for arm in [one for one in running if one not in paused]:
@@ -257,7 +257,7 @@ class Trace:
                 yield [pause for pauses in paused.values() for pause in pauses]
             elif not paused and running:
                 yield BLOCKED
-            paused.clear()  # they go on, for the sake of those who wait for them
+            paused.clear()  # they go on, for those who wait for them
         self._predicted.before(agent)
         self._predicted.join(agent, apart, branches)
 
@@ -282,13 +282,13 @@ class Trace:
         self._predicted.skips(agent, stmt.then, stmt.orelse)
         if apart:
             self._report_arms(stmt)
-            self.values.set_apart(after_then, self.state)
+            self.values.mark_divergent(after_then, self.state)
         self.state.become(after_then.joined(self.state))
 
     def _report_arms(self, stmt: If) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         arms = [
-            {buffer for buffer, _ in self._relevance.kinds(block)}
+            {buffer for buffer, _ in self._slice.kinds(block)}
             | self._setting.holders.read_in(block)
             for block in (stmt.then, stmt.orelse)
         ]
@@ -367,7 +367,7 @@ class Trace:
                 agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
                 self._statements.access(stmt, agent)  # asks again, where no barrier can come before
             if apart:
-                self.values.set_apart(before, self.state)
+                self.values.mark_divergent(before, self.state)
             merged = before.joined(self.state)
             settled = round_number > 1 and merged.knows_what(before)
             self.state.become(merged)

@@ -13,7 +13,7 @@ from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.loops.loop_runs import LoopRun
 from smemreuse.checker.values.evaluation import Decision
-from smemreuse.checker.verdict.findings import Finding
+from smemreuse.checker.verdict.findings import PairFinding
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer
 from smemreuse.results.rules import Rule
@@ -31,16 +31,16 @@ GLANCE = 2
 it does. What is wrong shows there most of the time."""
 
 LONG = 2_000
-"""Statements of a trace behind which a glance has seen enough."""
+"""Statements of a trace after which a glance has seen enough."""
 
 ONLY_GLANCED = "there is more to follow than was looked at"
 
 
 @dataclass
-class Outcome:
+class TraceOutcome:
     """What traces have found, and which writes leave their buffers."""
 
-    findings: dict[tuple[Rule, frozenset[str]], Finding] = field(default_factory=dict)
+    findings: dict[tuple[Rule, frozenset[str]], PairFinding] = field(default_factory=dict)
     left: dict[Buffer, str] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> None:
@@ -142,7 +142,7 @@ class Traces(BlockTraces):
 
     def __init__(self, setting: Setting, *, glancing: bool = False):
         super().__init__(setting)
-        self.outcome = Outcome()
+        self.outcome = TraceOutcome()
         self._left = GLANCE if glancing else None
         if glancing:
             setting.budget = min(setting.budget, LONG)
@@ -168,7 +168,7 @@ class Traces(BlockTraces):
         self._left = None if self._left is None else GLANCE
 
     def _any_block(self, body: Block) -> bool:
-        before, self.outcome = self.outcome, Outcome()
+        before, self.outcome = self.outcome, TraceOutcome()
         try:
             self._cases(body, {})
             return self._is_clear

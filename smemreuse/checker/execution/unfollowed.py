@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, walk_statements
 
 
-def unfollowed(relevance: Relevance) -> Iterator[str]:
+def unfollowed(program_slice: ProgramSlice) -> Iterator[str]:
     """What makes a plan unproved whatever is executed, each in a few words."""
-    for stmt in walk_statements(relevance.body):
+    for stmt in walk_statements(program_slice.body):
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD and constant(stmt.value) != 1:
-            if relevance(stmt):
+            if program_slice(stmt):
                 yield "virtual threads are not followed"
-        elif isinstance(stmt, For) and stmt.kind == "thread_binding" and relevance(stmt):
+        elif isinstance(stmt, For) and stmt.kind == "thread_binding" and program_slice(stmt):
             yield f"a loop over threads is not followed: {stmt.var.name}"
-        for call in relevance.operations.inside(stmt):
+        for call in program_slice.operations.inside(stmt):
             yield f"an operation inside an expression is not followed: `{call.op}`"

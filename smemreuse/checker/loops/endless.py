@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.ir.expr import Expr, Load, Var, constant, variables_in
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate
@@ -27,11 +27,13 @@ MAX_VALUES = 1 << 20
 """Rounds times threads, and rounds of loops inside, that an expression is evaluated for."""
 
 
-class Endless:
+class UnboundedLoop:
     """What decides the rounds of a loop, from its first, at `begin`, on. `threads` come to it."""
 
-    def __init__(self, relevance: Relevance, loop: For, begin: int, threads: Threads, work: Work):
-        self._relevance = relevance
+    def __init__(
+        self, program_slice: ProgramSlice, loop: For, begin: int, threads: Threads, work: Work
+    ):
+        self._slice = program_slice
         self._loop = loop
         self._begin = begin
         self._threads = threads
@@ -57,11 +59,11 @@ class Endless:
         for stmt in block:
             if isinstance(stmt, Bind):
                 self._bind(stmt.var, stmt.value)
-            if isinstance(stmt, Attr) or self._relevance(stmt):
+            if isinstance(stmt, Attr) or self._slice(stmt):
                 self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> None:
-        for expr in self._relevance.acting(stmt):
+        for expr in self._slice.acting(stmt):
             self._decides(expr)
         if isinstance(stmt, If):
             self._decides(stmt.condition)

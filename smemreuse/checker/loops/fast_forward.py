@@ -76,7 +76,7 @@ class LoopTally:
 
 
 @dataclass(eq=False)
-class Pause:
+class FastForwardPoint:
     """A loop between two iterations, at number `at`, that repeats itself since `window.first`.
 
     `skip` is how many it leaves out then, a multiple of `unit`, which come to nothing; `runs` are
@@ -96,7 +96,7 @@ Expected = Callable[[Slot], int | None]
 """How many arrivals complete an mbarrier's phase, where that is known."""
 
 
-def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
+def leave_out(pauses: Sequence[FastForwardPoint], expected: Expected) -> bool:
     """Decides how many iterations loops that stand still leave out: each the same number.
 
     False if what they do to mbarriers comes to nothing only together with what others do.
@@ -114,7 +114,7 @@ def leave_out(pauses: Sequence[Pause], expected: Expected) -> bool:
     return True
 
 
-def _unit(pauses: Sequence[Pause], expected: Expected) -> int | None:
+def _unit(pauses: Sequence[FastForwardPoint], expected: Expected) -> int | None:
     """How many iterations of each of the loops come to nothing together; None if none do."""
     unit = math.lcm(*(one.window.period for one in pauses))
     total = Tally()

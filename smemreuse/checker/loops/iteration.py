@@ -8,7 +8,7 @@ from dataclasses import replace
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.execution.cases import LARGE
 from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.loops.fast_forward import LoopTally, Pause, leave_out
+from smemreuse.checker.loops.fast_forward import FastForwardPoint, LoopTally, leave_out
 from smemreuse.checker.loops.loop_runs import LoopRun, LoopsOfBlock
 from smemreuse.checker.loops.periods import SEEN, Window
 from smemreuse.checker.machine.agent import Agent, Steps
@@ -38,7 +38,7 @@ class Loops:
     def __init__(self, setting: Setting, state: State, values: Values, block: LoopsOfBlock):
         self._block = block
         self._setting = setting
-        self._relevance = setting.relevance
+        self._slice = setting.program_slice
         self._periods = setting.periods
         self._state = state
         self._values = values
@@ -53,7 +53,7 @@ class Loops:
     ) -> Steps:
         """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
         window, threads = None, agent.threads
-        if len(rounds) > AT_ONCE or not self._relevance.signals(stmt):
+        if len(rounds) > AT_ONCE or not self._slice.signals(stmt):
             if agent.covered and self._block.deciding(stmt):
                 threads = self._block.here(threads)
             window = self._periods.window(stmt, rounds, threads, self._state.counters)
@@ -61,7 +61,7 @@ class Loops:
 
     def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
         """How often a loop goes round in this case, if that is one and can be followed."""
-        if not self._setting.is_told(stmt) or agent.partly:
+        if not self._setting.is_case(stmt) or agent.partly:
             return None
         if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
             return None
@@ -102,7 +102,7 @@ class Loops:
             if is_long and window is not None and at > window.first + MAX_SEEN:
                 raise Uncovered(f"`{label(stmt)}` does not repeat itself")
             if window is not None and at - window.first >= SEEN * window.period:
-                pause = Pause(window, at, tally.latest(window.period), noted)
+                pause = FastForwardPoint(window, at, tally.latest(window.period), noted)
                 if unknowns.is_uneven(since, threads):
                     pause.tally.clear = False
                 if at + window.period <= window.end and not self.leave_out([pause]):
@@ -126,12 +126,14 @@ class Loops:
             at += 1
         agent.tallies = outer
 
-    def leave_out(self, pauses: Sequence[Pause]) -> bool:
+    def leave_out(self, pauses: Sequence[FastForwardPoint]) -> bool:
         """Decides how many iterations loops that stand still together leave out."""
         return leave_out(pauses, lambda slot: self._state.barriers[slot].expected)
 
-    def _go_on(self, pause: Pause, at: int, threads: Threads, outer: Sequence[LoopTally]) -> None:
-        """Behind iterations that were left out, all is as if they had been run."""
+    def _go_on(
+        self, pause: FastForwardPoint, at: int, threads: Threads, outer: Sequence[LoopTally]
+    ) -> None:
+        """After iterations that were left out, all is as if they had been run."""
         for loop in outer:
             loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
         for local, values in pause.window.counters.items():
@@ -139,7 +141,7 @@ class Loops:
 
     def leave_open(self, stmt: If | For | While, agent: Agent) -> None:
         """How often the mbarriers in a statement are used is not known to the loops around it."""
-        for loop in agent.tallies if self._relevance.signals(stmt) else ():
+        for loop in agent.tallies if self._slice.signals(stmt) else ():
             loop.rounds[-1].clear = False
 
     def note(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
@@ -162,7 +164,7 @@ class Loops:
         known = at is not None and at < len(call.args)
         count = self._values(call.args[at], threads) if at is not None and known else None
         if signal is Signal.COMPLETE_WITH_BYTES:
-            count = self._relevance.load_bytes.get(stmt)
+            count = self._slice.load_bytes.get(stmt)
         arrives = signal in ARRIVALS
         if slot is None or (at is not None and not isinstance(count, int)):
             now.clear = False

@@ -16,8 +16,8 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.execution.slice import Relevance
-from smemreuse.checker.loops.fast_forward import Pause
+from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.loops.fast_forward import FastForwardPoint
 from smemreuse.checker.loops.repetition import Repetition, Unclear, numbered
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.values.evaluation import Values
@@ -46,16 +46,16 @@ class LoopRun:
     `same_as` is equal for runs of one loop, by the same threads, that start from the same.
     """
 
-    relevance: Relevance
+    program_slice: ProgramSlice
     loop: For
     threads: Threads
     block: Mapping[Var, int]
     rounds: range
     is_exact: bool
     same_as: Hashable
-    left_out: Pause | None = None
+    left_out: FastForwardPoint | None = None
 
-    def leave(self, pause: Pause) -> None:
+    def leave(self, pause: FastForwardPoint) -> None:
         """The trace has left out rounds. Where it does so twice, other numbers do not do."""
         self.is_exact |= self.left_out is not None
         self.left_out = pause
@@ -113,7 +113,7 @@ class LoopRun:
         def settled(numbers: np.ndarray) -> bool:
             return bool(agree(numbers).all())
 
-        table = Repetition(self.relevance, index, self.threads, {}, total, work, settled)
+        table = Repetition(self.program_slice, index, self.threads, {}, total, work, settled)
         try:
             table.visit(self.loop.body)
         except Unclear:
@@ -176,7 +176,7 @@ class LoopRun:
 
 
 def _by_length(lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Stretches that lie one behind the other, by length: their numbers, and where each is."""
+    """Stretches that lie one after the other, by length: their numbers, and where each is."""
     sizes = np.array(lengths)
     begins = np.cumsum(sizes) - sizes
     found = []
@@ -192,7 +192,7 @@ class LoopsOfBlock:
     def __init__(self, setting: Setting, values: Values, block: Mapping[Var, int]):
         self.runs: list[LoopRun] = []
         self._setting = setting
-        self._relevance = setting.relevance
+        self._slice = setting.program_slice
         self._values = values
         self._block = block
         self._deciding: dict[For, dict[Var, int]] = {}
@@ -222,7 +222,7 @@ class LoopsOfBlock:
         known = self._deciding.get(loop)
         if known is None:
             known = self._deciding[loop] = {}
-            if not self._relevance.counters_set(loop.body):
+            if not self._slice.counters_set(loop.body):
                 self._names[loop], self._loads[loop] = self._asked(loop)
                 names = self._names[loop]
                 known.update({var: one for var, one in self._block.items() if var in names})
@@ -235,7 +235,7 @@ class LoopsOfBlock:
         for stmt in walk_statements((loop,)):
             bound = (stmt.value,) if isinstance(stmt, Bind) else ()
             for node in (
-                one for expr in (*bound, *self._relevance.deciding(stmt)) for one in walk(expr)
+                one for expr in (*bound, *self._slice.deciding(stmt)) for one in walk(expr)
             ):
                 if isinstance(node, Var):
                     names.add(node)
@@ -265,7 +265,7 @@ class LoopsOfBlock:
         values = [identity(threads.values.get(name)) for name in self._names[loop]]
         locals_held = [(place, identity(value)) for place, value in held.items()]
         same_as = (loop, id(threads.ids), *values, *locals_held)
-        run = LoopRun(self._relevance, loop, before, block, rounds, bool(agent.tallies), same_as)
+        run = LoopRun(self._slice, loop, before, block, rounds, bool(agent.tallies), same_as)
         self.runs.append(run)
         return run
 

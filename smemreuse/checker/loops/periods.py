@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import Relevance
-from smemreuse.checker.loops.endless import Endless
+from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.loops.endless import UnboundedLoop
 from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.interned import is_whole
@@ -24,7 +24,7 @@ from smemreuse.ir.kernel import For, Store, nodes_of, walk_statements
 from smemreuse.semantics.evaluate import Threads
 
 SEEN = 3
-"""Periods that are executed before others are left out. A byte may be nobody's first, then its
+"""Periods that are executed before others are left out. A byte may be no one's first, then its
 buffer's, then overwritten: one period may be needed to get from each of these to the next."""
 
 MAX_PERIOD = 64
@@ -41,7 +41,7 @@ FIRST_ROUNDS = 8
 class Window:
     """Iterations `first` to `end`: each does what the one `period` iterations before it did.
 
-    `counters` is what each local that the loop sets holds in front of each iteration, and behind
+    `counters` is what each local that the loop sets holds in front of each iteration, and after
     the last.
     """
 
@@ -54,9 +54,9 @@ class Window:
 class Periods:
     """Answers for the loops of one kernel."""
 
-    def __init__(self, relevance: Relevance, work: Work):
+    def __init__(self, program_slice: ProgramSlice, work: Work):
         self._work = work
-        self._relevance = relevance
+        self._slice = program_slice
         self._names: dict[For, tuple[Var, ...]] = {}
         self._locals: dict[For, list[Local]] = {}
         self._known: dict[tuple[Hashable, ...], tuple[Window | None, object]] = {}
@@ -67,7 +67,7 @@ class Periods:
         """Where a loop repeats itself most, with the shortest period; None where it does not."""
         if not SEEN < len(rounds) <= MAX_COUNT:
             return None
-        set_here = self._relevance.counters_set(loop.body)
+        set_here = self._slice.counters_set(loop.body)
         elements = _elements(set_here)
         if elements is None:
             return None
@@ -93,8 +93,8 @@ class Periods:
         key = (loop, begin, *asked)
         if key not in self._known:
             found = None
-            if not self._relevance.counters_set(loop.body):
-                found = Endless(self._relevance, loop, begin, threads, self._work).found()
+            if not self._slice.counters_set(loop.body):
+                found = UnboundedLoop(self._slice, loop, begin, threads, self._work).found()
             is_short = found is not None and found[1] <= MAX_PERIOD
             window = Window(*found, 0) if found is not None and is_short else None
             self._known[key] = (window, kept)
@@ -133,7 +133,7 @@ class Periods:
         follow from beside that, as the shape of a view."""
         for stmt in walk_statements(loop.body):
             yield from nodes_of(stmt)
-            for expr in self._relevance.acting(stmt):
+            for expr in self._slice.acting(stmt):
                 yield from walk(expr)
 
     def _found(
@@ -141,19 +141,19 @@ class Periods:
     ) -> Window | None:
         counters = self._guessed(loop, rounds, threads, starts)
         here = self._pass(loop, np.array(rounds, dtype=np.int64), threads, counters)
-        behind: dict[Local, np.ndarray] = {}
+        after: dict[Local, np.ndarray] = {}
         for local, values in counters.items():
-            if not np.array_equal(here.behind[local][:-1], values[1:]):
+            if not np.array_equal(here.after[local][:-1], values[1:]):
                 raise Unclear
-            behind[local] = np.append(values, here.behind[local][-1])
+            after[local] = np.append(values, here.after[local][-1])
         where = _longest(numbered(here.columns, len(rounds)))
-        return None if where is None else Window(*where, behind)
+        return None if where is None else Window(*where, after)
 
     def _pass(
         self, loop: For, index: np.ndarray, threads: Threads, counters: Mapping[Local, np.ndarray]
     ) -> Repetition:
         own = {loop.var: index}
-        here = Repetition(self._relevance, own, threads, counters, len(index), self._work)
+        here = Repetition(self._slice, own, threads, counters, len(index), self._work)
         here.visit(loop.body)
         return here
 
@@ -167,7 +167,7 @@ class Periods:
         for value in rounds[:FIRST_ROUNDS]:
             one = {local: np.array([value]) for local, value in seen[-1].items()}
             here = self._pass(loop, np.array([value]), threads, one)
-            seen.append({local: int(values[0]) for local, values in here.behind.items()})
+            seen.append({local: int(values[0]) for local, values in here.after.items()})
         return {
             local: _continued(np.array([each[local] for each in seen]), len(rounds))
             for local in starts

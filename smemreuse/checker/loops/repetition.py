@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, Buffer, For, If, Stmt, Store, While
@@ -47,14 +47,14 @@ class Repetition:
     """The columns of a loop's iterations. Raises `Unclear` where they cannot be told.
 
     `variables` is what the loop's variable holds in each iteration, `counters` what the locals that
-    the loop sets hold at its beginning; `behind` is what they hold at its end. `threads` come to
+    the loop sets hold at its beginning; `after` is what they hold at its end. `threads` come to
     the loop. Where the parts of an expression are not `settled`, which the numbers of iterations
     tell, it is evaluated as a whole.
     """
 
     def __init__(
         self,
-        relevance: Relevance,
+        program_slice: ProgramSlice,
         variables: Mapping[Var, np.ndarray],
         threads: Threads,
         counters: Mapping[Local, np.ndarray],
@@ -64,8 +64,8 @@ class Repetition:
     ):
         self._settled = settled or repeats
         self.columns: Columns = []
-        self.behind: dict[Local, np.ndarray] = dict(counters)
-        self._relevance = relevance
+        self.after: dict[Local, np.ndarray] = dict(counters)
+        self._slice = program_slice
         self._threads = threads
         self._length = length
         self._work = work
@@ -84,14 +84,14 @@ class Repetition:
         if storage not in self._storages:
             value = self._threads.load(load, self._threads) if _fixed(load) else None
             return value if isinstance(value, int) else None  # threads are no iterations
-        value = self.behind[self._element(load)]
+        value = self.after[self._element(load)]
         if asking.count != self._length:
             return np.repeat(value, asking.count // self._length)
         return value
 
     def _element(self, load: Load | Store) -> Local:
         index = constant(load.indices[0]) if len(load.indices) == 1 else None
-        if not is_whole(load.buffer) or (load.buffer.storage, index) not in self.behind:
+        if not is_whole(load.buffer) or (load.buffer.storage, index) not in self.after:
             raise Unclear
         assert index is not None
         return load.buffer.storage, index
@@ -183,11 +183,11 @@ class Repetition:
         for stmt in block:
             if isinstance(stmt, Bind):
                 self._bind(stmt)
-            if isinstance(stmt, Attr) or self._relevance(stmt):
+            if isinstance(stmt, Attr) or self._slice(stmt):
                 self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> None:
-        for expr in self._relevance.acting(stmt):
+        for expr in self._slice.acting(stmt):
             self._decides(expr)
         if isinstance(stmt, If):
             self._if(stmt)
@@ -199,7 +199,7 @@ class Repetition:
             self.visit(stmt.body)
         elif isinstance(stmt, (Attr, Assert)):
             self.visit(stmt.body)
-        elif isinstance(stmt, Store) and self._relevance.sets_counter(stmt):
+        elif isinstance(stmt, Store) and self._slice.sets_counter(stmt):
             self._set(stmt)
 
     def _bind(self, stmt: Bind) -> None:
@@ -217,7 +217,7 @@ class Repetition:
         if stmt.predicate is not None or value is None or not holds(stmt.buffer.dtype, value):
             raise Unclear
         mask = True if self._mask is None else self._mask
-        self.behind[element] = np.where(mask, value, self.behind[element])
+        self.after[element] = np.where(mask, value, self.after[element])
 
     def _if(self, stmt: If) -> None:
         value, before = self._value(stmt.condition), self._mask
@@ -241,7 +241,7 @@ class Repetition:
         rounds = None
         if isinstance(begin, int) and isinstance(extent, int) and isinstance(step, int) and step:
             rounds = range(begin, begin + extent, step)
-        if self._relevance.counters_set(stmt.body):
+        if self._slice.counters_set(stmt.body):
             if rounds is None or len(rounds) > MAX_INNER:
                 raise Unclear
             for number in rounds:
@@ -254,7 +254,7 @@ class Repetition:
 
     def _without_counters(self, block: Block) -> None:
         """Raises `Unclear` if a block sets counters, of which it is not known when it is run."""
-        if self._relevance.counters_set(block):
+        if self._slice.counters_set(block):
             raise Unclear
 
 

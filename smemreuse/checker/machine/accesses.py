@@ -30,7 +30,7 @@ class Accesses:
 
     def __init__(self, setting: Setting, state: State, values: Values, findings: Findings):
         self._layout = setting.layout
-        self._relevance = setting.relevance
+        self._slice = setting.program_slice
         self._vectors = setting.vectors
         self._footprints = setting.footprints
         self._holders = setting.holders
@@ -112,7 +112,7 @@ class Accesses:
         waited for (rule 5). In flight it is once for each group."""
         ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
         made = self._holders.in_expr(call)
-        for buffer, where in list(self._state.descriptors.behind(made)):
+        for buffer, where in list(self._state.descriptors.described_by(made)):
             _, by_thread, _ = self._footprints.whole(len(where))
             traced = TracedAccess(
                 buffer,
@@ -167,7 +167,7 @@ class Accesses:
         bit = 1 << self._bits
         self._bits += 1
         known = order.known_to_all(self._warps).copies
-        self._state.engines.issue(engine, traced, bit, order.epochs, known)
+        self._state.engines.issue(engine, traced, bit, known)
         return bit
 
     def _report(self, bit: int, barrier: Load | None, threads: Threads) -> None:
@@ -220,7 +220,7 @@ class Accesses:
             self._findings.unfenced(traced, partner, other)
 
     def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
-        """One of the accesses that another should come behind, a certain one if there is any; where
+        """One of the accesses that another should come after, a certain one if there is any; where
         nothing is wrong with that after all, any of the rest."""
         found, passed, rest = None, [], iter(others)
         for other in rest:

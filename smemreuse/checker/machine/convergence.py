@@ -2,7 +2,7 @@
 
 A shuffle or a vote: what one lane read before it has come to others, and they go on only when it is
 there. PTX promises no order of accesses, so nothing is proved by that; but no execution is known in
-which what stands before and what stands behind change places, so nothing is refuted either.
+which what stands before and what stands after change places, so nothing is refuted either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Convergence:
                 self._loops.append((begin, len(self._places)))
 
     def between(self, earlier: Stmt, later: Stmt) -> bool:
-        """Whether lanes may converge behind one statement and before another."""
+        """Whether lanes may converge after one statement and before another."""
         first, last = self._places.get(earlier), self._places.get(later)
         if first is None or last is None:
             return bool(self._converging)

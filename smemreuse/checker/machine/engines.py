@@ -1,7 +1,7 @@
 """The asynchronous engines: what is in flight, in which groups, until which wait (rule 5).
 
 Groups belong to threads. Of each access, every thread that issued it knows how many groups it has
-closed since, at the least: a wait for all but the last n groups ends the accesses behind which more
+closed since, at the least: a wait for all but the last n groups ends the accesses after which more
 than n have been closed. Threads that have always done the same are followed together. Sets of
 threads are numbers with a bit for each.
 """
@@ -49,16 +49,14 @@ class ThreadSets:
 class Pending:
     """An asynchronous access of some threads; who knows its `bit` knows that it is over.
 
-    `issued` are the epochs of all warps when it began. `told` is True where it may be known to be
-    over to more than are known to know it.
+    `may_be_known`: more threads may know that it is over than are known to.
     """
 
     engine: Engine
     traced: TracedAccess
     bit: int
     threads: ThreadSet
-    issued: np.ndarray
-    told: bool = False
+    may_be_known: bool = False
 
 
 class Parts:
@@ -162,7 +160,7 @@ class Queue:
         for members, groups in self.classes:
             if members & threads and any(
                 not closed
-                and not one.told
+                and not one.may_be_known
                 and one.traced.buffer is buffer
                 and one.traced.where is where
                 for one, closed in groups.items()
@@ -221,14 +219,12 @@ class Engines:
     def queue(self, engine: Engine) -> Queue:
         return self.queues.setdefault(engine, Queue())
 
-    def issue(
-        self, engine: Engine, traced: TracedAccess, bit: int, epochs: np.ndarray, known: int = 0
-    ) -> None:
+    def issue(self, engine: Engine, traced: TracedAccess, bit: int, known: int = 0) -> None:
         """An access begins; those of the `known` bits are over for everybody, and may be left."""
         flying = self.pending.setdefault(traced.buffer, {})
         if len(flying) >= MANY:
             self._drop(flying, known)
-        pending = Pending(engine, traced, bit, self.sets(traced.ids), epochs.copy())
+        pending = Pending(engine, traced, bit, self.sets(traced.ids))
         flying[pending] = pending.threads
         if engine is not Engine.TMA_LOAD:  # which is in no group
             self.queue(engine).issue(pending)
@@ -251,7 +247,7 @@ class Engines:
         for pending in self.pending.get(buffer, {}):
             if pending.bit & ~known:
                 traced = pending.traced
-                yield replace(traced, certain=False) if pending.told else traced
+                yield replace(traced, certain=False) if pending.may_be_known else traced
 
     def issuing(self, engine: Engine, buffer: Buffer, where: ByteIndices, ids: np.ndarray) -> bool:
         """Whether all of these threads read the same already in the group that they have open."""
@@ -287,7 +283,7 @@ class Engines:
         for flying in self.pending.values():
             for pending in flying:
                 if pending.engine is engine and pending.threads & threads:
-                    pending.told = True
+                    pending.may_be_known = True
                     if not pending.threads & ~threads:
                         bits |= pending.bit
         return bits

@@ -14,7 +14,7 @@ import numpy as np
 
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.machine.traced import ANYONE, AccessKey, TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, Layout, meeting
+from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, meeting
 from smemreuse.ir.kernel import Buffer
 
 RECENT = 48
@@ -48,7 +48,7 @@ class Recent:
     bits: int = 0
 
     def again(self, later: Recent) -> Recent:
-        """The same access another time: what comes behind that comes behind both."""
+        """The same access another time: what comes after that comes after both."""
         bits = self.bits | later.bits if self.bits and later.bits else 0
         return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits)
 
@@ -177,7 +177,7 @@ class Seen:
     def conflicts(
         self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> Iterator[TracedAccess]:
-        """What an access is not ordered behind, of other threads and to the same bytes."""
+        """What an access is not ordered after, of other threads and to the same bytes."""
         if not self.is_before(traced, order):
             for entry in self._recent.values():
                 found = entry.conflict(traced, theirs, order)
@@ -239,7 +239,7 @@ def _united(entries: list[Recent]) -> Recent:
 class History:
     """The accesses of each buffer to the bytes that it shares with each other one."""
 
-    def __init__(self, layout: Layout, warps: int):
+    def __init__(self, layout: ByteLayout, warps: int):
         self.layout = layout
         self.warps = warps
         most = RECENT_OF_ITSELF if layout.of_itself else RECENT
@@ -289,5 +289,5 @@ class History:
         theirs: ByteIndices,
         order: Order,
     ) -> Iterator[TracedAccess]:
-        """The accesses of a partner that one to its bytes `theirs` is not ordered behind."""
+        """The accesses of a partner that one to its bytes `theirs` is not ordered after."""
         return self.seen[partner, traced.buffer].conflicts(traced, theirs, order)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.machine.order import Handed, Known
+from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
@@ -28,7 +28,7 @@ Incarnation = tuple[Slot, int]
 class Announcement:
     """Bytes that threads have announced without arriving, in these epochs of their warps.
 
-    They hold the phase open only if an arrival that it waits for comes behind them.
+    They hold the phase open only if an arrival that it waits for comes after them.
     """
 
     ids: np.ndarray
@@ -56,8 +56,8 @@ class Barrier:
     bytes_due: int = 0
     copies: int = 0
     announced: tuple[Announcement, ...] = ()
-    handed: Handed | None = None
-    completed: tuple[Handed, ...] = ()
+    handed: ReleasedClocks | None = None
+    completed: tuple[ReleasedClocks, ...] = ()
 
     @property
     def phase(self) -> int:
@@ -71,7 +71,7 @@ class Barrier:
         """It is in phase 0, whatever it was before."""
         return Barrier(expected, self.initialized + 1)
 
-    def arrive(self, threads: int, handed: Handed) -> None:
+    def arrive(self, threads: int, handed: ReleasedClocks) -> None:
         """Threads arrive, and hand over what they know. Raises `Uncovered` if not all of them can
         count for one phase."""
         self.arrived += threads
@@ -92,7 +92,7 @@ class Barrier:
             raise Misused("bytes come in at an mbarrier that its phase was not told of")
         if self.announced:
             raise Misused("bytes are announced to an mbarrier whose phase may be over by then")
-        handed = Handed.only(warps, Known(self.copies))
+        handed = ReleasedClocks.only(warps, Knowledge(self.copies))
         if self.handed is not None:
             handed |= self.handed
         if self.completed:

@@ -19,7 +19,7 @@ from smemreuse.semantics.table import counted
 _ALL_LANES = 2**32 - 1
 
 
-class Meetings:
+class BarrierMeetings:
     """What barriers of threads do to the state."""
 
     def __init__(self, vectors: Vectors, state: State, values: Values, findings: Findings):
@@ -93,7 +93,7 @@ class Meetings:
         order.note_phase(full, name, last.number + 1)
 
     def fence(self, agent: Agent, *, assumed: bool = False) -> None:
-        """What the async proxy does comes behind generic accesses of before (rule 11)."""
+        """What the async proxy does comes after generic accesses of before (rule 11)."""
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)

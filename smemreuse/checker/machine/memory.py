@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, Layout, as_index
+from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, as_index
 from smemreuse.ir.kernel import Buffer
 
 UNWRITTEN, HELD, LOST = np.uint8(1), np.uint8(2), np.uint8(4)
@@ -77,7 +77,7 @@ class Shadow:
 class Memory:
     """The shadows of all buffers that share bytes."""
 
-    def __init__(self, layout: Layout, shadows: dict[Buffer, Shadow] | None = None):
+    def __init__(self, layout: ByteLayout, shadows: dict[Buffer, Shadow] | None = None):
         self.layout = layout
         self.shadows = shadows or {
             buffer: Shadow.empty(layout.sizes[buffer]) for buffer in layout.partners

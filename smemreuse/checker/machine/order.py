@@ -18,13 +18,13 @@ CLOCKS = 3
 
 
 @dataclass(frozen=True)
-class Known:
+class Knowledge:
     """What is known to be over: copies, a bit for each, and phases, so many of each barrier."""
 
     copies: int = 0
     phases: Mapping[Hashable, int] = field(default_factory=dict)
 
-    def __or__(self, other: Known) -> Known:
+    def __or__(self, other: Knowledge) -> Knowledge:
         """What one of the two knows."""
         if other is self or other is NOTHING:
             return self
@@ -35,15 +35,15 @@ class Known:
             return self  # one object for what is known alike: it is then compared by identity
         if phases is other.phases and copies == other.copies:
             return other
-        return Known(copies, phases)
+        return Knowledge(copies, phases)
 
-    def __and__(self, other: Known) -> Known:
+    def __and__(self, other: Knowledge) -> Knowledge:
         """What both know."""
         if other is self:
             return self
         mine, theirs = self.phases, other.phases
         least = {key: min(count, theirs[key]) for key, count in mine.items() if key in theirs}
-        return Known(self.copies & other.copies, least)
+        return Knowledge(self.copies & other.copies, least)
 
     def phase(self, barrier: Hashable) -> int:
         """How many phases of a barrier are known to be complete."""
@@ -60,38 +60,38 @@ def _most(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> Mapping
     return {**one, **more} if more else one
 
 
-NOTHING = Known()
+NOTHING = Knowledge()
 
 
 @dataclass(frozen=True)
-class Handed:
+class ReleasedClocks:
     """What arriving threads hand over to those who wait: both clocks, what is known to be over, and
-    how far the proxy fences reach that they have behind them (rule 11)."""
+    how far the proxy fences reach that they have after them (rule 11)."""
 
     clocks: np.ndarray
-    known: Known
+    known: Knowledge
     fenced: np.ndarray
 
     @staticmethod
-    def only(warps: int, known: Known) -> Handed:
+    def only(warps: int, known: Knowledge) -> ReleasedClocks:
         """What is known to be over, and no access of a thread ordered by it."""
-        return Handed(np.zeros((CLOCKS, warps), np.int64), known, np.zeros(warps, np.int64))
+        return ReleasedClocks(np.zeros((CLOCKS, warps), np.int64), known, np.zeros(warps, np.int64))
 
-    def with_fences(self, fenced: np.ndarray) -> Handed:
+    def with_fences(self, fenced: np.ndarray) -> ReleasedClocks:
         """The same, and how far fences reach."""
-        return Handed(self.clocks, self.known, fenced)
+        return ReleasedClocks(self.clocks, self.known, fenced)
 
-    def __or__(self, other: Handed) -> Handed:
+    def __or__(self, other: ReleasedClocks) -> ReleasedClocks:
         """What two arrivals hand over together."""
-        return Handed(
+        return ReleasedClocks(
             np.maximum(self.clocks, other.clocks),
             self.known | other.known,
             np.maximum(self.fenced, other.fenced),
         )
 
-    def __and__(self, other: Handed) -> Handed:
+    def __and__(self, other: ReleasedClocks) -> ReleasedClocks:
         """What is handed over whichever of the two it was."""
-        return Handed(
+        return ReleasedClocks(
             np.minimum(self.clocks, other.clocks),
             self.known & other.known,
             np.minimum(self.fenced, other.fenced),
@@ -110,7 +110,7 @@ class Order:
         self._clocks = np.zeros((CLOCKS, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
-        self._distinct_now: dict[int, tuple[np.ndarray, list[Known]]] = {}
+        self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
         self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def copy(self) -> Order:
@@ -137,16 +137,16 @@ class Order:
         clock: np.ndarray = self._clocks[2]
         return clock
 
-    def known_to_some(self, warps: np.ndarray) -> Known:
+    def known_to_some(self, warps: np.ndarray) -> Knowledge:
         """What any of these warps knows, which have met."""
-        return reduce(Known.__or__, self._distinct(warps), NOTHING)
+        return reduce(Knowledge.__or__, self._distinct(warps), NOTHING)
 
-    def known_to_all(self, warps: np.ndarray) -> Known:
+    def known_to_all(self, warps: np.ndarray) -> Knowledge:
         """What each of these warps knows."""
         found = self._distinct(warps)
-        return reduce(Known.__and__, found) if found else NOTHING
+        return reduce(Knowledge.__and__, found) if found else NOTHING
 
-    def _distinct(self, warps: np.ndarray) -> list[Known]:
+    def _distinct(self, warps: np.ndarray) -> list[Knowledge]:
         """Each object once: warps that have met share theirs."""
         remembered = self._distinct_now.get(id(warps))
         if remembered is not None:
@@ -165,7 +165,7 @@ class Order:
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
-    def _learn(self, warps: np.ndarray, told: Known) -> None:
+    def _learn(self, warps: np.ndarray, told: Knowledge) -> None:
         """Each of these warps now knows that too."""
         merged = {id(known): known | told for known in self._distinct(warps)}
         self._distinct_now.clear()
@@ -189,7 +189,7 @@ class Order:
 
     def assume_barrier(self, warps: np.ndarray, *, hoping: bool = False) -> None:
         """As a barrier that may be here, for the clock that counts with all of these; if one is
-        content to hope, also for that of barriers that surely are."""
+        optimistic, also for that of barriers that surely are."""
         if len(warps):
             self._meet(warps, self._clocks[: 2 if hoping else 1])
 
@@ -225,20 +225,20 @@ class Order:
         merged[:, warps] = self.epochs[warps]
         clocks[:, warps] = merged[:, None]
 
-    def release(self, warps: np.ndarray) -> Handed:
+    def release(self, warps: np.ndarray) -> ReleasedClocks:
         """What `warps`, all of whose threads arrive, hand over; their next accesses come later."""
         clocks = self._clocks[:, warps].max(axis=1)
         self.epochs[warps] += 1
         self._surely_past.clear()
         clocks[:, warps] = self.epochs[warps]  # the threads of one warp are not ordered by this
-        return Handed(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
+        return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
-    def release_in_part(self, warps: np.ndarray) -> Handed:
+    def release_in_part(self, warps: np.ndarray) -> ReleasedClocks:
         """What threads of `warps`, of none of them all, hand over: not their own accesses."""
         clocks = self._clocks[:, warps].min(axis=1)
-        return Handed(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
+        return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
-    def acquire(self, warps: np.ndarray, handed: Handed) -> None:
+    def acquire(self, warps: np.ndarray, handed: ReleasedClocks) -> None:
         """`warps` have waited for what was handed over."""
         self._surely_past.clear()
         self._clocks[:, warps] = np.maximum(self._clocks[:, warps], handed.clocks[:, None])
@@ -246,10 +246,10 @@ class Order:
 
     def note_phase(self, warps: np.ndarray, barrier: Hashable, phases: int) -> None:
         """These warps know that so many phases of a barrier are complete."""
-        self._learn(warps, Known(0, {barrier: phases}))
+        self._learn(warps, Knowledge(0, {barrier: phases}))
 
     def joined(self, other: Order) -> Order:
-        """What holds in both orders, behind a branch that may have gone either way."""
+        """What holds in both orders, after a branch that may have gone either way."""
         twin = Order(0)
         twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)

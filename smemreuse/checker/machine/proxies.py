@@ -16,18 +16,18 @@ import numpy as np
 
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, Layout, meeting
+from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, meeting
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import Proxy
 
 LANES = 32
 
 MAX_PLACES = 256
-"""Sets of bytes of one buffer that are told apart; of more, all of the buffer is meant."""
+"""Sets of bytes of one buffer that are distinguished; of more, all of the buffer is meant."""
 
 
 class Fences:
-    """Up to which epoch of each warp the fences reach that each thread has behind it.
+    """Up to which epoch of each warp the fences reach that each thread has after it.
 
     Generic accesses of warp `w` in its epoch `n` come before what the async proxy does for thread
     `t` of warp `v` from now on, if `reach[v, t % 32, w] > n`.
@@ -47,7 +47,7 @@ class Fences:
         """Threads make a fence: for accesses of their own, and for those known to come before.
 
         Their own are known of `full` warps only, all of whose threads are among `ids`. A fence that
-        is there counts on no barrier that is only assumed, which may come behind it; one that is
+        is there counts on no barrier that is only assumed, which may come after it; one that is
         `assumed` itself stands with such a barrier before what needs both, in either order.
         """
         clock = order.clock if assumed else order.sure
@@ -78,14 +78,14 @@ class Fences:
         return least
 
     def joined(self, other: Fences) -> Fences:
-        """What holds in both, behind a branch that may have gone either way."""
+        """What holds in both, after a branch that may have gone either way."""
         twin = Fences(0)
         twin.reach = np.minimum(self.reach, other.reach)
         return twin
 
 
 @dataclass(frozen=True)
-class Place:
+class AccessedBytes:
     """Bytes of a buffer, and the latest epoch of each warp in which they were accessed."""
 
     where: ByteIndices
@@ -96,10 +96,10 @@ class Place:
 class GenericAccesses:
     """The generic accesses to each buffer that shares bytes."""
 
-    def __init__(self, layout: Layout, warps: int):
+    def __init__(self, layout: ByteLayout, warps: int):
         self._layout = layout
         self._warps = warps
-        self._places: dict[Buffer, dict[int, Place]] = {}
+        self._places: dict[Buffer, dict[int, AccessedBytes]] = {}
 
     def copy(self) -> GenericAccesses:
         twin = GenericAccesses(self._layout, self._warps)
@@ -119,9 +119,9 @@ class GenericAccesses:
         if traced.proxy is Proxy.GENERIC:
             latest = np.zeros(self._warps, dtype=np.int64)
             latest[traced.warps] = order.epochs[traced.warps]
-            self._note(traced.buffer, Place(traced.where, latest, traced))
+            self._note(traced.buffer, AccessedBytes(traced.where, latest, traced))
 
-    def _note(self, buffer: Buffer, new: Place) -> None:
+    def _note(self, buffer: Buffer, new: AccessedBytes) -> None:
         places = self._places.setdefault(buffer, {})
         known = places.get(id(new.where))
         if known is None and len(places) >= MAX_PLACES:
@@ -129,9 +129,11 @@ class GenericAccesses:
             places.clear()
         where = new.where if known is None else known.where
         epochs = new.epochs if known is None else np.maximum(known.epochs, new.epochs)
-        places[id(where)] = Place(where, epochs, new.latest)
+        places[id(where)] = AccessedBytes(where, epochs, new.latest)
 
-    def before(self, traced: TracedAccess, partner: Buffer, reached: np.ndarray) -> Iterator[Place]:
+    def before(
+        self, traced: TracedAccess, partner: Buffer, reached: np.ndarray
+    ) -> Iterator[AccessedBytes]:
         """Accesses of `partner` to these bytes that no fence reaches."""
         theirs = self._layout.in_other(traced.buffer, partner, traced.where)
         for place in self._places.get(partner, {}).values():
@@ -140,16 +142,16 @@ class GenericAccesses:
                     yield place
 
 
-def _all_of(size: int, places: Iterable[Place]) -> Place:
+def _all_of(size: int, places: Iterable[AccessedBytes]) -> AccessedBytes:
     places = list(places)
     latest = np.max([place.epochs for place in places], axis=0)
-    return Place(np.arange(size), latest, places[-1].latest)
+    return AccessedBytes(np.arange(size), latest, places[-1].latest)
 
 
 class Proxies:
-    """The generic accesses so far, and the fences behind them."""
+    """The generic accesses so far, and the fences after them."""
 
-    def __init__(self, layout: Layout, warps: int):
+    def __init__(self, layout: ByteLayout, warps: int):
         self.fences = Fences(warps)
         self.generic = GenericAccesses(layout, warps)
         self.written = GenericAccesses(layout, warps)

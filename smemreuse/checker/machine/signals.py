@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
 from smemreuse.checker.machine.mbarriers import Announcement, Slot
-from smemreuse.checker.machine.order import Handed, Known
+from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import Vectors
@@ -31,13 +31,13 @@ class Signals:
 
     def __init__(
         self,
-        relevance: Relevance,
+        program_slice: ProgramSlice,
         vectors: Vectors,
         state: State,
         values: Values,
         findings: Findings,
     ):
-        self._relevance = relevance
+        self._slice = program_slice
         self._vectors = vectors
         self._state = state
         self._values = values
@@ -153,18 +153,18 @@ class Signals:
 
     def _load_bytes(self, stmt: Stmt) -> int:
         """The bytes of a TMA load, which come off what its mbarrier still expects."""
-        size = self._relevance.load_bytes.get(stmt)
+        size = self._slice.load_bytes.get(stmt)
         if size is None:
             raise Uncovered("the size of a TMA load is not known")
         return size
 
-    def _handed(self, engine: Engine, effect: Effect, threads: Threads) -> Handed:
+    def _handed(self, engine: Engine, effect: Effect, threads: Threads) -> ReleasedClocks:
         """What an arrival hands over: of threads what they know, and their own accesses only if
         their whole warp arrives. Without a release it is only what has come to its end by then."""
         order, warps = self._state.order, self._vectors.warps(threads.ids)
         if engine is not Engine.THREAD or not effect.mbarrier or not effect.mbarrier.hands_over:
             copies = 0 if engine is Engine.THREAD else self._state.engines.bits(engine, threads.ids)
-            return Handed.only(self._warps, order.known_to_some(warps) | Known(copies))
+            return ReleasedClocks.only(self._warps, order.known_to_some(warps) | Knowledge(copies))
         full, fences = self._vectors.full_warps(threads.ids), self._state.proxies.fences
         if len(full):
             return order.release(full).with_fences(fences.release(full))

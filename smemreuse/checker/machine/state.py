@@ -14,8 +14,8 @@ from smemreuse.checker.machine.order import Order
 from smemreuse.checker.machine.proxies import Proxies
 from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.descriptors import Descriptors
-from smemreuse.checker.values.symbols import Memo
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.values.symbols import Definitions
+from smemreuse.checker.verdict.layout import ByteLayout
 
 
 @dataclass
@@ -30,10 +30,10 @@ class State:
     barriers: Barriers
     counters: Counters
     descriptors: Descriptors
-    memo: Memo
+    memo: Definitions
 
     @staticmethod
-    def initial(layout: Layout, everyone: np.ndarray) -> State:
+    def initial(layout: ByteLayout, everyone: np.ndarray) -> State:
         warps = -(-len(everyone) // 32)
         return State(
             Memory(layout),
@@ -44,7 +44,7 @@ class State:
             Barriers(),
             Counters(everyone),
             Descriptors(),
-            Memo(),
+            Definitions(),
         )
 
     def copy(self) -> State:

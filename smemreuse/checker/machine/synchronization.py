@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.groups import Groups
-from smemreuse.checker.machine.meetings import Meetings
+from smemreuse.checker.machine.meetings import BarrierMeetings
 from smemreuse.checker.machine.signals import Signals
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
@@ -23,7 +23,7 @@ class Synchronization:
 
     def __init__(
         self,
-        relevance: Relevance,
+        program_slice: ProgramSlice,
         vectors: Vectors,
         state: State,
         values: Values,
@@ -31,10 +31,10 @@ class Synchronization:
         findings: Findings,
     ):
         self._findings = findings
-        self._operations = relevance.operations
-        self._meetings = Meetings(vectors, state, values, findings)
+        self._operations = program_slice.operations
+        self._meetings = BarrierMeetings(vectors, state, values, findings)
         self._groups = Groups(state, values, accesses, findings)
-        self._signals = Signals(relevance, vectors, state, values, findings)
+        self._signals = Signals(program_slice, vectors, state, values, findings)
         self.barrier = self._meetings.barrier
         self.assume_barrier = self._meetings.assume_barrier
         self.fence = self._meetings.fence

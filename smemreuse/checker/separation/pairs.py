@@ -23,7 +23,7 @@ from smemreuse.checker.separation.gaps import Gap, Gaps
 from smemreuse.checker.separation.ground import Ground
 from smemreuse.checker.separation.privacy import Exposed, Privacy
 from smemreuse.checker.separation.tree import Scope
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Buffer, For, Kernel, Stmt
 from smemreuse.ir.launch import UnknownThreads, thread_axes
@@ -55,9 +55,9 @@ class Separation:
         except (Uncovered, UnknownThreads):
             pass  # nothing is separated
 
-    def remaining(self, layout: Layout) -> Layout:
+    def remaining(self, layout: ByteLayout) -> ByteLayout:
         """A layout in which only those buffers are partners that are not separated."""
-        rest = Layout(layout.offsets, layout.sizes, layout.names)
+        rest = ByteLayout(layout.offsets, layout.sizes, layout.names)
         for one, partners in layout.partners.items():
             for two in partners:
                 if two in rest.partners.get(one, ()) and self._is_separated(layout, one, two):
@@ -67,7 +67,7 @@ class Separation:
             del rest.partners[one]
         return rest
 
-    def _is_separated(self, layout: Layout, one: Buffer, two: Buffer) -> bool:
+    def _is_separated(self, layout: ByteLayout, one: Buffer, two: Buffer) -> bool:
         facts = self._facts
         if facts is None or {one, two} & facts.not_understood:
             return False
@@ -76,7 +76,7 @@ class Separation:
         except (Gap, Exposed, Uncovered):
             return False
 
-    def _are_apart(self, facts: Facts, layout: Layout, one: Buffer, two: Buffer) -> bool:
+    def _are_apart(self, facts: Facts, layout: ByteLayout, one: Buffer, two: Buffer) -> bool:
         accesses = tuple(facts.by_buffer.get(one, ())), tuple(facts.by_buffer.get(two, ()))
         if not all(accesses):
             return True
@@ -125,7 +125,7 @@ def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, 
     return max(one) < min(two) or max(two) < min(one)
 
 
-def _may_leave(facts: Facts, accesses: Accesses, layout: Layout) -> bool:
+def _may_leave(facts: Facts, accesses: Accesses, layout: ByteLayout) -> bool:
     """Whether a write is seen to go beyond its buffer, in the first or last rounds of its loops."""
     return any(
         _leaves(facts, stmt, access, layout.sizes[access.buffer], last)

@@ -70,7 +70,7 @@ class Holders:
         return found
 
     def lost(self, made: Holder) -> str:
-        """Why nobody knows who reads by a descriptor; empty if everybody is known."""
+        """Why it is not known who reads by a descriptor; empty if everybody is known."""
         return self._handed.get(made, "")
 
     def _follow(self, body: Block) -> None:
@@ -175,7 +175,7 @@ class Descriptors:
                 twin.describe(made, buffer, where)
         return twin
 
-    def behind(self, made: Iterable[Holder]) -> Iterator[tuple[Buffer, ByteIndices]]:
+    def described_by(self, made: Iterable[Holder]) -> Iterator[tuple[Buffer, ByteIndices]]:
         """The bytes that some descriptors stand for."""
         for one in made:
             yield from self.bytes.get(one, {}).items()

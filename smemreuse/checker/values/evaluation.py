@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.mbarriers import Slot
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.values.interned import Form
-from smemreuse.checker.values.symbols import Written
+from smemreuse.checker.values.interned import InternedExpr
+from smemreuse.checker.values.symbols import SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns
 from smemreuse.checker.values.vectors import Key, Vectors
 from smemreuse.ir.expr import Expr, Load, Var, walk
@@ -31,7 +31,7 @@ class _Now:
     parts: tuple[object, ...]
     versions: tuple[int, ...]
     """How much has been set or given; there only ever is more."""
-    decided: dict[Form, tuple[Value, bool]] = field(default_factory=dict)
+    decided: dict[InternedExpr, tuple[Value, bool]] = field(default_factory=dict)
     slots: dict[Load, tuple[Slot | None, bool]] = field(default_factory=dict)
 
     def same(self, other: _Now) -> bool:
@@ -45,7 +45,7 @@ class Values:
 
     def __init__(
         self,
-        relevance: Relevance,
+        program_slice: ProgramSlice,
         vectors: Vectors,
         state: State,
         block: Mapping[Var, int],
@@ -53,14 +53,16 @@ class Values:
     ):
         self.decisions: list[Decision] = []
         self._decided: set[Key] = set()
-        self._relevance = relevance
+        self._slice = program_slice
         self._vectors = vectors
         self._state = state
         self._block = block
         self._varying: set[Var | Buffer] = set()
-        self._changing = relevance.written | relevance.escaped
-        self._forms = vectors.forms
-        self.unknowns = Unknowns(relevance, state, case or Case(), self._varying, self._forms)
+        self._changing = program_slice.written | program_slice.escaped
+        self._interned = vectors.interned
+        self.unknowns = Unknowns(
+            program_slice, state, case or Case(), self._varying, self._interned
+        )
         self._now = self._asked_by(self.everyone())
 
     def everyone(self) -> Threads:
@@ -73,10 +75,10 @@ class Values:
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value that control flow depends on, if need be for this trace's block alone."""
-        if not self._forms.reading(expr).loads:
+        if not self._interned.reading(expr).loads:
             return self._vectors.uniform(self._decide(expr, threads))
         self._stay_or_move(threads)
-        form, before = self._forms(expr), self.unknowns.now
+        form, before = self._interned(expr), self.unknowns.now
         known = self._now.decided.get(form)
         if known is None:
             value = self._vectors.uniform(self._decide(expr, threads))
@@ -107,7 +109,7 @@ class Values:
         return self.unknowns.value(expr, threads) if value is None else value
 
     def _depends_on_block(self, expr: Expr) -> bool:
-        return bool(self._block) and not self._vectors.forms.reading(expr).variables.isdisjoint(
+        return bool(self._block) and not self._vectors.interned.reading(expr).variables.isdisjoint(
             self._block
         )
 
@@ -133,7 +135,7 @@ class Values:
         return known[0]
 
     def _slot(self, load: Load, threads: Threads) -> Slot | None:
-        index = self(self._relevance.operations.flat_index(load), threads)
+        index = self(self._slice.operations.flat_index(load), threads)
         if isinstance(index, np.ndarray) and len(index):
             index = self._vectors.uniform(index)
         return (load.buffer.storage, index) if isinstance(index, int) else None
@@ -143,7 +145,7 @@ class Values:
         value = self._vectors.evaluate(stmt.value, threads)
         if value is None and self.varies(stmt.value, threads):
             self._varying.add(stmt.var)
-        if stmt.var in self._relevance.variables:
+        if stmt.var in self._slice.variables:
             written = self.unknowns.written(stmt.value, threads) if value is None else None
             self._state.memo.set(stmt.var, threads.ids, written)
         return threads.bind(stmt.var, value)
@@ -152,12 +154,12 @@ class Values:
         """A local scalar is set, or several of them by a vector."""
         storage, ids = stmt.buffer.storage, threads.ids
         lanes = self._lanes(stmt, threads)
-        if not lanes or self._forms.whole(stmt.buffer) is None:
+        if not lanes or self._interned.whole(stmt.buffer) is None:
             self._state.counters.forget(storage, ids)
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
             return
-        known = [(index, told, self._told(stmt, told, threads)) for index, told in lanes]
+        known = [(index, told, self._definition(stmt, told, threads)) for index, told in lanes]
         for index, told, (value, written) in known:
             self._state.counters.set(storage, index, ids, value)
             self._state.memo.set((storage, index), ids, written)
@@ -170,7 +172,7 @@ class Values:
         """The elements that are set, each with what to; none if it is not known which."""
         if len(stmt.indices) != 1:
             return []
-        lanes = self._relevance.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
+        lanes = self._slice.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
         found = []
         for at, told in lanes or [(stmt.indices[0], stmt.value)]:
             place = self(at, threads)
@@ -179,7 +181,9 @@ class Values:
             found.append((place, told))
         return found
 
-    def _told(self, stmt: Store, told: Expr, threads: Threads) -> tuple[Value, Written | None]:
+    def _definition(
+        self, stmt: Store, told: Expr, threads: Threads
+    ) -> tuple[Value, SymbolicValue | None]:
         """What an element is set to: the value, or how it is written if that is not known."""
         if stmt.predicate is not None:
             return None, None
@@ -192,8 +196,8 @@ class Values:
 
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
-        storage = None if load.buffer.scope == "global" else self._forms.whole(load.buffer)
-        if storage is None or len(load.indices) != 1 or storage in self._relevance.escaped:
+        storage = None if load.buffer.scope == "global" else self._interned.whole(load.buffer)
+        if storage is None or len(load.indices) != 1 or storage in self._slice.escaped:
             return None
         index = self(load.indices[0], threads)
         if not isinstance(index, int):
@@ -208,7 +212,7 @@ class Values:
         if it is a local that was set alike for all, or a buffer that the kernel does not write.
         What a call answers that is no arithmetic may depend on who asks.
         """
-        reading = self._forms.reading(expr)
+        reading = self._interned.reading(expr)
         return (
             reading.varies
             or any(self._variable_varies(var, threads) for var in reading.variables)
@@ -230,7 +234,7 @@ class Values:
         """A variable without a known value may differ from thread to thread."""
         self._varying.add(var)
 
-    def set_apart(self, *states: State) -> None:
+    def mark_divergent(self, *states: State) -> None:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}

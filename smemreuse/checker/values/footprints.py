@@ -59,7 +59,7 @@ class Footprints:
         return self._wholes[size]
 
     def _once(self, array: np.ndarray) -> np.ndarray:
-        """The same numbers are the same array, so that accesses can be told apart by it."""
+        """The same numbers are the same array, so that accesses can be distinguished by it."""
         sample = array[:: len(array) // SAMPLE + 1].tobytes()
         alike = self._arrays.setdefault((len(array), sample), [])
         for known in alike:

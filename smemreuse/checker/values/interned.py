@@ -1,7 +1,7 @@
 """What is known of expressions by how they are written, worked out once for each of a kernel.
 
-Expressions that are written alike have one and the same `Form`. Whatever follows from one alone is
-kept with it, so that the traces of a kernel ask for it again at no cost.
+Expressions that are written alike have one and the same `InternedExpr`. Whatever follows from one
+alone is kept with it, so that the traces of a kernel ask for it again at no cost.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ONE = Threads(np.arange(1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class InternedExpr:
     """What expressions have in common that are written alike: one of them, and its nodes."""
 
     expr: Expr
     size: int
-    inside: tuple[Form, ...] = ()
+    inside: tuple[InternedExpr, ...] = ()
 
 
 Leaf = Var | Load
@@ -38,7 +38,7 @@ Leaf = Var | Load
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExprInputs:
     """What an expression asks for. `leaves` are what its value follows from, by arithmetic alone;
     None where there is more to it, or it is too long."""
 
@@ -55,22 +55,22 @@ class Reading:
     """Whether threads with the same operands may get different results."""
 
 
-class Forms:
+class InternTable:
     """The forms of a kernel's expressions, and of those made of them."""
 
     def __init__(self) -> None:
-        self._of: dict[Expr, Form] = {}
-        self._alike: dict[Hashable, Form] = {}
-        self._readings: dict[Expr, Reading] = {}
-        self._made: dict[tuple[object, ...], Form | None] = {}
-        self._parts: dict[Form, tuple[Form, ...]] = {}
-        self._wrapping: dict[Form, bool] = {}
+        self._of: dict[Expr, InternedExpr] = {}
+        self._alike: dict[Hashable, InternedExpr] = {}
+        self._readings: dict[Expr, ExprInputs] = {}
+        self._made: dict[tuple[object, ...], InternedExpr | None] = {}
+        self._parts: dict[InternedExpr, tuple[InternedExpr, ...]] = {}
+        self._wrapping: dict[InternedExpr, bool] = {}
         self._numbers: dict[tuple[object, ...], int | None] = {}
         self._whole: dict[Buffer, Buffer | Var | None] = {}
 
-    # Forms --------------------------------------------------------------------------------------
+    # Interned expressions -----------------------------------------------------------------------
 
-    def __call__(self, expr: Expr) -> Form:
+    def __call__(self, expr: Expr) -> InternedExpr:
         """The form of an expression."""
         if isinstance(expr, Const):  # 1, 1.0 and True are equal, and not alike
             return self._same(("number", type(expr.value).__name__, expr.value), expr, ())
@@ -79,14 +79,14 @@ class Forms:
             known = self._of[expr] = self._new(expr)
         return known
 
-    def _new(self, expr: Expr) -> Form:
+    def _new(self, expr: Expr) -> InternedExpr:
         if isinstance(expr, Load) and expr.predicate is None:
             return self.load(expr, tuple(map(self, expr.indices)))
         if isinstance(expr, Call):
             return self.call(expr, tuple(map(self, expr.args)))
         return self._same((expr,), expr, ())
 
-    def load(self, like: Load, indices: tuple[Form, ...]) -> Form:
+    def load(self, like: Load, indices: tuple[InternedExpr, ...]) -> InternedExpr:
         """A load from the same buffer, at another place."""
         known = self._alike.get((Load, like.buffer, *indices))
         if known is not None:
@@ -94,7 +94,7 @@ class Forms:
         expr = Load(like.buffer, tuple(one.expr for one in indices))
         return self._same((Load, like.buffer, *indices), expr, indices)
 
-    def call(self, like: Call, args: tuple[Form, ...]) -> Form:
+    def call(self, like: Call, args: tuple[InternedExpr, ...]) -> InternedExpr:
         """The same operator, applied to others."""
         known = self._alike.get((like.op, *args))
         if known is not None:
@@ -102,16 +102,16 @@ class Forms:
         expr = Call(like.op, tuple(one.expr for one in args), like.annotations)
         return self._same((like.op, *args), expr, args)
 
-    def _same(self, key: Hashable, expr: Expr, inside: tuple[Form, ...]) -> Form:
+    def _same(self, key: Hashable, expr: Expr, inside: tuple[InternedExpr, ...]) -> InternedExpr:
         known = self._alike.get(key)
         if known is None:
             size = 1 + sum(one.size for one in inside)
-            known = self._alike[key] = Form(expr, size, inside)
+            known = self._alike[key] = InternedExpr(expr, size, inside)
             if not isinstance(expr, Const):
                 self._of[known.expr] = known
         return known
 
-    def parts(self, form: Form) -> tuple[Form, ...]:
+    def parts(self, form: InternedExpr) -> tuple[InternedExpr, ...]:
         """A form and all in it, each once."""
         known = self._parts.get(form)
         if known is None:
@@ -119,27 +119,29 @@ class Forms:
             known = self._parts[form] = tuple(found)
         return known
 
-    def wraps(self, form: Form) -> bool:
+    def wraps(self, form: InternedExpr) -> bool:
         """Whether there is something unsigned in an expression."""
         known = self._wrapping.get(form)
         if known is None:
             known = self._wrapping[form] = wraps(form.expr)
         return known
 
-    def condition(self, form: Form) -> Form:
+    def condition(self, form: InternedExpr) -> InternedExpr:
         """The same condition, worth 0 or 1."""
         return form if is_condition(form.expr) else self._new(as_condition(form.expr))
 
-    def stored(self, dtype: str, form: Form) -> Form:
+    def stored(self, dtype: str, form: InternedExpr) -> InternedExpr:
         """What is there when a value has been stored in an element of a type."""
         expr = stored_as(dtype, form.expr)
         return form if expr is form.expr else self._new(expr)
 
-    def number(self, form: Form, given: Sequence[tuple[Form, int]] = ()) -> int | None:
+    def number(
+        self, form: InternedExpr, given: Sequence[tuple[InternedExpr, int]] = ()
+    ) -> int | None:
         """The value of an expression where that of others is given; None if that does not tell."""
         key = (form, *given)
         if key not in self._numbers:
-            numbers: dict[Form, Expr] = {one: Const(value) for one, value in given}
+            numbers: dict[InternedExpr, Expr] = {one: Const(value) for one, value in given}
             value = evaluate(replaced(form, numbers), ONE)
             self._numbers[key] = value if isinstance(value, int) else None
         return self._numbers[key]
@@ -152,14 +154,14 @@ class Forms:
 
     # What expressions ask for -------------------------------------------------------------------
 
-    def reading(self, expr: Expr) -> Reading:
+    def reading(self, expr: Expr) -> ExprInputs:
         """What an expression asks for."""
         known = self._readings.get(expr)
         if known is None:
             known = self._readings[expr] = _reading(expr)
         return known
 
-    def made(self, expr: Expr, leaves: tuple[Form, ...]) -> Form | None:
+    def made(self, expr: Expr, leaves: tuple[InternedExpr, ...]) -> InternedExpr | None:
         """An expression with others in place of its leaves, in their order; None if it is too
         long."""
         key = (expr, *leaves)
@@ -168,7 +170,7 @@ class Forms:
             self._made[key] = form if form.size <= MAX_NODES else None
         return self._made[key]
 
-    def _with(self, expr: Expr, leaves: Iterator[Form]) -> Form:
+    def _with(self, expr: Expr, leaves: Iterator[InternedExpr]) -> InternedExpr:
         if isinstance(expr, (Var, Load)):
             return next(leaves)
         operands = operands_of(expr) if isinstance(expr, Call) else None
@@ -186,7 +188,7 @@ def is_whole(buffer: Buffer) -> bool:
     return same_type and buffer.elem_offset == Const(0)
 
 
-def replaced(form: Form, values: Mapping[Form, Expr]) -> Expr:
+def replaced(form: InternedExpr, values: Mapping[InternedExpr, Expr]) -> Expr:
     """An expression with other ones in place of those of these forms."""
     found = values.get(form)
     if found is not None or not form.inside:
@@ -198,7 +200,7 @@ def replaced(form: Form, values: Mapping[Form, Expr]) -> Expr:
     return Call(form.expr.op, inside, form.expr.annotations)
 
 
-def _nodes(form: Form) -> Iterator[Form]:
+def _nodes(form: InternedExpr) -> Iterator[InternedExpr]:
     pending = [form]
     while pending:
         here = pending.pop()
@@ -206,12 +208,12 @@ def _nodes(form: Form) -> Iterator[Form]:
         pending.extend(reversed(here.inside))
 
 
-def _reading(expr: Expr) -> Reading:
+def _reading(expr: Expr) -> ExprInputs:
     nodes = list(walk(expr))
     outer = list(_outer(expr))
     leaves: list[Leaf] = []
     is_formula = len(nodes) <= MAX_NODES and _find_leaves(expr, leaves)
-    return Reading(
+    return ExprInputs(
         frozenset(node for node in nodes if isinstance(node, Var)),
         tuple(dict.fromkeys(node for node in outer if isinstance(node, Var))),
         tuple(dict.fromkeys(node for node in outer if isinstance(node, Load))),

@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.checker.values.interned import Form
+from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
-Key = Form
-"""What is not known is told apart by how it is written."""
+Key = InternedExpr
+"""What is not known is distinguished by how it is written."""
 
 
 @dataclass(frozen=True)
-class Written:
+class SymbolicValue:
     """An expression, written out; `even` if it is that in every round of the loops around."""
 
-    form: Form
+    form: InternedExpr
     even: bool
 
 
 @dataclass(frozen=True)
-class Told:
+class ReachingDefinition:
     """What some threads have set a variable or a local to."""
 
     ids: np.ndarray
-    written: Written
+    written: SymbolicValue
 
-    def same(self, other: Told) -> bool:
+    def same(self, other: ReachingDefinition) -> bool:
         """Whether the same threads have set it to the same."""
         mine, theirs = self.written, other.written
         alike = mine.even == theirs.even and mine.form is theirs.form
@@ -46,25 +46,25 @@ Place = Var | tuple[Buffer | Var, int]
 
 
 @dataclass
-class Memo:
+class Definitions:
     """What variables and locals hold of which the value is not known, but how it is written."""
 
-    places: dict[Place, tuple[Told, ...]] = field(default_factory=dict)
+    places: dict[Place, tuple[ReachingDefinition, ...]] = field(default_factory=dict)
     version: int = 0
     """How often something has been set."""
 
-    def copy(self) -> Memo:
-        return Memo(dict(self.places))
+    def copy(self) -> Definitions:
+        return Definitions(dict(self.places))
 
-    def joined(self, other: Memo) -> Memo:
+    def joined(self, other: Definitions) -> Definitions:
         """Either may be the case: what both say."""
         found = {
             place: tuple(one for one in mine if any(map(one.same, other.places.get(place, ()))))
             for place, mine in self.places.items()
         }
-        return Memo({place: told for place, told in found.items() if told})
+        return Definitions({place: told for place, told in found.items() if told})
 
-    def same(self, other: Memo) -> bool:
+    def same(self, other: Definitions) -> bool:
         """Whether as much is known in both."""
         return all(
             len(self.places.get(place, ())) == len(other.places.get(place, ()))
@@ -72,14 +72,14 @@ class Memo:
             for place in {**self.places, **other.places}
         )
 
-    def set(self, place: Place, ids: np.ndarray, written: Written | None = None) -> None:
+    def set(self, place: Place, ids: np.ndarray, written: SymbolicValue | None = None) -> None:
         """These threads have set it, to what is known or not written if that is None."""
         self.version += 1
         before = self.places.pop(place, ())
         left = tuple(
             one for one in before if one.ids is not ids and not np.isin(one.ids, ids).any()
         )
-        told = left if written is None else (*left, Told(ids, written))
+        told = left if written is None else (*left, ReachingDefinition(ids, written))
         if told:
             self.places[place] = told
 
@@ -89,7 +89,7 @@ class Memo:
             if isinstance(place, tuple) and place[0] is storage:
                 self.set(place, ids)
 
-    def get(self, place: Place, ids: np.ndarray) -> Written | None:
+    def get(self, place: Place, ids: np.ndarray) -> SymbolicValue | None:
         """What it holds for all of these threads, if all of them have set it together."""
         for one in self.places.get(place, ()):
             if one.ids is ids or np.isin(ids, one.ids).all():

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.execution.slice import Relevance
+from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.values.interned import MAX_NODES, Form, Forms, replaced
-from smemreuse.checker.values.symbols import Key, Place, Written
+from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
+from smemreuse.checker.values.symbols import Key, Place, SymbolicValue
 from smemreuse.ir.expr import Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads, evaluate
@@ -35,44 +35,44 @@ class Unknowns:
 
     def __init__(
         self,
-        relevance: Relevance,
+        program_slice: ProgramSlice,
         state: State,
         case: Case,
         varying: set[Var | Buffer],
-        forms: Forms,
+        interned: InternTable,
     ):
         self.case = case
         self._state = state
         self._varying = varying
-        self._forms = forms
-        self._changing = relevance.written | relevance.escaped
-        self._turning = relevance.turning
+        self._interned = interned
+        self._changing = program_slice.written | program_slice.escaped
+        self._turning = program_slice.turning
         self._even = True
         self._uneven: list[np.ndarray] = []
         self._recurrences: dict[tuple[Key, Key], tuple[Recurrence, Recurrence] | None] = {}
-        self._followed: dict[tuple[Form, int], int | None] = {}
+        self._followed: dict[tuple[InternedExpr, int], int | None] = {}
 
     # Expressions, written out -------------------------------------------------------------------
 
-    def written(self, expr: Expr, threads: Threads) -> Written | None:
+    def written(self, expr: Expr, threads: Threads) -> SymbolicValue | None:
         """An expression as one of what is the same for all threads, and for as long as the kernel
         runs; None if there is more in it."""
         self._even = True
         found = self._written(expr, threads)
         is_short = found is not None and found.size <= MAX_NODES
-        return Written(found, self._even) if found is not None and is_short else None
+        return SymbolicValue(found, self._even) if found is not None and is_short else None
 
-    def stored(self, dtype: str, expr: Expr, threads: Threads) -> Written | None:
+    def stored(self, dtype: str, expr: Expr, threads: Threads) -> SymbolicValue | None:
         """An expression as it is there when it has been stored in an element of a type."""
         written = self.written(expr, threads)
         if written is None:
             return None
-        return Written(self._forms.stored(dtype, written.form), written.even)
+        return SymbolicValue(self._interned.stored(dtype, written.form), written.even)
 
-    def _written(self, expr: Expr, threads: Threads) -> Form | None:
+    def _written(self, expr: Expr, threads: Threads) -> InternedExpr | None:
         if isinstance(expr, Const):
-            return self._forms(expr)
-        leaves = self._forms.reading(expr).leaves
+            return self._interned(expr)
+        leaves = self._interned.reading(expr).leaves
         if leaves is None:
             return None
         found = []
@@ -85,34 +85,34 @@ class Unknowns:
             if one is None:
                 return None
             found.append(one)
-        return found[0] if leaves == (expr,) else self._forms.made(expr, tuple(found))
+        return found[0] if leaves == (expr,) else self._interned.made(expr, tuple(found))
 
-    def _variable(self, var: Var, threads: Threads) -> Form | None:
+    def _variable(self, var: Var, threads: Threads) -> InternedExpr | None:
         if var in self._varying:
             return None
         value = threads.values.get(var)
         if isinstance(value, int):
             self._even &= var not in self._turning
-            return self._forms(Const(value))
+            return self._interned(Const(value))
         if var not in self._turning:  # an argument, or the index of the block
-            return self._forms(var) if value is None else None
-        return self._told(var, threads) if value is None else None
+            return self._interned(var) if value is None else None
+        return self._definition(var, threads) if value is None else None
 
-    def _told(self, place: Place, threads: Threads) -> Form | None:
+    def _definition(self, place: Place, threads: Threads) -> InternedExpr | None:
         told = self._state.memo.get(place, threads.ids)
         if told is None:
             return None
         self._even &= told.even and isinstance(place, Var)
         return told.form
 
-    def _load(self, load: Load, threads: Threads) -> Form | None:
+    def _load(self, load: Load, threads: Threads) -> InternedExpr | None:
         storage = load.buffer.storage
         if load.predicate is not None or storage in self._changing:
             return None
         known = threads.load(load, threads)
         if known is not None:
             self._even = False  # it may be another one in the next round
-            return self._forms(Const(known)) if isinstance(known, int) else None
+            return self._interned(Const(known)) if isinstance(known, int) else None
         indices = []
         for index in load.indices:
             written = self._written(index, threads)
@@ -120,11 +120,11 @@ class Unknowns:
                 return None
             indices.append(written)
         if load.buffer.scope.startswith("local"):
-            if self._forms.whole(load.buffer) is None:
+            if self._interned.whole(load.buffer) is None:
                 return None
-            at = self._forms.number(indices[0]) if len(indices) == 1 else None
-            return None if at is None else self._told((storage, at), threads)
-        return self._forms.load(load, tuple(indices)) if load.buffer.scope == "global" else None
+            at = self._interned.number(indices[0]) if len(indices) == 1 else None
+            return None if at is None else self._definition((storage, at), threads)
+        return self._interned.load(load, tuple(indices)) if load.buffer.scope == "global" else None
 
     # What is given ------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Unknowns:
         written = self.written(expr, threads)
         if written is None:
             return None
-        condition = self._forms.condition(written.form)
+        condition = self._interned.condition(written.form)
         value = self._follows(condition)
         if value is None:
             value = self.case.truth(condition)
@@ -170,21 +170,21 @@ class Unknowns:
         """Something has been given to these threads for one round of a loop alone."""
         self._uneven.append(threads.ids)
 
-    def _noted(self, value: int, written: Written, threads: Threads) -> int:
+    def _noted(self, value: int, written: SymbolicValue, threads: Threads) -> int:
         if not written.even:
             self.note_uneven(threads)
         return value
 
     # What follows from it -----------------------------------------------------------------------
 
-    def _follows(self, written: Form) -> int | None:
+    def _follows(self, written: InternedExpr) -> int | None:
         """What follows from what is given, and is so for all lengths that are not tried."""
         asked = (written, len(self.case.given))  # of which there only ever is more
         if asked not in self._followed:
             self._followed[asked] = self._concluded(written)
         return self._followed[asked]
 
-    def _concluded(self, written: Form) -> int | None:
+    def _concluded(self, written: InternedExpr) -> int | None:
         value, lengths = self._replaced(written)
         if value is None or not lengths:
             return value
@@ -195,7 +195,7 @@ class Unknowns:
         self.case.need(lengths[0], up.first, up.period, down.first)
         return value
 
-    def _longer(self, written: Form) -> Length | None:
+    def _longer(self, written: InternedExpr) -> Length | None:
         """A length that is as much more, or less, than a given one for all of those."""
         value, lengths = self._replaced(written)
         both = self._along(written, lengths[0]) if len(lengths) == 1 else None
@@ -206,16 +206,16 @@ class Unknowns:
         self.case.need(lengths[0], up.first + apart, up.period, down.first + apart)
         return Length(value, lengths[0])
 
-    def _replaced(self, written: Form) -> tuple[int | None, list[Key]]:
+    def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
         """The value with all that is given put in, and the lengths in it."""
         given = self.case.given
-        found = [part for part in self._forms.parts(written) if part in given]
-        if not found or self._forms.wraps(written):
+        found = [part for part in self._interned.parts(written) if part in given]
+        if not found or self._interned.wraps(written):
             return None, []
-        value = self._forms.number(written, [(part, given[part]) for part in found])
+        value = self._interned.number(written, [(part, given[part]) for part in found])
         return value, [part for part in found if self.case.is_length(part)]
 
-    def _along(self, written: Form, length: Key) -> tuple[Recurrence, Recurrence] | None:
+    def _along(self, written: InternedExpr, length: Key) -> tuple[Recurrence, Recurrence] | None:
         """How a value goes on with a length, and with one below zero; None if that is not known."""
         asked = (written, length)
         if asked not in self._recurrences:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smemreuse.checker.values.interned import Forms
+from smemreuse.checker.values.interned import InternTable
 from smemreuse.ir.expr import Const, Expr, Var
 from smemreuse.semantics.evaluate import Threads, Value, evaluate
 
@@ -33,9 +33,9 @@ class Vectors:
     def __init__(self, count: int, row: int = 0):
         self.row = row
         self.everyone = np.arange(count)
-        self.forms = Forms()
+        self.interned = InternTable()
         self._known: dict[Key, tuple[Any, object]] = {}
-        self._interned: dict[tuple[str, bytes], np.ndarray] = {}
+        self._arrays: dict[tuple[str, bytes], np.ndarray] = {}
 
     def _once(self, key: Key, kept: object, compute: Callable[[], Any]) -> Any:
         """What is known under `key`, which identifies arrays that `kept` keeps alive."""
@@ -46,7 +46,7 @@ class Vectors:
 
     def key(self, expr: Expr, threads: Threads) -> Key | None:
         """What decides the value of `expr`; None if it loads, so that the machine's state does."""
-        reading = self.forms.reading(expr)
+        reading = self.interned.reading(expr)
         if reading.loads:
             return None
         values = threads.values
@@ -58,10 +58,10 @@ class Vectors:
             return threads.values.get(expr)
         if isinstance(expr, Const):
             return evaluate(expr, threads)
-        reading = self.forms.reading(expr)
+        reading = self.interned.reading(expr)
         if reading.loads and reading.binds:  # it may load from where a variable of its own says
-            return self._interned_value(evaluate(expr, threads))
-        loaded = {load: self._interned_value(threads.load(load, threads)) for load in reading.loads}
+            return self._shared_array(evaluate(expr, threads))
+        loaded = {load: self._shared_array(threads.load(load, threads)) for load in reading.loads}
         values = threads.values
         key = (
             expr,
@@ -73,15 +73,15 @@ class Vectors:
         if entry is None:
             asking = replace(threads, load=lambda load, _: loaded[load]) if loaded else threads
             value = evaluate(expr, asking)
-            value = self._interned_value(value) if loaded else value
+            value = self._shared_array(value) if loaded else value
             entry = self._known[key] = (value, (threads.ids, values))
         known: Value = entry[0]
         return known
 
-    def _interned_value(self, value: Value) -> Value:
+    def _shared_array(self, value: Value) -> Value:
         if not isinstance(value, np.ndarray):
             return value
-        return self._interned.setdefault((value.dtype.str, value.tobytes()), value)
+        return self._arrays.setdefault((value.dtype.str, value.tobytes()), value)
 
     def uniform(self, value: Value) -> Value:
         """An int where all threads have the same."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from smemreuse.checker.budget import OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
-from smemreuse.checker.execution.slice import Relevance, operations_of
-from smemreuse.checker.execution.traces import Outcome, Traces
+from smemreuse.checker.execution.slice import ProgramSlice, operations_of
+from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.separation import Separation
-from smemreuse.checker.verdict.findings import Finding
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.findings import PairFinding
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.checker.verdict.static import static_violations
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
@@ -67,7 +67,7 @@ def check_plan(
     if unplaced:
         return Verdict(UNPROVED, (), unplaced)
     sizes = {buffer: buffer.size or 0 for buffer in offsets}
-    layout = Layout(offsets, sizes, names)
+    layout = ByteLayout(offsets, sizes, names)
     beyond = tuple(
         f"{view.name}, a view of {names[buffer]}, is larger than that"
         for view, buffer in views_beyond(kernel.body, accesses.pointers)
@@ -111,7 +111,7 @@ class _Uncovered:
 
 
 def _open_pairs(
-    layout: Layout, findings: Sequence[Finding], uncovered: _Uncovered
+    layout: ByteLayout, findings: Sequence[PairFinding], uncovered: _Uncovered
 ) -> frozenset[frozenset[Buffer]]:
     """The pairs whose sharing is to blame; all of a buffer where the other one is not known."""
     blamed = set(uncovered.buffers)
@@ -125,7 +125,7 @@ def _open_pairs(
 def _unplaced(
     kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
 ) -> tuple[str, ...]:
-    """The buffers that are used, and left out of a plan: nobody knows where those are."""
+    """The buffers that are used, and left out of a plan: it is not known where those are."""
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
     return tuple(
         f"the plan gives no place to {buffer.name}, which is used"
@@ -146,9 +146,9 @@ class _Setup:
     hoping: bool
 
 
-def _prediction(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Prediction | None:
+def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -> Prediction | None:
     """The barriers that a later pass puts in. It sees the buffers of the dynamic scope in one arena
-    each behind the other, and any other one alone."""
+    each after the other, and any other one alone."""
     if not setup.assume_barriers:
         return None
     view, operations = view_of(kernel, setup.accesses.pointers), operations_of(kernel)
@@ -159,8 +159,8 @@ def _prediction(kernel: Kernel, scope: str, layout: Layout, setup: _Setup) -> Pr
 
 
 def _remaining(
-    kernel: Kernel, layout: Layout, setup: _Setup, prediction: Prediction | None
-) -> Layout:
+    kernel: Kernel, layout: ByteLayout, setup: _Setup, prediction: Prediction | None
+) -> ByteLayout:
     """The layout without the pairs that need no execution."""
     separation = Separation(
         kernel,
@@ -173,8 +173,8 @@ def _remaining(
 
 
 def _traces(
-    kernel: Kernel, layout: Layout, setup: _Setup, prediction: Prediction | None
-) -> tuple[list[Finding], _Uncovered]:
+    kernel: Kernel, layout: ByteLayout, setup: _Setup, prediction: Prediction | None
+) -> tuple[list[PairFinding], _Uncovered]:
     """Findings of one trace for each kind of block, and what could not be covered."""
     if not layout.partners:
         return [], _Uncovered({})
@@ -184,14 +184,14 @@ def _traces(
         setup.work.do(STATEMENT * operations.count)
     except Uncovered as reason:
         return [], _Uncovered({}, (str(reason),))
-    relevance = Relevance(kernel.body, shared, setup.accesses.by_statement, operations)
-    reasons = tuple(dict.fromkeys(unfollowed(relevance)))
+    program_slice = ProgramSlice(kernel.body, shared, setup.accesses.by_statement, operations)
+    reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
     if reasons:
         return [], _Uncovered({}, reasons)
-    outcome = Outcome()
+    outcome = TraceOutcome()
     try:
         setting = Setting(
-            relevance,
+            program_slice,
             layout,
             thread_axes(kernel.body),
             budget=setup.budget,

@@ -13,7 +13,7 @@ from smemreuse.checker.machine.mbarriers import Barrier, Slot
 from smemreuse.checker.machine.memory import Shadow
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, Layout
+from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout
 from smemreuse.ir.expr import Call, Expr
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt
 from smemreuse.ir.labels import label
@@ -31,7 +31,7 @@ ONLY_CONVERGED = "with a shuffle or a vote between them, which orders no memory"
 
 
 @dataclass(frozen=True)
-class Event:
+class AccessEvent:
     """One access of the trace, as the witness tells it: the statement, and the loops around it."""
 
     stmt: Stmt
@@ -58,7 +58,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PairFinding:
     """A violation, whether it surely happens or only may, and between which buffers."""
 
     violation: Violation
@@ -69,18 +69,18 @@ class Finding:
 class Findings:
     """One finding for each rule and pair of buffers, a certain one if there is any."""
 
-    def __init__(self, layout: Layout, body: Block = ()) -> None:
-        self.found: dict[tuple[Rule, frozenset[str]], Finding] = {}
+    def __init__(self, layout: ByteLayout, body: Block = ()) -> None:
+        self.found: dict[tuple[Rule, frozenset[str]], PairFinding] = {}
         self.left: dict[Buffer, str] = {}
         self.forked = False  # data have decided: they may never take the way that the trace takes
         self._layout = layout
         self._body = body
         self._convergence: Convergence | None = None
-        self._events: list[Event] = []
+        self._events: list[AccessEvent] = []
 
     def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
         """A number by which accesses of this statement, now, are told later."""
-        self._events.append(Event(stmt, loops))
+        self._events.append(AccessEvent(stmt, loops))
         return len(self._events) - 1
 
     def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
@@ -112,7 +112,7 @@ class Findings:
         in_warp: bool = False,
         found: TracedAccess | None = None,
     ) -> bool:
-        """An access is not ordered behind another, or a copy in flight, of a buffer in its place.
+        """An access is not ordered after another, or a copy in flight, of a buffer in its place.
 
         `other` is the other's event; `in_warp` tells that both are of lanes of one warp. `found` is
         that other access. False where nothing is wrong with it.
@@ -138,7 +138,7 @@ class Findings:
         return self._convergence.between(*(event.stmt for event in events))
 
     def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
-        """Rule 11: nothing keeps a write by the async proxy behind a generic access.
+        """Rule 11: nothing keeps a write by the async proxy after a generic access.
 
         Whether it overtakes is the hardware's choice, so this is never certain.
         """
@@ -194,7 +194,9 @@ class Findings:
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
         names = f"{self._layout.names[one]} and {self._layout.names[two]}"
-        witness = f"threads may be in both arms of {Event(stmt, ())}, where {names} share bytes"
+        witness = (
+            f"threads may be in both arms of {AccessEvent(stmt, ())}, where {names} share bytes"
+        )
         self._report(Rule.DIVERGENT_ARMS, one, two, witness, False)
 
     def leaves(self, buffer: Buffer, number: int) -> None:
@@ -223,7 +225,7 @@ class Findings:
     def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
         if self.is_new(rule, one, two, certain):
             names = (self._layout.names[one], self._layout.names[two])
-            finding = Finding(
+            finding = PairFinding(
                 Violation(rule, names, witness), certain and not self.forked, frozenset((one, two))
             )
             self.found[rule, frozenset(names)] = finding

@@ -15,7 +15,7 @@ ByteIndices = np.ndarray  # indices of bytes in a buffer, ascending, each once
 
 
 @dataclass
-class Layout:
+class ByteLayout:
     """Where the buffers lie, and which of them have bytes in common.
 
     `of_itself` is no plan: each buffer has its bytes in common with itself alone.
@@ -29,14 +29,14 @@ class Layout:
     _common: dict[tuple[Buffer, Buffer], tuple[int, int]] = field(default_factory=dict)
 
     @staticmethod
-    def alone(sizes: Mapping[Buffer, int], names: Mapping[Buffer, str]) -> Layout:
+    def alone(sizes: Mapping[Buffer, int], names: Mapping[Buffer, str]) -> ByteLayout:
         """Every buffer at a place of its own, and its own partner: what is found then is wrong with
         the kernel, whatever the plan."""
         offsets, end = {}, 0
         for buffer, size in sizes.items():
             offsets[buffer], end = end, end + size
         partners = {buffer: [buffer] for buffer, size in sizes.items() if size}
-        return Layout(offsets, sizes, names, partners, of_itself=True)
+        return ByteLayout(offsets, sizes, names, partners, of_itself=True)
 
     def __post_init__(self) -> None:
         if self.of_itself:

@@ -11,7 +11,7 @@ from smemreuse.checker.execution import cases
 from smemreuse.checker.execution.cases import LARGE, Cases
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.execution.traces import GLANCE
-from smemreuse.checker.values.interned import Forms
+from smemreuse.checker.values.interned import InternTable
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
@@ -224,7 +224,7 @@ def test_there_may_be_too_many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 # The cases themselves ---------------------------------------------------------------------------
 
 
-FORMS = Forms()
+FORMS = InternTable()
 A, N = FORMS(Var("a")), FORMS(Var("n"))
 KEYS = {"a": A, "n": N, "b": FORMS(Var("b"))}
 

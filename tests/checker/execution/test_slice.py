@@ -24,12 +24,12 @@ from tests.checker.small import (
 def relevant(body: str, *names: str, declared: str = "") -> list[str]:
     """The labels of the statements of a body that matter, scopes included."""
     kernel = kernel_of(body, declared=declared)
-    relevance = relevance_of(kernel, *names)
+    program_slice = relevance_of(kernel, *names)
     inside = next(i for i, one in enumerate(walk_statements(kernel.body)) if _is_tx(label(one)))
     return [
         label(one)
         for one in list(walk_statements(kernel.body))[inside + 1 :]
-        if relevance(one) and not isinstance(one, (Allocate, Declare))
+        if program_slice(one) and not isinstance(one, (Allocate, Declare))
     ]
 
 
@@ -103,35 +103,35 @@ def test_a_local_that_is_only_stored_elsewhere_does_not_matter() -> None:
 )
 def test_the_expressions_that_decide(body: str, deciding: list[str]) -> None:
     kernel = kernel_of(body)
-    relevance = relevance_of(kernel)
+    program_slice = relevance_of(kernel)
     heads = ("As[", "if ", "for ", "while ", "ptx_", "mbarrier_", "tvm_")
     first = next(one for one in walk_statements(kernel.body) if label(one).startswith(heads))
-    assert [format_expr(one) for one in relevance.deciding(first)] == deciding
+    assert [format_expr(one) for one in program_slice.deciding(first)] == deciding
 
 
 def test_what_does_not_matter_decides_nothing() -> None:
     kernel = kernel_of(under("if tx < 3", "O[tx] = 1\n") + "As[tx] = 1\n")
-    relevance = relevance_of(kernel)
-    assert [*relevance.deciding(statement(kernel, "if tx"))] == []
-    assert not relevance.block((statement(kernel, "if tx"),))
-    assert relevance.block((statement(kernel, "if tx"), statement(kernel, "As[tx]")))
+    program_slice = relevance_of(kernel)
+    assert [*program_slice.deciding(statement(kernel, "if tx"))] == []
+    assert not program_slice.block((statement(kernel, "if tx"),))
+    assert program_slice.block((statement(kernel, "if tx"), statement(kernel, "As[tx]")))
 
 
 def test_a_load_tells_its_bytes_even_where_its_buffer_shares_none() -> None:
     kernel = kernel_of(tma_load("Bs", 16))
-    relevance = relevance_of(kernel, "As")
-    assert [*relevance.load_bytes.values()] == [64]
-    assert relevance.accesses == {}
+    program_slice = relevance_of(kernel, "As")
+    assert [*program_slice.load_bytes.values()] == [64]
+    assert program_slice.accesses == {}
 
 
 def test_a_branch_waits_that_waits_for_a_phase() -> None:
     body = under("if tx < 32", "T.mbarrier_wait_parity(full[0], 0)\n")
     body += under("if tx < 31", "T.ptx_arrive_barrier(full[0])\n")
     kernel = kernel_of(body)
-    relevance = relevance_of(kernel)
+    program_slice = relevance_of(kernel)
     found = [
-        relevance.waits(statement(kernel, "if tx < 32")),
-        relevance.waits(statement(kernel, "if tx < 31")),
+        program_slice.waits(statement(kernel, "if tx < 32")),
+        program_slice.waits(statement(kernel, "if tx < 31")),
     ]
     assert found == [True, False]
 
@@ -161,10 +161,10 @@ def test_what_a_kernel_writes_and_whose_address_it_takes() -> None:
     kernel = kernel_of(
         "O[tx] = D[tx]\nc[0] = 1\nT.call_extern('handle', 'f', T.address_of(c[0]))\n"
     )
-    relevance = relevance_of(kernel)
-    names = {one.name for one in relevance.written}
+    program_slice = relevance_of(kernel)
+    names = {one.name for one in program_slice.written}
     assert names == {"Y"}  # the handle that O shows
-    assert "c" in {one.name for one in relevance.escaped}
+    assert "c" in {one.name for one in program_slice.escaped}
 
 
 def test_the_kinds_of_accesses_in_a_block() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from smemreuse.checker.loops.fast_forward import Pause, Tally, leave_out
+from smemreuse.checker.loops.fast_forward import FastForwardPoint, Tally, leave_out
 from smemreuse.checker.loops.periods import Window
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer
@@ -20,7 +20,7 @@ def left_out(at: int, arrivals: int, *, waits: bool = False) -> tuple[int, int]:
     """How many iterations are left out behind `at` of 240, and in what units, where each brings so
     many arrivals."""
     tally = Tally(Counter({SLOT: arrivals}), waits={SLOT} if waits else set())
-    pause = Pause(Window(0, 1, 240), at, tally)
+    pause = FastForwardPoint(Window(0, 1, 240), at, tally)
     assert leave_out([pause], lambda slot: PHASE) is not waits
     return pause.skip, pause.unit
 

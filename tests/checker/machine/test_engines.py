@@ -20,13 +20,12 @@ from tests.checker.small import shared as bytes_of
 X = bytes_of("X", 4)
 COPIES, STORES = Engine.CP_ASYNC, Engine.TMA_STORE
 WARP, HALF = range(32), range(16)
-EPOCHS = np.ones(4, np.int64)
 
 
 def issue(engines: Engines, event: int, ids: Iterable[int] = WARP, engine: Engine = COPIES) -> None:
     """Copies begin, whose bit is that of the event."""
     made = access(X, range(4), is_write=True, ids=ids, event=event)
-    engines.issue(engine, made, 1 << event, EPOCHS)
+    engines.issue(engine, made, 1 << event)
 
 
 def commit(engines: Engines, ids: Iterable[int] = WARP, engine: Engine = COPIES) -> None:
@@ -100,7 +99,7 @@ def test_what_a_wait_ends_counts_from_then_on_as_an_access_of_those_who_waited()
     engines = Engines()
     by = (0, 0, 33, -1)
     made = access(X, range(4), is_write=True, ids=(0, 33), by=by, event=7)
-    engines.issue(COPIES, made, 1, EPOCHS)
+    engines.issue(COPIES, made, 1)
     commit(engines, (0, 33))
     ((done, pending),) = engines.copy().wait(COPIES, 0, np.array([33]))
     assert (done.ids.tolist(), done.warps.tolist(), pending.bit) == ([33], [1], 1)
@@ -219,7 +218,7 @@ def test_what_may_be_known_to_be_over_is_not_surely_in_flight() -> None:
 def test_an_access_that_is_told_of_is_another_one_than_the_next() -> None:
     engines, where = Engines(), np.arange(4)
     made = replace(access(X, where, ids=WARP), where=where)
-    engines.issue(Engine.TCGEN05, made, 1, EPOCHS)
+    engines.issue(Engine.TCGEN05, made, 1)
     assert engines.issuing(Engine.TCGEN05, X, where, np.arange(32))
     assert not engines.issuing(Engine.TCGEN05, X, where, np.arange(33))
     assert not engines.issuing(Engine.TCGEN05, X, where[:2], np.arange(32))
@@ -230,7 +229,7 @@ def test_an_access_that_is_told_of_is_another_one_than_the_next() -> None:
 def test_what_is_committed_is_another_access_than_the_next() -> None:
     engines, where = Engines(), np.arange(4)
     made = replace(access(X, where, ids=WARP), where=where)
-    engines.issue(Engine.WGMMA, made, 1, EPOCHS)
+    engines.issue(Engine.WGMMA, made, 1)
     commit(engines, engine=Engine.WGMMA, ids=HALF)
     assert not engines.issuing(Engine.WGMMA, X, where, np.arange(32))
     assert engines.issuing(Engine.WGMMA, X, where, np.arange(16, 32))
@@ -252,7 +251,7 @@ def test_of_many_accesses_those_are_dropped_that_are_over_for_everybody() -> Non
         issue(engines, event)
     everything = (1 << MANY + 1) - 1
     late = access(X, range(4), is_write=True, ids=WARP, event=MANY + 1)
-    engines.issue(COPIES, late, 1 << MANY + 1, EPOCHS, everything & ~2)
+    engines.issue(COPIES, late, 1 << MANY + 1, everything & ~2)
     assert in_flight(engines) == [1, MANY + 1]
     commit(engines)
     assert wait(engines) == [1, MANY + 1]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.checker.machine.history import RECENT, History, Recent
-from smemreuse.checker.machine.order import Known, Order
+from smemreuse.checker.machine.order import Knowledge, Order
 from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.results.verdict import UNPROVED, UNSOUND
 from tests.checker.small import SYNC, access, judge, layout_of, shared, under, warps
 
@@ -156,9 +156,9 @@ def test_a_conflict_is_certain_if_it_is_one_whichever_warp_touched_the_byte() ->
 def test_who_knows_that_an_asynchronous_access_is_over_need_not_have_met_anybody() -> None:
     history, order = History(LAYOUT, WARPS), Order(WARPS)
     history.note(access(A, (4, 5), is_write=True, ids=(32,), event=7), order, bits=2)
-    order.known[0] = Known(1)
+    order.known[0] = Knowledge(1)
     assert conflicts(history, order, 4) == [7]
-    order.known[0] = Known(3)
+    order.known[0] = Knowledge(3)
     assert conflicts(history, order, 4) == []
     assert conflicts(history, order, 4, thread=33) == [7]
 
@@ -324,7 +324,7 @@ def test_a_conflict_of_one_arm_is_not_forgotten_over_the_other() -> None:
 
 
 def test_of_a_buffer_with_itself_more_accesses_are_kept_apart() -> None:
-    history = History(Layout.alone({A: 8}, {A: "A"}), WARPS)
+    history = History(ByteLayout.alone({A: 8}, {A: "A"}), WARPS)
     for number in range(2 * RECENT):
         made = access(A, (number % 8,), ids=(number % 64,), by=(number % 64,), event=number)
         history.note(made, order_at(1, 1))

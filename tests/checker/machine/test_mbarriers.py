@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.machine.mbarriers import Barrier, Barriers, LastMeeting, Slot
-from smemreuse.checker.machine.order import CLOCKS, Handed, Known
+from smemreuse.checker.machine.order import CLOCKS, Knowledge, ReleasedClocks
 from tests.checker.small import shared
 
 WARPS = 2
 SLOT: Slot = (shared("full", 8), 0)
 
 
-def handing(*clock: int, copies: int = 0) -> Handed:
-    return replace(Handed.only(WARPS, Known(copies)), clocks=np.array([clock or (0, 0)] * CLOCKS))
+def handing(*clock: int, copies: int = 0) -> ReleasedClocks:
+    return replace(
+        ReleasedClocks.only(WARPS, Knowledge(copies)), clocks=np.array([clock or (0, 0)] * CLOCKS)
+    )
 
 
 def expecting(count: int) -> Barrier:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.checker.machine.memory import Memory
-from smemreuse.checker.verdict.layout import Layout
+from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.kernel import Buffer
 from tests.checker.small import access, layout_of, shared
 
@@ -245,7 +245,7 @@ def test_a_write_that_may_not_happen_is_as_a_join_of_both(
 
 
 def test_of_a_kernel_itself_nothing_is_lost_and_what_is_unwritten_is_known() -> None:
-    memory = Memory(Layout.alone({A: 8}, {A: "A"}))
+    memory = Memory(ByteLayout.alone({A: 8}, {A: "A"}))
     write(memory, A, 0, 4)
     write(memory, A, 4, 6, certain=False)
     read = access(A, range(8))

@@ -8,16 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smemreuse.checker.machine.order import Handed, Known, Order
+from smemreuse.checker.machine.order import Knowledge, Order, ReleasedClocks
 from tests.checker.small import warps
 
 WARPS = 3
 ALL = warps(0, 1, 2)
 
 
-def knowing(copies: int) -> Handed:
+def knowing(copies: int) -> ReleasedClocks:
     """What is handed over by somebody who knows of copies alone."""
-    return Handed.only(WARPS, Known(copies))
+    return ReleasedClocks.only(WARPS, Knowledge(copies))
 
 
 def ordered(order: Order, earlier: int, later: int, epoch: int = 1) -> bool:

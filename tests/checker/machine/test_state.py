@@ -31,7 +31,7 @@ def busy() -> State:
     state.memory.write(written)
     state.history.note(written, state.order)
     state.order.barrier(warps(0, 1))
-    state.engines.issue(Engine.CP_ASYNC, written, 1, state.order.epochs)
+    state.engines.issue(Engine.CP_ASYNC, written, 1)
     state.barriers[DA, 0].expected = 1
     state.counters.set(C, 0, EVERYONE, 3)
     state.descriptors.describe(DA, A, np.arange(4))
@@ -48,7 +48,7 @@ def summary(state: State) -> tuple[object, ...]:
         len([*state.engines.in_flight(A, 0)]),
         state.barriers[DA, 0].expected,
         state.counters.get(C, 0, EVERYONE),
-        sorted(one.name for one, _ in state.descriptors.behind([DA])),
+        sorted(one.name for one, _ in state.descriptors.described_by([DA])),
     )
 
 
@@ -121,7 +121,7 @@ def test_a_descriptor_stands_for_what_either_arm_made_it_stand_for() -> None:
     other.barriers[DA, 0].expected = 1
     other.descriptors.describe(DA, B, np.arange(4))
     for joined in (state.joined(other), other.joined(state)):
-        assert {one.name for one, _ in joined.descriptors.behind([DA])} == {"A", "B"}
+        assert {one.name for one, _ in joined.descriptors.described_by([DA])} == {"A", "B"}
 
 
 def test_whether_as_much_is_known_of_bytes_and_counters() -> None:

@@ -69,9 +69,11 @@ A, B = shared("A", 8), shared("B", 8)
 DA, DB = Var("da"), Var("db")
 
 
-def behind(descriptors: Descriptors, *made: Var) -> set[tuple[str, int]]:
+def described_by(descriptors: Descriptors, *made: Var) -> set[tuple[str, int]]:
     return {
-        (buffer.name, int(byte)) for buffer, where in descriptors.behind(made) for byte in where
+        (buffer.name, int(byte))
+        for buffer, where in descriptors.described_by(made)
+        for byte in where
     }
 
 
@@ -80,8 +82,8 @@ def test_a_descriptor_stands_for_all_that_it_was_made_of() -> None:
     found.describe(DA, A, np.arange(2))
     found.describe(DA, A, np.arange(4, 6))
     found.describe(DA, B, np.arange(1))
-    assert behind(found, DA) == {("A", 0), ("A", 1), ("A", 4), ("A", 5), ("B", 0)}
-    assert behind(found, DB) == set()
+    assert described_by(found, DA) == {("A", 0), ("A", 1), ("A", 4), ("A", 5), ("B", 0)}
+    assert described_by(found, DB) == set()
 
 
 def test_what_is_described_again_stays_the_same_array() -> None:
@@ -89,7 +91,7 @@ def test_what_is_described_again_stays_the_same_array() -> None:
     found, where = Descriptors(), np.arange(4)
     found.describe(DA, A, where)
     found.describe(DA, A, np.arange(2))
-    assert next(found.behind([DA]))[1] is where
+    assert next(found.described_by([DA]))[1] is where
 
 
 def test_a_copy_changes_alone() -> None:
@@ -98,7 +100,7 @@ def test_a_copy_changes_alone() -> None:
     twin = found.copy()
     twin.describe(DA, A, np.arange(4))
     twin.describe(DA, B, np.arange(4))
-    assert behind(found, DA) == {("A", 0), ("A", 1)}
+    assert described_by(found, DA) == {("A", 0), ("A", 1)}
 
 
 described = st.lists(
@@ -119,8 +121,8 @@ def test_a_join_stands_for_the_bytes_of_both_sides(
 ) -> None:
     left, right = made(one), made(other)
     for descriptor in (DA, DB):
-        both = behind(left, descriptor) | behind(right, descriptor)
-        assert behind(left.joined(right), descriptor) == both
+        both = described_by(left, descriptor) | described_by(right, descriptor)
+        assert described_by(left.joined(right), descriptor) == both
 
 
 # Kernels ------------------------------------------------------------------------------------------

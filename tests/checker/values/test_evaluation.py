@@ -248,7 +248,7 @@ def test_where_threads_went_different_ways_the_locals_set_there_may_differ() -> 
     asked = Asked("c[0] = D[0]\n", "c[0] < 3")
     state = State.initial(layout_of(), np.arange(THREADS))
     state.counters.set(_stores(asked.kernel)[0].buffer, 0, np.arange(THREADS), None)
-    asked.values.set_apart(state)
+    asked.values.mark_divergent(state)
     assert asked.varies()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.checker.values.interned import MAX_NODES, Forms
+from smemreuse.checker.values.interned import MAX_NODES, InternTable
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
 
@@ -18,7 +18,7 @@ def add(one: Expr, two: Expr) -> Expr:
 
 
 def test_what_is_written_alike_has_one_form() -> None:
-    forms = Forms()
+    forms = InternTable()
     assert forms(add(A, Const(1))) is forms(add(A, Const(1)))
     assert forms(Load(DATA, (add(A, B),))) is forms(Load(DATA, (add(A, B),)))
 
@@ -49,12 +49,12 @@ def test_what_is_written_alike_has_one_form() -> None:
     ],
 )
 def test_what_is_not_written_alike_has_not(one: Expr, two: Expr) -> None:
-    forms = Forms()
+    forms = InternTable()
     assert forms(one) is not forms(two)
 
 
 def test_an_expression_made_of_others_is_the_same_as_one_written_so() -> None:
-    forms = Forms()
+    forms = InternTable()
     expr = Call("cast", (Const("int32"), add(A, Const(1))))
     made = forms.made(expr, (forms(Load(DATA, (B,))),))
     assert made is forms(Call("cast", (Const("int32"), add(Load(DATA, (B,)), Const(1)))))
@@ -62,7 +62,7 @@ def test_an_expression_made_of_others_is_the_same_as_one_written_so() -> None:
 
 
 def test_what_is_made_depends_on_what_it_is_made_of() -> None:
-    forms, expr = Forms(), add(A, B)
+    forms, expr = InternTable(), add(A, B)
     assert forms.made(expr, (forms(B), forms(A))) is forms(add(B, A))
     assert forms.made(expr, (forms(Const(1)), forms(A))) is not forms.made(
         expr, (forms(Const(1.0)), forms(A))
@@ -70,7 +70,7 @@ def test_what_is_made_depends_on_what_it_is_made_of() -> None:
 
 
 def test_what_is_too_long_is_not_made() -> None:
-    forms = Forms()
+    forms = InternTable()
     form = forms(A)
     for _ in range(MAX_NODES.bit_length() - 2):
         found = forms.made(add(A, B), (form, form))
@@ -81,7 +81,7 @@ def test_what_is_too_long_is_not_made() -> None:
 
 
 def test_parts_are_those_of_all_operands_and_places() -> None:
-    forms = Forms()
+    forms = InternTable()
     load = Load(DATA, (add(A, Const(1)),))
     parts = forms.parts(forms(add(load, A)))
     assert set(parts) == {forms(one) for one in (add(load, A), load, load.indices[0], A, Const(1))}
@@ -89,7 +89,7 @@ def test_parts_are_those_of_all_operands_and_places() -> None:
 
 
 def test_a_number_is_what_follows_from_what_is_given() -> None:
-    forms = Forms()
+    forms = InternTable()
     load = Load(DATA, (A,))
     expr = forms(add(load, Const(1)))
     assert forms.number(expr) is None
@@ -99,13 +99,13 @@ def test_a_number_is_what_follows_from_what_is_given() -> None:
 
 
 def test_what_is_stored_in_a_narrow_element_is_cast() -> None:
-    forms = Forms()
+    forms = InternTable()
     assert forms.stored("int32", forms(A)) is forms(A)
     assert forms.stored("int8", forms(A)) is forms(Call("cast", (Const("int8"), A)))
 
 
 def test_a_condition_is_worth_0_or_1() -> None:
-    forms = Forms()
+    forms = InternTable()
     less = forms(Call("lt", (A, B)))
     assert forms.condition(less) is less
     assert forms.condition(forms(A)) is forms(Call("ne", (A, Const(0))))
@@ -113,7 +113,7 @@ def test_a_condition_is_worth_0_or_1() -> None:
 
 def test_the_leaves_of_arithmetic_are_its_variables_and_loads_from_left_to_right() -> None:
     load = Load(DATA, (B,))
-    reading = Forms().reading(add(Call("mul", (load, A)), add(A, Const(2))))
+    reading = InternTable().reading(add(Call("mul", (load, A)), add(A, Const(2))))
     assert reading.leaves == (load, A, A)
     assert reading.loads == (load,)
     assert reading.outside == (A,)
@@ -122,7 +122,7 @@ def test_the_leaves_of_arithmetic_are_its_variables_and_loads_from_left_to_right
 
 @pytest.mark.parametrize("op", ["tl_shuffle_elect", "let", "f"])
 def test_what_is_no_arithmetic_has_no_leaves(op: str) -> None:
-    reading = Forms().reading(add(A, Call(op, (B, A, A))))
+    reading = InternTable().reading(add(A, Call(op, (B, A, A))))
     assert reading.leaves is None
     assert reading.outside == (A, B)
     assert reading.binds == (op == "let")
@@ -130,12 +130,12 @@ def test_what_is_no_arithmetic_has_no_leaves(op: str) -> None:
 
 def test_a_predicate_is_no_part_of_what_is_asked_for() -> None:
     load = Load(DATA, (A,), B)
-    assert Forms().reading(load).loads == (load,)
-    assert Forms().reading(load).outside == ()
+    assert InternTable().reading(load).loads == (load,)
+    assert InternTable().reading(load).outside == ()
 
 
 def test_a_local_is_whole_if_it_is_no_view_of_others() -> None:
-    forms = Forms()
+    forms = InternTable()
     local = Buffer("c", "int32", (Const(8),), "local")
     view = Buffer("v", "int32", (Const(8),), "local", local)
     narrow = Buffer("n", "int16", (Const(16),), "local", local)
@@ -145,6 +145,6 @@ def test_a_local_is_whole_if_it_is_no_view_of_others() -> None:
 
 
 def test_calls_that_may_answer_threads_differently_are_told() -> None:
-    forms = Forms()
+    forms = InternTable()
     assert forms.reading(add(A, Call("tl_shuffle_elect", (Const(0),)))).varies
     assert not forms.reading(add(A, B)).varies

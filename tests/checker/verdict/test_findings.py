@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker.machine.memory import Memory
-from smemreuse.checker.verdict.findings import MAX_TEXT, Event, Findings
+from smemreuse.checker.verdict.findings import MAX_TEXT, AccessEvent, Findings
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Evaluate, If, Store
 from smemreuse.results.rules import Rule
@@ -49,12 +49,12 @@ def lose(findings: Findings, certain: bool, read_surely: bool = True) -> str:
 
 
 def test_an_event_is_its_statement_its_line_and_the_rounds_of_its_loops() -> None:
-    assert str(Event(WRITE_A, (("k", 3), ("j", 0)))) == "`A[4] = 1` (line 3) at k = 3, j = 0"
-    assert str(Event(WRITE_B, ())) == "`B[0] = 2`"
+    assert str(AccessEvent(WRITE_A, (("k", 3), ("j", 0)))) == "`A[4] = 1` (line 3) at k = 3, j = 0"
+    assert str(AccessEvent(WRITE_B, ())) == "`B[0] = 2`"
 
 
 def test_a_long_statement_is_cut() -> None:
-    text = str(Event(Evaluate(Var("x" * 100)), ()))
+    text = str(AccessEvent(Evaluate(Var("x" * 100)), ()))
     assert len(text) == MAX_TEXT + 2
     assert text.endswith("...`")
 

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.checker.verdict.layout import Layout, as_index, is_run, meeting
+from smemreuse.checker.verdict.layout import ByteLayout, as_index, is_run, meeting
 from tests.checker.small import layout_of, shared
 
 A, B, C, NONE = shared("A", 8), shared("B", 8), shared("C", 4), shared("Z", 0)
 
 
-def partners(layout: Layout) -> dict[str, list[str]]:
+def partners(layout: ByteLayout) -> dict[str, list[str]]:
     return {one.name: [two.name for two in others] for one, others in layout.partners.items()}
 
 
@@ -73,7 +73,7 @@ def test_a_run_is_a_slice(where: np.ndarray) -> None:
 
 def test_of_a_kernel_itself_each_buffer_is_its_own_partner() -> None:
     """At a place of its own, and with all of its bytes in common with itself."""
-    layout = Layout.alone({A: 8, B: 8, NONE: 0}, {A: "A", B: "B", NONE: "Z"})
+    layout = ByteLayout.alone({A: 8, B: 8, NONE: 0}, {A: "A", B: "B", NONE: "Z"})
     assert partners(layout) == {"A": ["A"], "B": ["B"]}
     assert dict(layout.offsets) == {A: 0, B: 8, NONE: 16}
     assert (layout.shift(A, A), layout.common(A, A)) == (0, (0, 8))
