@@ -367,7 +367,9 @@ def _bytes(entry: AccessEntry, found: _Elements, shift: int) -> tuple[np.ndarray
 
 def _compatible(first: _Elements, second: _Elements) -> bool:
     """Whether conditions on unknown values can hold for both: those of the same scope, and others
-    if no two of them depend on the same value. None may depend on a value that is guessed."""
+    if no two of them depend on the same value. None may depend on a value that is guessed.
+
+    A condition within an expression has no scope: two of them may exclude each other."""
     conditions = (*first.active.conditions, *second.active.conditions)
     guessed = first.guessed | second.guessed
     if any(each.symbols & guessed for each in conditions):
@@ -380,5 +382,6 @@ def _compatible(first: _Elements, second: _Elements) -> bool:
         each.symbols & other.symbols
         for at, each in enumerate(own)
         for other in (*common, *own[at + 1 :])
-        if each.frame is not other.frame and not (each.is_range and other.is_range)
+        if (each.frame is None or each.frame is not other.frame)
+        and not (each.is_range and other.is_range)
     )

@@ -137,3 +137,17 @@ def test_a_loop_carries_only_what_is_in_it() -> None:
     (outside,), (inside,) = _touching(kernel, "Bs"), _touching(kernel, "As")
     assert collides(kernel, outside, inside)
     assert not collides(kernel, outside, inside, loop_of(kernel))
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"), [("4 <= D[0]", False), ("4 <= D[1]", False), ("tx < 64", True)]
+)
+def test_conditions_within_expressions_may_exclude_each_other(condition: str, found: bool) -> None:
+    """The pass proves that two accesses under contrary conditions do not collide."""
+    guarded = "T.evaluate(T.if_then_else({}, {}, 0))\n"
+    call = POINTER.removeprefix("T.evaluate(").removesuffix(")\n")
+    body = guarded.format("D[0] < 4", call.format("As", "0", 1))
+    body += guarded.format(condition, call.format("As", "0", 2))
+    kernel = kernel_of(body)
+    first, second = _touching(kernel, "As")
+    assert collides(kernel, first, second) is found
