@@ -151,7 +151,7 @@ def test_key_changes_with_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with smemreuse.tilelang.merge("inner") as session:
         before = session.cache_token
     (tmp_path / "__init__.py").write_text("changed = True\n")
-    monkeypatch.setattr(smemreuse, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr("smemreuse._version.__file__", str(tmp_path / "__init__.py"))
     session_module.code_stamp.cache_clear()
     try:
         assert session.cache_token != before
