@@ -197,7 +197,7 @@ SWITCHES = (
             "checker/loops/endless.py",
             "semantics/recurrences.py",
         ),
-        (Patch("checker.execution.setting", "Setting.is_told", _no),),
+        (Patch("checker.execution.setting", "Setting.is_case", _no),),
     ),
     Switch(
         "loop fast-forward",
