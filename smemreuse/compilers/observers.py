@@ -93,7 +93,10 @@ _of_process: list[SessionObserver] = []
 
 @contextmanager
 def observing(observer: SessionObserver) -> Iterator[None]:
-    """Inside, every session of this process whose kernels are compiled reports to `observer`."""
+    """Inside, every session of this process whose kernels are compiled reports to `observer`.
+
+    A run inside a run keeps its own records: only the innermost observer hears of its kernels.
+    """
     _of_process.append(observer)
     try:
         yield
@@ -102,5 +105,5 @@ def observing(observer: SessionObserver) -> Iterator[None]:
 
 
 def observers_of_process() -> Sequence[SessionObserver]:
-    """Those that are observing now."""
-    return tuple(_of_process)
+    """The innermost observer of this process, if there is one."""
+    return tuple(_of_process[-1:])

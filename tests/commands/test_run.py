@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from smemreuse.compilers.text.depth import TOO_DEEP
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import PlanError
 from smemreuse.pipeline.lowered import LoweredKernel
@@ -106,9 +107,15 @@ def test_a_daemon_is_not_waited_for(tmp_path: Path) -> None:
     assert _python("-c", ENDED.format(str(script), ())).stdout == "ended\n"
 
 
-@pytest.mark.parametrize("error", [PlanError("no plan"), RecursionError("too deep")])
-def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(PlanError("no plan"), "no plan"), (RecursionError("too deep"), TOO_DEEP)],
+)
+def test_a_kernel_that_cannot_be_explained_is_listed_with_its_bytes(
+    error: Exception,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(_lowered: LoweredKernel, _title: str, *, linted: bool) -> RunKernel:
         raise error
@@ -117,7 +124,7 @@ def test_a_kernel_that_cannot_be_explained_is_told_by_its_bytes(
     (kernel,) = read_dump(DUMPS / "batched_gemm.sm_80.tir").kernels
     (told,) = module._explained([LoweredKernel(kernel, merge_of(kernel))])
     assert (told.plans, told.footprint.name) == ((), kernel.name)
-    assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {error}\n"
+    assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {message}\n"
 
 
 def _without_depth(text: str) -> str:

@@ -97,6 +97,16 @@ def test_who_observes_the_process_hears_what_is_compiled_alone(kernel: Kernel) -
     assert heard.events == [("lowered", "f")]
 
 
+def test_a_run_inside_a_run_keeps_its_kernels_to_itself(kernel: Kernel) -> None:
+    outer, inner, lowered = Heard(), Heard(), [LoweredKernel(kernel, merge_of(kernel))]
+    with observing(outer):
+        with observing(inner):
+            Compiling.of(OPTIONS).note_lowered(function_of(kernel), lowered)
+        assert outer.events == []
+        Compiling.of(OPTIONS).note_lowered(function_of(kernel), lowered)
+    assert inner.events == outer.events == [("lowered", "f")]
+
+
 def test_a_session_that_keeps_a_log_hears_itself(kernel: Kernel) -> None:
     session = Logged.of(OPTIONS)
     before = LoweredKernel(kernel, merge_of(kernel))

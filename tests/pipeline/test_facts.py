@@ -44,7 +44,7 @@ def test_proposals_walk_the_kernel_once(monkeypatch: pytest.MonkeyPatch) -> None
     computed = facts_of(kernel).computed
     assert computed["KernelAccesses"] == 1  # pointers, and what every statement accesses
     assert computed["needed_alignments"] == 1
-    assert computed["dataflow_ranges"] == 2  # with rules 4 and 5, and with those left to the trace
+    assert computed["dataflow_ranges"] == 1
 
 
 def test_policies_compared_again_cost_nothing() -> None:
