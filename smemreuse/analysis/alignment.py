@@ -56,7 +56,10 @@ def needed_alignments(facts: KernelFacts, scope: str) -> Mapping[Buffer, int]:
 
 
 def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
-    """What lowering recorded, in bytes by buffer name; raises `InputError` for no alignment."""
+    """The alignments that lowering recorded, in bytes by buffer name.
+
+    Raises `InputError` for a number that is no alignment.
+    """
     recorded = attrs.get(SMEM_ALIGNMENT_MAP)
     if not isinstance(recorded, Mapping):
         return {}
@@ -70,7 +73,7 @@ def recorded_alignments(attrs: Mapping[str, object]) -> dict[str, int]:
 
 
 def _stated(buffer: Buffer, default: int) -> int:
-    """What a buffer asks for itself; raises `InputError` for no alignment."""
+    """The alignment that a buffer itself requests, in bytes; raises `InputError` if it is none."""
     if buffer.alignment in (None, TVM_ALIGNMENT):
         return default
     if buffer.alignment not in _ALIGNMENTS:
@@ -81,10 +84,11 @@ def _stated(buffer: Buffer, default: int) -> int:
 
 
 def _required(name: str, recorded: Mapping[str, int], implied: int) -> int:
-    """The recorded requirement of a buffer, or what its use implies where none is recorded.
+    """The recorded requirement of a buffer in bytes, or where none is recorded what its use
+    `implied`.
 
-    The printer writes a second `Ws` as `Ws_1`. Whether `Ws_1` is that, or a name of its own, the
-    text does not say: so it gets the stricter of what `Ws` asks and what its own use implies.
+    The printer writes a second `Ws` as `Ws_1`. The text does not say whether `Ws_1` is that or a
+    name of its own. So it gets the stricter of what `Ws` requires and what its own use implies.
     """
     if name in recorded:
         return recorded[name]

@@ -76,7 +76,7 @@ def _flying(outcome: Exits[_State]) -> Iterator[Buffer]:
 
 
 class _Following(Analysis[_State]):
-    """The clauses A1 to A3."""
+    """The analysis of asynchronous accesses in flight: clauses A1 to A3 of this module."""
 
     def __init__(self, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]]):
         self._accesses = accesses
@@ -85,6 +85,9 @@ class _Following(Analysis[_State]):
         return one | other
 
     def transfer(self, stmt: Stmt, state: _State) -> _State:
+        """Adds what the statement issues (A1), marks commits (A2), and drops what it
+        retires (A3).
+        """
         issued = {
             _issued(one)
             for one in self._accesses[stmt]
@@ -107,7 +110,7 @@ def _issued(access: MemoryAccess) -> _InFlight:
 
 
 def _retires(stmt: Stmt, one: _InFlight) -> bool:
-    """Whether a statement waits for an access (A3)."""
+    """Whether a statement waits until this access in flight is certainly over (A3)."""
     call = evaluated_call(stmt)
     if call is None:
         return False

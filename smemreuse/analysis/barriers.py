@@ -134,7 +134,7 @@ class BarrierFacts:
 
 
 class _Accessed(Analysis[Buffers]):
-    """The clauses that both analyses of barriers have in common."""
+    """Clauses B4 and B6 of this module, which both analyses of barriers share."""
 
     def __init__(self, facts: BarrierFacts):
         self._facts = facts
@@ -152,7 +152,10 @@ class _Accessed(Analysis[Buffers]):
 
 
 class _BeforeMeeting(_Accessed):
-    """What is accessed before a first barrier; `met_with` is what had been accessed at one."""
+    """The buffers that a statement may access before its own first barrier.
+
+    `met_with` collects the buffers that have been accessed when threads reach that first barrier.
+    """
 
     def __init__(self, facts: BarrierFacts):
         super().__init__(facts)
@@ -166,7 +169,10 @@ class _BeforeMeeting(_Accessed):
 
 
 class _Placement(_Accessed):
-    """What has been accessed since the last barrier, for one plan; `needed` are those found."""
+    """The buffers accessed since the last barrier under one plan (clauses B1 to B6).
+
+    `needed` collects the statements that need a barrier before them.
+    """
 
     def __init__(self, facts: BarrierFacts, partners: Mapping[Buffer, Buffers]):
         super().__init__(facts)
@@ -174,6 +180,9 @@ class _Placement(_Accessed):
         self._partners = partners
 
     def transfer(self, stmt: Stmt, state: Buffers) -> Buffers:
+        """The buffers accessed since the last barrier, after `stmt`; records `stmt` if it needs a
+        barrier.
+        """
         if is_block_barrier(stmt):
             return _NOTHING  # B1
         if stmt in self.needed or self._collides(stmt, state):  # B5

@@ -39,7 +39,7 @@ def bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
 
 
 def _ramp(expr: Call, ranges: Mapping[Var, Interval]) -> Interval | None:
-    """All lanes of a vector of indices."""
+    """The interval that covers all lanes of a vector of indices."""
     base, stride, lanes = (bounds(arg, ranges) for arg in expr.args)
     if base is None or stride is None or lanes is None:
         return None
@@ -49,6 +49,9 @@ def _ramp(expr: Call, ranges: Mapping[Var, Interval]) -> Interval | None:
 
 
 def _combine(op: str, left: Interval, right: Interval) -> Interval | None:
+    """The interval of a binary operation's result from the intervals of both operands, None if
+    unknown.
+    """
     if op == "add":
         return (left[0] + right[0], left[1] + right[1])
     if op == "sub":

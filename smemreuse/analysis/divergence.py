@@ -46,7 +46,7 @@ from smemreuse.semantics.table import varies_by_thread
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadGroup:
-    """Threads that may be at a point of the program; all at once if `exact`."""
+    """A superset of the threads at a program point; `exact` if all are there whenever one is."""
 
     threads: Threads
     exact: bool = True
@@ -70,7 +70,7 @@ class ThreadGroup:
 
 
 class Divergence(Analysis[ThreadGroup]):
-    """The clauses D1 to D4, and what they find in a kernel's body."""
+    """The analysis of clauses D1 to D4 of this module, solved for one kernel's body."""
 
     def __init__(self, body: Block):
         self._axes: dict[str, int] = {}
@@ -87,6 +87,9 @@ class Divergence(Analysis[ThreadGroup]):
         return one if one is other or one.is_all_of(other) else one.inexact()
 
     def transfer(self, stmt: Stmt, state: ThreadGroup) -> ThreadGroup:
+        """Binds the variable of a `Bind`, loop or thread axis to its value in each thread
+        (D1, D2).
+        """
         if isinstance(stmt, Bind):  # D2
             return state.bind(stmt.var, evaluate(stmt.value, state.threads))
         if isinstance(stmt, For):
@@ -97,7 +100,9 @@ class Divergence(Analysis[ThreadGroup]):
         return state
 
     def arms(self, stmt: If, state: ThreadGroup) -> Arms[ThreadGroup]:
-        """D3; an arm that no thread takes gets an empty group."""
+        """The threads that reach each arm of a branch (D3); an arm that no thread takes gets an
+        empty group.
+        """
         condition = evaluate(stmt.condition, state.threads)
         if condition is None:
             some = state.inexact() if self.depends_on_thread(stmt.condition) else state
@@ -108,6 +113,7 @@ class Divergence(Analysis[ThreadGroup]):
     def reconverge(
         self, before: ThreadGroup, after: ThreadGroup, complete: bool
     ) -> ThreadGroup:  # D4
+        """The threads after a scope (D4): all of `before` if none jumped out (`complete`)."""
         if complete or after.is_all_of(before):
             return before
         return after if after.exact else before.inexact()
@@ -123,7 +129,8 @@ class Divergence(Analysis[ThreadGroup]):
     def is_divergent(self, stmt: If) -> bool:
         """Whether threads of one block may take different arms (rule 4); True if not known.
 
-        Where more threads than come by would agree, those that do agree as well.
+        The condition is evaluated for a superset of the threads that reach the branch. If that
+        agrees, so do the threads that are really there.
         """
         condition = self._condition(stmt)
         if condition is None:
@@ -131,9 +138,10 @@ class Divergence(Analysis[ThreadGroup]):
         return isinstance(condition, np.ndarray) and len(np.unique(condition)) > 1
 
     def parts_of_warps(self, stmt: Stmt) -> Iterator[Block]:
-        """The blocks of a branch or loop that part of a warp may enter without the rest.
+        """The blocks directly inside a branch or loop that part of a warp may enter without the
+        rest.
 
-        Not those within such a block, which it has given already.
+        Blocks nested deeper are not repeated.
         """
         if isinstance(stmt, If):
             condition = self._condition(stmt)
@@ -155,7 +163,7 @@ class Divergence(Analysis[ThreadGroup]):
         return None if group is None else evaluate(stmt.condition, group.threads)
 
     def _has_whole_warps(self, ids: np.ndarray) -> bool:
-        """Whether these are all threads of the warps that they are in."""
+        """Whether each warp that has a thread among `ids` has all of its threads there."""
         count = math.prod(self._axes.values())
         present = np.zeros(-(-count // 32) * 32, dtype=bool)
         present[ids] = True
@@ -187,6 +195,9 @@ def _varying_variables(body: Block) -> set[Var]:
 
 
 def _depends_on(expr: Expr, varying: Collection[Var]) -> bool:
+    """Whether an expression may differ between threads: by memory, a varying variable, or
+    a call.
+    """
     return any(
         isinstance(node, Load)
         or (isinstance(node, Var) and node in varying)

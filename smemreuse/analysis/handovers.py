@@ -29,6 +29,7 @@ class Handovers:
         return count
 
     def _walk(self, block: Block, loops: _Loops) -> None:
+        """Finds for each buffer the loops that enclose all of its accesses."""
         for stmt in block:
             for access in self._accesses[stmt]:
                 known = self._home.get(access.buffer, loops)
@@ -39,7 +40,7 @@ class Handovers:
 
 
 def _common(one: _Loops, other: _Loops) -> _Loops:
-    """The loops around both, outermost first."""
+    """The loops that are in both sequences, outermost first."""
     length = 0
     while length < min(len(one), len(other)) and one[length] is other[length]:
         length += 1

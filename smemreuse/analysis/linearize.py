@@ -89,6 +89,7 @@ class Linearizer(ABC):
         self.in_launch = False
 
     def leaf(self, stmt: Stmt) -> None:
+        """Appends an entry for a statement without nested blocks, if it touches a buffer."""
         self.open.append([])
         self.touch(stmt)
         touched = self.open.pop()
@@ -96,6 +97,9 @@ class Linearizer(ABC):
             self.entries.append(StmtEntry(stmt, 0, tuple(touched)))
 
     def new_scope(self, stmt: Stmt) -> None:
+        """Appends the begin entry of a scope, visits what is in the scope, and appends its end
+        entry.
+        """
         begin = len(self.entries)
         self.entries.append(StmtEntry(stmt, 0))  # the offset is known when the scope closes
         self.open.append([])
@@ -109,7 +113,9 @@ class Linearizer(ABC):
 
 
 class _ByPolicy(Linearizer):
-    """As the policies see a kernel: every access counts (rule 1), on the entry that they say."""
+    """Linearizes for one policy: every access counts (rule 1), on the entry that the
+    policy names.
+    """
 
     def __init__(self, facts: KernelFacts, scope: str, policy: Attribution):
         super().__init__()

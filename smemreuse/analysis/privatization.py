@@ -95,6 +95,10 @@ class _Unproved(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
+    """The threads at a program point, and for each byte of the buffer whether it is
+    surely written.
+    """
+
     group: ThreadGroup
     written: np.ndarray
 
@@ -103,7 +107,9 @@ class _State:
 
 
 class _UpwardExposed(Analysis[_State]):
-    """The clauses P1 to P4 for one buffer; raises `_Unproved` at an upward-exposed read."""
+    """The analysis of clauses P1 to P4 for one buffer; raises `_Unproved` at an upward-exposed
+    read.
+    """
 
     def __init__(self, facts: KernelFacts, buffer: Buffer):
         self._facts = facts
@@ -131,6 +137,10 @@ class _UpwardExposed(Analysis[_State]):
         return None if concerns or isinstance(stmt, Bind) else state
 
     def transfer(self, stmt: Stmt, state: _State) -> _State:
+        """Applies the accesses of a statement to the written bytes, and its effect on the threads.
+
+        Raises `_Unproved` at an upward-exposed read, and when the budget of steps is used up.
+        """
         if self._buffer in self._within[stmt]:
             self._steps_left -= 1
             if self._steps_left < 0:
@@ -147,6 +157,9 @@ class _UpwardExposed(Analysis[_State]):
     def _accessed(
         self, access: MemoryAccess, group: ThreadGroup, written: np.ndarray
     ) -> np.ndarray:
+        """The written bytes after one access: a read must find its bytes written (P1), a write adds
+        (P2).
+        """
         where = footprint_bytes(access, group.threads, len(written))
         if access.access is not Access.WRITE:
             read = written if where is None else written[where]
@@ -158,6 +171,7 @@ class _UpwardExposed(Analysis[_State]):
         return written
 
     def _rounds_may_differ(self, stmt: Stmt, threads: Threads) -> bool:
+        """Whether threads may go through different numbers of rounds of this loop (P4)."""
         if isinstance(stmt, While):
             return self._groups.depends_on_thread(stmt.condition)
         if not isinstance(stmt, For) or _constant_range(stmt, threads) is not None:
@@ -165,6 +179,9 @@ class _UpwardExposed(Analysis[_State]):
         return self._groups.depends_on_thread(rounds_of(stmt))
 
     def arms(self, stmt: If, state: _State) -> Arms[_State]:
+        """The states of both arms (P3): the threads of each, and the bytes written before the
+        branch.
+        """
         arms = self._groups.arms(stmt, state.group)
         then, orelse = (
             _State(group, state.written) if group is not None and group.threads.count else None
@@ -175,6 +192,13 @@ class _UpwardExposed(Analysis[_State]):
     def rounds(
         self, loop: For | While, state: _State
     ) -> list[Callable[[_State], _State]] | None:  # P4
+        """The rounds of a loop with constant bounds, each as a function that binds the loop's
+        variable (P4).
+
+        A single function stands for all rounds at once where the loop only reads, or only writes,
+        the buffer. None where the bounds are not constant or the rounds are too many: then the
+        solver takes any value of the variable.
+        """
         threads = state.group.threads
         values = None if isinstance(loop, While) else _constant_range(loop, threads)
         if isinstance(loop, While) or values is None:
@@ -194,7 +218,9 @@ class _UpwardExposed(Analysis[_State]):
 def _values(
     facts: KernelFacts, loop: For, buffer: Buffer, threads: Threads
 ) -> Iterator[int | None]:
-    """The values of a loop's own variable to prove for; None stands for any."""
+    """The values of a loop's own variable that the proof has to cover, one by one; None means any
+    value.
+    """
     values = _constant_range(loop, threads)
     if not any(node is loop.var for expr in _deciding(facts, loop, buffer) for node in walk(expr)):
         yield None
@@ -207,7 +233,10 @@ def _values(
 
 
 def _chosen(facts: KernelFacts, loop: For, buffer: Buffer, values: np.ndarray) -> np.ndarray | None:
-    """The rounds that have to be looked at one by one; None if there are too many."""
+    """The values of the loop's variable to solve the body for; None if there are too many.
+
+    One period is enough if only `variable % period` decides which bytes are accessed.
+    """
     period = facts.ask(_period, loop, buffer)
     if period is not None and period < len(values):
         return values[:period] if loop.step == Const(1) else None
@@ -215,7 +244,9 @@ def _chosen(facts: KernelFacts, loop: For, buffer: Buffer, values: np.ndarray) -
 
 
 def _period(facts: KernelFacts, loop: For, buffer: Buffer) -> int | None:
-    """`c` if the loop's variable decides only under `% c`; None if it decides otherwise too."""
+    """The constant `c` if the loop's variable matters to the accesses only as `variable % c`, else
+    None.
+    """
     period = 1
     for expr in _deciding(facts, loop, buffer):
         divisors = moduli(expr, lambda node: node is loop.var)
@@ -226,7 +257,7 @@ def _period(facts: KernelFacts, loop: For, buffer: Buffer) -> int | None:
 
 
 def _deciding(facts: KernelFacts, loop: For, buffer: Buffer) -> Iterator[Expr]:
-    """Expressions that decide where or whether a loop accesses a buffer, and who is there."""
+    """The expressions that decide which bytes a loop accesses, whether, and by which threads."""
     within, leaving = facts.ask(accessed_within), facts.ask(_leaving)
     for stmt in walk_statements(loop.body):
         if isinstance(stmt, Bind):
@@ -242,7 +273,7 @@ def _deciding(facts: KernelFacts, loop: For, buffer: Buffer) -> Iterator[Expr]:
 
 
 def _kinds(facts: KernelFacts, loop: For, buffer: Buffer) -> set[Access]:
-    """What a loop does to a buffer."""
+    """The kinds of access (read, write, both) that a loop's body makes to the buffer."""
     return {
         access.access
         for stmt in walk_statements(loop.body)
@@ -271,9 +302,10 @@ def _is_read_outside(facts: KernelFacts, loop: Stmt, buffer: Buffer) -> bool:
 
 
 def footprint_bytes(access: MemoryAccess, threads: Threads, size: int) -> np.ndarray | None:
-    """The byte indices that all threads access together; None where they are not known.
+    """The byte indices that all `threads` access together, in a buffer of `size` bytes.
 
-    An index that leaves the buffer is no proof of anything.
+    None where they are not known, or where an index lies outside the buffer: such an access proves
+    nothing.
     """
     footprint = access.footprint
     if footprint.start is None:

@@ -46,7 +46,9 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Exits(Generic[S]):
-    """What holds where a block ends, None if no thread gets there, and where threads jump out."""
+    """The state at the end of a block (None if unreachable), and the states at its jumps,
+    by kind.
+    """
 
     end: S | None
     jumps: Mapping[Leaving, S]
@@ -54,7 +56,9 @@ class Exits(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Arms(Generic[S]):
-    """What the arms of a branch are reached with; `concurrent` if threads take both at once."""
+    """The states in which the two arms of a branch begin; `concurrent` if threads may take both at
+    once.
+    """
 
     then: S | None
     orelse: S | None
@@ -102,7 +106,7 @@ class Analysis(ABC, Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class _Settled(Generic[S]):
-    """The last round of a loop: what its body was reached with, and how it ended."""
+    """The last visit of a loop: the states at its head, at the end of a round, and at its jumps."""
 
     head: S
     back: S | None
@@ -110,11 +114,11 @@ class _Settled(Generic[S]):
 
 
 class Solver(Generic[S]):
-    """Solves one analysis.
+    """Solves one analysis over a block by the clauses S1 to S8 of this module.
 
-    `before` has the state that each statement is reached with, `rounds` how the rounds of each loop
-    end, both joined over all visits; neither is kept without `keep`. `visits` counts the statements
-    looked at.
+    `before` has the state before each statement, `rounds` the state at the end of each loop's
+    rounds; both are joined over all visits and stay empty without `keep`. `visits` counts visited
+    statements.
     """
 
     def __init__(self, analysis: Analysis[S], *, keep: bool = True):
@@ -126,7 +130,7 @@ class Solver(Generic[S]):
         self._settled: dict[Stmt, _Settled[S]] = {}
 
     def solve(self, block: Block, state: S | None) -> Exits[S]:
-        """How a block ends that is reached with `state` (S1)."""
+        """The states at the end of `block` and at its jumps, if `state` holds before it (S1)."""
         jumps: dict[Leaving, S] = {}
         for stmt in block:
             if state is None:
@@ -137,6 +141,9 @@ class Solver(Generic[S]):
         return Exits(state, jumps)
 
     def _statement(self, stmt: Stmt, state: S) -> Exits[S]:
+        """The states after one statement: an opaque step (S3), a leaf (S2), a jump (S6), or a
+        scope.
+        """
         self.visits += 1
         if self._keep:
             self._add(self.before, {stmt: state})
@@ -159,7 +166,9 @@ class Solver(Generic[S]):
         return Exits(inside, {})
 
     def _branch(self, stmt: If, state: S) -> Exits[S]:
-        """S4."""
+        """The states after a branch: both arms joined, or united where threads take both at once
+        (S4).
+        """
         arms = self._analysis.arms(stmt, state)
         then, orelse = self.solve(stmt.then, arms.then), self.solve(stmt.orelse, arms.orelse)
         jumps = self._add(dict(then.jumps), orelse.jumps)
@@ -167,6 +176,10 @@ class Solver(Generic[S]):
         return self._after(state, _either(then.end, orelse.end, meet), jumps)
 
     def _loop(self, loop: For | While, before: S, entered: S | None) -> Exits[S]:
+        """The states after a loop, of listed rounds (S7) or by a fixpoint (S5).
+
+        `before` is the state before the loop, `entered` the one after its header was evaluated.
+        """
         if entered is None:
             return Exits(None, {})
         rounds = self._analysis.rounds(loop, entered)
@@ -178,7 +191,9 @@ class Solver(Generic[S]):
         return self._after(before, end, _only(jumps, Leaving.RETURN))
 
     def _around(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
-        """S5."""
+        """The states after a loop, by iterating its body until the state at its head is a fixpoint
+        (S5).
+        """
         join, last = self._analysis.join, self._settled.get(loop)
         head = entered if last is None else join(last.head, entered)
         while last is None or last.head != head:
@@ -197,7 +212,12 @@ class Solver(Generic[S]):
     def _listed(
         self, loop: For | While, state: S | None, rounds: Iterable[Callable[[S], S]]
     ) -> tuple[S | None, Mapping[Leaving, S]]:
-        """S7."""
+        """The states after a loop whose rounds are listed: the body is solved once for each (S7).
+
+        Each entry of `rounds` maps the state at the end of the round before to the state in which
+        this round begins. Fixpoints of inner loops are not reused, because a round may begin with
+        less.
+        """
         left: dict[Leaving, S] = {}
         around = self._settled
         for begin in rounds:
@@ -210,7 +230,9 @@ class Solver(Generic[S]):
         return state, left
 
     def _round(self, loop: For | While, state: S | None) -> tuple[S | None, Mapping[Leaving, S]]:
-        """What the next round begins with, and where threads jumped in this one."""
+        """The state in which the next round of a loop begins, and the states at the jumps of this
+        one.
+        """
         found = self.solve(loop.body, state)
         if self._keep:
             before = self.rounds.get(loop, Exits(None, {}))

@@ -27,7 +27,7 @@ class Stages:
 
 
 def stages_of(facts: KernelFacts) -> Mapping[Buffer, Stages]:
-    """The buffers of which it is known, in program order."""
+    """The stages of each buffer that a pipelined loop uses in turn, in program order."""
     copied = {
         access.buffer
         for found in facts.accesses.values()
@@ -59,7 +59,9 @@ def _in_loops(
 
 
 def _turns(access: MemoryAccess, loop: For) -> int | None:
-    """The number of equal parts of the buffer of which the access takes the next in each round."""
+    """The number `n` if the access takes the next of `n` equal parts of the buffer in
+    each round.
+    """
     size, start = access.buffer.size, access.footprint.start
     if not size or start is None:
         return None

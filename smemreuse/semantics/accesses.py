@@ -81,14 +81,17 @@ WHOLE = Footprint(None)
 class MemoryAccess:
     """One access of a statement to an allocation.
 
-    `node` is what names the bytes. `certain` is False where it may not happen at all, or not to all
-    of the footprint. `barrier` is the mbarrier that a TMA load reports to, `descriptor` the local
-    that stands for the bytes from now on. `claimed` is what an access pointer says of its bytes
-    where that is no proof. `swizzled` asks for an alignment (rule 7). `uncovered` says why it
-    is not known what becomes of the bytes; it is empty where that is known. `named` is False where
-    the statement does not name the buffer, and goes to it by an address that was kept in memory.
-    `proxy` is the way to memory that needs a fence towards the other one (rule 11). `by_warp`: the
-    lanes of a warp access the bytes together, and which lane which of them is not known.
+    - `node`: the expression that names the bytes.
+    - `certain`: False if the access may not happen, or may not cover all of the footprint.
+    - `barrier`: the mbarrier that a TMA load reports to.
+    - `descriptor`: the local that stands for these bytes from this statement on.
+    - `claimed`: the bytes that an access pointer declares, where that is no proof.
+    - `swizzled`: the access asks for the alignment of a swizzle (rule 7).
+    - `uncovered`: why the effect on the bytes is unknown; empty where it is known.
+    - `named`: False if the statement does not name the buffer, and reaches it by an address that
+      was kept in memory.
+    - `proxy`: the path to memory; between different ones a fence must stand (rule 11).
+    - `by_warp`: the lanes of a warp access the bytes together; which lane takes which is not known.
     """
 
     buffer: Buffer
@@ -117,8 +120,10 @@ class KernelAccesses:
 
     @staticmethod
     def of(body: Block, before: KernelAccesses | None = None) -> KernelAccesses:
-        """Those of a kernel's body. `before` are those of one that it was made of, some statements
-        of which it still has."""
+        """The accesses of a kernel's body.
+
+        `before` are those of the kernel that it was derived from; unchanged statements keep theirs.
+        """
         pointers = find_pointers(body)
         same = before is not None and before.pointers.same_as(pointers)
         known = before.by_statement if before is not None and same else {}
@@ -143,7 +148,9 @@ def accesses_of(stmt: Stmt, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _bound(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """A variable's value: an address in it is accessed where the variable is used."""
+    """The accesses of evaluating a bound value; an address in it counts where the
+    variable is used.
+    """
     if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
         yield from _computing(expr, pointers)
     elif isinstance(expr, Call):
@@ -153,7 +160,9 @@ def _bound(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _used(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """A value: the contents that it reads, and what an address in it may lead to."""
+    """The accesses of using a value: contents that it reads, and what an address in it
+    may lead to.
+    """
     if isinstance(expr, Load):
         for child in _children(expr):
             yield from _used(child, pointers)
@@ -165,7 +174,7 @@ def _used(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _evaluated(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """As `_used`, where an address is not accessed through."""
+    """The accesses of evaluating a value; unlike `_used`, an address in it is not followed."""
     if isinstance(expr, Call) and expr.op in ADDRESS_OPS:
         yield from _computing(expr, pointers)
     elif isinstance(expr, (Load, Call)):
@@ -194,7 +203,7 @@ def _element(
     pointers: Pointers,
     predicate: Expr | None,
 ) -> Iterator[MemoryAccess]:
-    """An element of a buffer, or a vector of them."""
+    """The access to one element of a buffer, or to a vector of elements."""
     base = storage_address(buffer, pointers)
     if base is None:
         for possible in pointers.of_buffer(buffer):
@@ -223,7 +232,9 @@ def _element(
 
 
 def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """What an operation accesses, by its row: first what its other operands read, then its own."""
+    """The accesses of an operation by its row: reads of its other operands, then the
+    listed ones.
+    """
     bound = let_parts(call)
     if bound is not None:
         var, value, body = bound
@@ -331,7 +342,9 @@ def _perhaps(accesses: Iterable[MemoryAccess]) -> Iterator[MemoryAccess]:
 
 
 def _unlisted(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """An operand that a row does not list: its values are read, and its addresses gone to."""
+    """The accesses of an operand that the row does not list: values are read, addresses
+    followed.
+    """
     if not effect.hands_on:
         yield from _evaluated(argument, pointers)
         return
@@ -369,7 +382,9 @@ def _why_uncovered(effect: Effect, call: Call) -> str:
 
 
 def _handed(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """An address handed to what is not understood: all of its buffer may be accessed."""
+    """The accesses by a callee that is not understood: it may access all of the addressed
+    buffer.
+    """
     if isinstance(expr, Load):
         yield from _used(expr, pointers)
         return
@@ -390,7 +405,9 @@ def _handed(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
 
 
 def _carried(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
-    """An operation whose result may be an address that one of its operands is."""
+    """The accesses of an operation whose result may be an address that one of its
+    operands holds.
+    """
     if call.op not in ADDRESS_OPS and effect_of(call).hands_on:
         yield from _call(call, pointers)
         return

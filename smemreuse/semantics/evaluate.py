@@ -140,6 +140,9 @@ def unsigned_type(expr: Expr) -> int:
 
 
 def _typed(expr: Expr, threads: Threads) -> Typed:
+    """The value of an expression, the bits of its unsigned type (0 if signed), and a bound of
+    |value|.
+    """
     if isinstance(expr, Const):
         is_number = isinstance(expr.value, int) and abs(expr.value) <= _LARGEST
         return (int(expr.value), 0, None) if is_number else UNKNOWN
@@ -207,8 +210,10 @@ def _has_zero(value: int | np.ndarray) -> bool:
 
 
 def _most(op: str, left: Typed, right: Typed) -> int | None:
-    """What no magnitude of a result is above, of operands that are known; what makes numbers larger
-    always has an answer."""
+    """An upper bound of the result's absolute value, from two known operands, if one is tracked.
+
+    Operations that can make numbers larger always get a bound.
+    """
     if op in _GROWING:
         return _grown(op, _bound(left), _bound(right))
     if op in ("floordiv", "div"):
@@ -219,6 +224,7 @@ def _most(op: str, left: Typed, right: Typed) -> int | None:
 
 
 def _grown(op: str, left: int, right: int) -> int:
+    """An upper bound of |result| from upper bounds of the absolute values of both operands."""
     if op == "mul":
         return left * right
     return left << min(right, 64) if op == "shift_left" else left + right
@@ -237,8 +243,11 @@ def _magnitude(value: Value) -> int:
 
 
 def _wrapped(value: Value, bits: int) -> Value:
-    """What an unsigned type makes of a result. CUDA computes 8 and 16 bits as int, and whether a
-    result is stored in between decides if it wraps; 64 bits do not fit here: not known."""
+    """The result of an unsigned operation of `bits` bits, reduced modulo 2^32 where it wraps.
+
+    None where wrapping is not certain: CUDA computes 8 and 16 bits as int, so that a store in
+    between decides whether they wrap, and 64 bits do not fit the arrays used here.
+    """
     if not bits or value is None:
         return value
     if np.all(np.greater_equal(value, 0)) and (bits >= 63 or np.all(np.less(value, 1 << bits))):
@@ -264,6 +273,7 @@ def _logical(expr: Call, threads: Threads) -> Value:
 
 
 def _select(chooser: Typed, one: Typed, other: Typed) -> Typed:
+    """The value of `condition ? one : other`; where one side is unknown, no thread may take it."""
     condition, then, orelse = chooser[0], one[0], other[0]
     bits = max(one[1], other[1])
     if condition is None:
@@ -314,7 +324,9 @@ def is_integer(dtype: str) -> bool:
 
 
 def holds(dtype: str, value: Value) -> bool:
-    """Whether an integer type has a value, so that storing it changes nothing."""
+    """Whether every value lies in the range of an integer type, so that storing it
+    changes nothing.
+    """
     match = _INTEGER.match(dtype)
     if match is None or value is None:
         return False
@@ -325,7 +337,10 @@ def holds(dtype: str, value: Value) -> bool:
 
 
 def _thread_query(expr: Call, threads: Threads) -> Value:
-    """The intrinsics that ask which thread this is."""
+    """The value of an intrinsic that asks for the thread's own index: elected, warp or lane index.
+
+    None for other calls, and for groups whose thread indices are unknown (`NOBODY`).
+    """
     if threads.row == NOBODY:
         return None
     if expr.op == "tl_shuffle_elect" and len(expr.args) == 1:
@@ -338,10 +353,11 @@ def _thread_query(expr: Call, threads: Threads) -> Value:
 
 
 def _elected(group: Value, threads: Threads) -> Value:
-    """Which threads are elected: one of the first warp of each `group` threads, at 0 of all.
+    """For each thread 1 if `tl_shuffle_elect(group)` elects it, else 0; None where that is unknown.
 
-    TileLang and CUTLASS count warps by the threadIdx.x of their first thread. The thread elected is
-    the first of its warp, if that takes part.
+    One thread is elected in the first warp of each `group` threads; `group` 0 means one in the
+    block. TileLang and CUTLASS number warps by the threadIdx.x of their first thread. The elected
+    thread is the first of its warp, if it is active.
     """
     if not isinstance(group, int) or group < 0 or group % 32:
         return None

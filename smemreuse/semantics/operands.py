@@ -33,7 +33,7 @@ def is_lazy(call: Call, place: int) -> bool:
 def places(
     effect: Effect, operands: tuple[Expr, ...], pointers: Pointers
 ) -> Iterator[tuple[Operand, int]]:
-    """The operands that a row lists, with where they stand in a call."""
+    """The operands that a row lists, each with its position in the call."""
     for operand in effect.operands:
         place = position(operand.at, operands, pointers)
         if place is not None:
@@ -59,8 +59,10 @@ def position(at: Position, operands: tuple[Expr, ...], pointers: Pointers) -> in
 def size_of(
     argument: Expr, operand: Operand, operands: tuple[Expr, ...]
 ) -> tuple[int | None, bool]:
-    """Bytes that a pointer leads to, and whether it is exactly those; None where they are not
-    constant, or anywhere in the buffer."""
+    """The bytes accessed through a pointer operand, and whether it is exactly those bytes.
+
+    None where the size is not constant, or the access may be anywhere in the buffer.
+    """
     size = operand.size
     if isinstance(size, (Fixed, Strided)):
         return size.bytes, True

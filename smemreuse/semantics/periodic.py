@@ -50,8 +50,7 @@ def is_affine(expr: Expr, varies: Varies) -> bool:
 
 
 def growth(expr: Expr, var: Var) -> tuple[int, int] | None:
-    """By how much an expression grows where a variable grows by 1, at the least and at the most, as
-    far as it is seen from how it is written. None where it is not."""
+    """The least and greatest change of an expression when `var` grows by 1; None if unknown."""
     if isinstance(expr, Var):
         return (1, 1) if expr is var else (0, 0)
     if var not in variables_in(expr):

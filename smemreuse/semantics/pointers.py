@@ -124,7 +124,9 @@ class _Changed:
         self._escaped: set[Buffer | Var] = set()
 
     def after(self, stmt: Stmt, offset: Expr) -> bool:
-        """Whether something that an offset loads may change after the statement that makes it."""
+        """Whether memory that `offset` loads may change after `stmt`, which computes the
+        address.
+        """
         loaded = {node.buffer.storage for node in walk(offset) if isinstance(node, Load)}
         if loaded and not self._places:
             self._find()
@@ -132,6 +134,9 @@ class _Changed:
         return bool(loaded & self._escaped) or any(at > self._places[stmt] for at in last)
 
     def _find(self) -> None:
+        """Finds the position of each statement, the last store to each storage, and what
+        escapes.
+        """
         for place, stmt in enumerate(walk_statements(self._body)):
             self._places[stmt] = place
             self._escaped.update(escaping(stmt))
@@ -302,6 +307,7 @@ def storage_address(buffer: Buffer, addresses: Pointers) -> Address | None:
 
 
 def element_address(load: Load, addresses: Pointers) -> Address | None:
+    """The address of the element that a load names; None if its buffer's address is not known."""
     base = storage_address(load.buffer, addresses)
     index = flat_index(load.buffer, load.indices)
     if isinstance(index, Call) and index.op == "ramp":
@@ -310,6 +316,7 @@ def element_address(load: Load, addresses: Pointers) -> Address | None:
 
 
 def displaced(base: Address | None, offset: Expr) -> Address | None:
+    """An address moved by an offset; None if the result is not known."""
     if base is None:
         return None
     if base.offset == Const(0):

@@ -71,6 +71,7 @@ class Recurrences:
         return any(isinstance(node, Var) and node in self._along for node in walk(expr))
 
     def _of(self, expr: Expr) -> Recurrence:
+        """The recurrence of an expression by the rule of its operator; raises `NoRecurrence`."""
         if not self._moves(expr):
             return STEADY
         if isinstance(expr, Var):

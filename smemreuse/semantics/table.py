@@ -34,6 +34,7 @@ def effect_of(call: Call) -> Effect:
 
 
 def _looked_up(call: Call) -> Effect:
+    """The effect that this operation's row gives for this form of call; unknown without a row."""
     row = lookup(call.op)
     effect = row(call) if callable(row) else row
     if effect is not None:
@@ -132,7 +133,10 @@ def waits(stmt: Stmt) -> bool:
 
 
 def counted(call: Call, meeting: Meeting) -> Expr | None:
-    """The number of threads that meet, where a call says one; Apache TVM writes -1 for all."""
+    """The number of threads that meet, if the row or the call states one; None means all.
+
+    Apache TVM writes -1 for all.
+    """
     if meeting.threads is not None:
         return Const(meeting.threads)
     if meeting.count is None or meeting.count >= len(call.args):
@@ -142,7 +146,10 @@ def counted(call: Call, meeting: Meeting) -> Expr | None:
 
 
 def is_block_barrier(stmt: Stmt) -> bool:
-    """Whether all threads of the block meet at a statement."""
+    """Whether all threads of the block must arrive and wait at this statement.
+
+    A barrier of the cluster or grid counts; a named one only without a number of threads.
+    """
     call = evaluated_call(stmt)
     meeting = effect_of(call).meeting if call is not None else None
     if call is None or meeting is None or not (meeting.arrives and meeting.waits):
@@ -153,7 +160,7 @@ def is_block_barrier(stmt: Stmt) -> bool:
 
 
 def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
-    """The expressions that say for what, and for whom, an operation orders accesses."""
+    """The operands that decide which accesses an operation orders, and for which threads."""
     operands = call.args
     places: list[int | None] = []
     if effect.waits is not None:
@@ -171,7 +178,7 @@ def deciding_operands(call: Call, effect: Effect) -> Iterator[Expr]:
 
 
 def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
-    """The mbarrier that an operation is handed; None if there is none to be seen."""
+    """The operand that is the mbarrier of an operation; None if none is visible."""
     operands = call.args
     if effect.mbarrier is None:
         return None
@@ -182,7 +189,7 @@ def mbarrier_operand(call: Call, effect: Effect) -> Expr | None:
 
 
 def may_signal(call: Call, effect: Effect) -> bool:
-    """Whether an operation that is handed an mbarrier may do to it what its row does not say."""
+    """Whether an operation may signal its mbarrier in a way that its row does not describe."""
     if not effect.hands_on or (effect.mbarrier is not None and not effect.unknown):
         return False
     return any(

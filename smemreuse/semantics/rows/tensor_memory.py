@@ -33,12 +33,14 @@ _ADDRESS_BYTES = Fixed(4)
 
 
 def _mma(arity: int, *tensors: int) -> Callable[[Call], Effect | None]:
-    """A multiplication of what descriptors stand for; `tensors` are buffers in tensor memory.
+    """The row of a tcgen05 multiplication with `arity` operands.
 
-    The last operand says whether two blocks of a cluster work together.
+    `tensors` are the positions of its buffers in tensor memory; shared memory is read through
+    descriptors. The last operand says whether two blocks of a cluster work together.
     """
 
     def row(call: Call) -> Effect | None:
+        """The effect of one call; None if the number of operands is not the expected one."""
         if len(call.args) != arity:
             return None
         return accessing(
