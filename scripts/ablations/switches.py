@@ -267,7 +267,7 @@ SWITCHES = (
             "versions/thread_sync/collisions.py",
             "versions/thread_sync/path_conditions.py",
             "checker/predicted/prediction.py",
-            "checker/predicted/timestamps.py",
+            "checker/machine/timestamps.py",
         ),
         (
             Patch("versions.thread_sync.collisions", "Collisions.surely", _no),

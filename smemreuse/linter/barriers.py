@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Waiting
 from smemreuse.checker.machine.mbarriers import Barrier, Slot
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.verdict.findings import Waiting
-from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, Stmt, walk_statements
 from smemreuse.linter import mends, words

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.findings import AccessEvent, Findings
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import AccessEvent, Findings
-from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
 from smemreuse.linter.guards import Guards

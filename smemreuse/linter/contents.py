@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Valuing
 from smemreuse.checker.machine.memory import UNWRITTEN, Shadow
-from smemreuse.checker.machine.traced import ANYONE, TracedAccess
-from smemreuse.checker.verdict.findings import Valuing
-from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Store
 from smemreuse.linter import mends, words

@@ -15,11 +15,11 @@ from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, insep
 from smemreuse.checker.budget import Work
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
-from smemreuse.checker.execution.slice import ProgramSlice, operations_of
 from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.slice import ProgramSlice, operations_of
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
-from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.engines import Engines
 from smemreuse.checker.machine.memory import Shadow
-from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
 from smemreuse.ir.labels import label

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.machine.traced import ANYONE, TracedAccess
-from smemreuse.checker.verdict.layout import meeting
+from smemreuse.checker.layout import meeting
+from smemreuse.checker.traced import ANYONE, TracedAccess
 
 MAX_BYTES_ASKED = 1024
 """Bytes of which it is asked who touches them; of a conflict of more the first ones are."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store
 from smemreuse.semantics.effects import Answer, Engine

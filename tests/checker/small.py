@@ -9,10 +9,10 @@ import numpy as np
 
 from smemreuse.checker import check_plan
 from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.execution.trace import Trace
-from smemreuse.checker.machine.traced import TracedAccess, by_anyone
-from smemreuse.checker.verdict.layout import ByteLayout
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.traced import TracedAccess, by_anyone
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, walk_statements

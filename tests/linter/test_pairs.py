@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smemreuse.checker.machine.traced import ANYONE, TracedAccess
+from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.expr import Const
 from smemreuse.linter.pairs import Clash, clash, touching
 from smemreuse.semantics.accesses import Footprint

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
 from smemreuse.semantics.effects import Effect, Signal

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
-from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.loops.periods import Periods
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.predicted.prediction import Prediction
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.descriptors import Holders
 from smemreuse.checker.values.footprints import Footprints
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import Findings
-from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel

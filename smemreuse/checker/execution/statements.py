@@ -9,10 +9,10 @@ from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent, Steps
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.verdict.findings import Findings
 from smemreuse.ir.kernel import Assert, For, If, Stmt, Store, While
 
 

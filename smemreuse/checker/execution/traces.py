@@ -12,8 +12,8 @@ from smemreuse.checker.execution.cases import Cases
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.loops.loop_runs import LoopRun
+from smemreuse.checker.machine.findings import PairFinding
 from smemreuse.checker.values.evaluation import Decision
-from smemreuse.checker.verdict.findings import PairFinding
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer
 from smemreuse.results.rules import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.expr import constant
 from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, walk_statements
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.expr import Expr, Load, Var, constant, variables_in
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate

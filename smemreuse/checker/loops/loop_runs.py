@@ -16,10 +16,10 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.loops.fast_forward import FastForwardPoint
 from smemreuse.checker.loops.repetition import Repetition, Unclear, numbered
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import identity
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.loops.endless import UnboundedLoop
 from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.checker.values.vectors import identity

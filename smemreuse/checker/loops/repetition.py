@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import ProgramSlice
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant, walk
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, Buffer, For, If, Stmt, Store, While

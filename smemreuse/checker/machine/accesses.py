@@ -8,14 +8,14 @@ from itertools import chain
 from smemreuse.checker.budget import PAIR
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.layout import ByteIndices, meeting
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.machine.traced import TracedAccess
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.values.descriptors import Holder
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.footprints import Located
-from smemreuse.checker.verdict.findings import Findings
-from smemreuse.checker.verdict.layout import ByteIndices, meeting
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Buffer

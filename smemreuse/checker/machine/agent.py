@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.loops.fast_forward import LoopTally
-from smemreuse.checker.predicted.timestamps import Arm, Timestamps
+from smemreuse.checker.machine.timestamps import Arm, Timestamps
 from smemreuse.semantics.evaluate import Threads
 
 BLOCKED = object()

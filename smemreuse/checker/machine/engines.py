@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smemreuse.checker.machine.traced import ANYONE, AccessKey, TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import Engine
 

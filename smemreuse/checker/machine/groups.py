@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.verdict.findings import Findings
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine, Wait

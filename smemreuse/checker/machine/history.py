@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices, ByteLayout, meeting
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.traced import ANYONE, AccessKey, TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, meeting
+from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
 RECENT = 48

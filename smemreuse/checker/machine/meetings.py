@@ -6,11 +6,11 @@ import numpy as np
 
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import Findings
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, as_index
+from smemreuse.checker.layout import ByteIndices, ByteLayout, as_index
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 
 UNWRITTEN, HELD, LOST = np.uint8(1), np.uint8(2), np.uint8(4)

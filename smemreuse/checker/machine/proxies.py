@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices, ByteLayout, meeting
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout, meeting
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.effects import Proxy
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.machine.findings import Findings, Waiting
 from smemreuse.checker.machine.mbarriers import Announcement, Slot
 from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import Findings, Waiting
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Effect, Engine, Signal

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.engines import Engines
 from smemreuse.checker.machine.history import History
 from smemreuse.checker.machine.mbarriers import Barriers
@@ -15,7 +16,6 @@ from smemreuse.checker.machine.proxies import Proxies
 from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.descriptors import Descriptors
 from smemreuse.checker.values.symbols import Definitions
-from smemreuse.checker.verdict.layout import ByteLayout
 
 
 @dataclass

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from smemreuse.checker.errors import Misused, Uncovered
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.groups import Groups
 from smemreuse.checker.machine.meetings import BarrierMeetings
 from smemreuse.checker.machine.signals import Signals
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import Vectors
-from smemreuse.checker.verdict.findings import Findings
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Effect, Engine

@@ -19,7 +19,7 @@ from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
-from smemreuse.checker.predicted.timestamps import Arm, Timestamp
+from smemreuse.checker.machine.timestamps import Arm, Timestamp
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.semantics.effects import Effect
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.slice import Operations
+from smemreuse.checker.slice import Operations
 from smemreuse.ir.expr import Expr, Load, Var, variables_in, walk
 from smemreuse.ir.kernel import (
     Block,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, Store, walk_statements

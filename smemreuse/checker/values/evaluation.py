@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.mbarriers import Slot
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns

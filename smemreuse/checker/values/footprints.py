@@ -6,9 +6,9 @@ import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.machine.traced import ANYONE, by_anyone
+from smemreuse.checker.layout import ByteIndices
+from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.checker.values.vectors import Key, identity
-from smemreuse.checker.verdict.layout import ByteIndices
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
 from smemreuse.semantics.evaluate import Value
 

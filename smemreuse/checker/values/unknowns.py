@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.execution.slice import ProgramSlice
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
 from smemreuse.checker.values.symbols import Key, Place, SymbolicValue
 from smemreuse.ir.expr import Const, Expr, Load, Var

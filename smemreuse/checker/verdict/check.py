@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from smemreuse.checker.budget import OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
-from smemreuse.checker.execution.slice import ProgramSlice, operations_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
 from smemreuse.checker.execution.unfollowed import unfollowed
+from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.findings import PairFinding
 from smemreuse.checker.predicted.prediction import Prediction, view_of
 from smemreuse.checker.separation import Separation
-from smemreuse.checker.verdict.findings import PairFinding
-from smemreuse.checker.verdict.layout import ByteLayout
+from smemreuse.checker.slice import ProgramSlice, operations_of
 from smemreuse.checker.verdict.static import static_violations
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes

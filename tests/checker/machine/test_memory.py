@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.memory import Memory
-from smemreuse.checker.verdict.layout import ByteLayout
 from smemreuse.ir.kernel import Buffer
 from tests.checker.small import access, layout_of, shared
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.machine.traced import ANYONE
+from smemreuse.checker.traced import ANYONE
 from smemreuse.checker.values.footprints import MAX_DISTANCE, MAX_UNITS, Footprints, Located
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const

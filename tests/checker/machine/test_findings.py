@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from smemreuse.checker.machine.findings import MAX_TEXT, AccessEvent, Findings
 from smemreuse.checker.machine.memory import Memory
-from smemreuse.checker.verdict.findings import MAX_TEXT, AccessEvent, Findings
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Evaluate, If, Store
 from smemreuse.results.rules import Rule

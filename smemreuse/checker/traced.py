@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from smemreuse.checker.verdict.layout import ByteIndices
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.accesses import Footprint
 from smemreuse.semantics.effects import Proxy

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices, ByteLayout
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.mbarriers import Barrier, Slot
 from smemreuse.checker.machine.memory import Shadow
 from smemreuse.checker.machine.order import Order
-from smemreuse.checker.machine.traced import TracedAccess
-from smemreuse.checker.verdict.layout import ByteIndices, ByteLayout
+from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.expr import Call, Expr
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt
 from smemreuse.ir.labels import label

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smemreuse.checker.verdict.layout import ByteLayout, as_index, is_run, meeting
+from smemreuse.checker.layout import ByteLayout, as_index, is_run, meeting
 from tests.checker.small import layout_of, shared
 
 A, B, C, NONE = shared("A", 8), shared("B", 8), shared("C", 4), shared("Z", 0)
