@@ -73,6 +73,9 @@ class Costs:
         self._used = facts.ask(_used_variables)
 
     def statement(self, stmt: Stmt, points: Points) -> None:
+        """Adds what one statement costs at all points: arithmetic, shared and global accesses,
+        operations.
+        """
         self._compute(arithmetic(stmt, self._used.__contains__), points)
         accesses = self._facts.accesses.get(stmt, ())
         for access in accesses:
@@ -155,6 +158,11 @@ class Costs:
         return float(np.bincount(words % 32).max())
 
     def _global(self, access: GlobalAccess, points: Points) -> None:
+        """Adds one global access: bytes of transfer, issue slots, and the latency that it exposes.
+
+        In the first walk (without `fresh`) it only records which part of the bytes differs between
+        blocks.
+        """
         total = access.bytes * (self.active.count if access.by_thread else 1)
         node = access.node
         if self._fresh is None:
@@ -180,6 +188,7 @@ class Costs:
             self._spend(points, latency / self.repeated + total / self._port())
 
     def _operation(self, call: Call, effect: Effect, points: Points) -> None:
+        """Adds what an operation costs beside its accesses: matrix products, waits and barriers."""
         if effect.product is not None:
             self._multiply(call, effect, points)
         if effect.waits is not None and effect.waits.engine is Engine.WGMMA:
@@ -247,7 +256,9 @@ def _used_variables(facts: KernelFacts) -> frozenset[Var]:
 
 
 def _distinct(places: tuple[Expr, ...], points: Points, threads: Mapping[Var, Value]) -> float:
-    """What part of the points goes to a place of its own; 1 where the places are not known."""
+    """The fraction of the points that access a place of their own; 1 where the places are not
+    known.
+    """
     found = [points.evaluate(place, threads) for place in places]
     known = [np.broadcast_to(np.asarray(one), (points.count,)) for one in found if one is not None]
     if not known:

@@ -70,6 +70,11 @@ class Grid:
         return {var: by_axis[axis] for var, axis in self.variables.items()}
 
     def _in_panels(self, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The block indices (x, y) of positions in the launch order, if blocks are walked in
+        panels.
+
+        Every second panel is walked backwards, as TileLang's swizzle does.
+        """
         along, across = self.extents[:2] if self.by_row else self.extents[1::-1]
         size = self.panel * along
         offset, number = rest % size, rest // size
@@ -102,6 +107,9 @@ def panels_of(name: str, width: int) -> dict[str, Any]:
 
 
 def _panels(body: Block) -> dict[str, Any]:
+    """The panel width and direction that a kernel's swizzle annotation asks for; empty
+    without one.
+    """
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == SWIZZLE and isinstance(stmt.value, Call):
             name, width = stmt.value.args[0], constant(stmt.value.args[1])

@@ -86,6 +86,11 @@ def _timed(
     spilled: int,
     tensors: Mapping[str, int] | None,
 ) -> KernelEstimate:
+    """The estimate of a kernel's time from counted work, with the roofline's terms in seconds.
+
+    `work` was counted for some blocks and is scaled to the whole `grid`. `resident` blocks share an
+    SM. `spilled` registers of each thread do not fit.
+    """
     per_block = grid.blocks / work.blocks
     path = work.critical_path() + BLOCK_START
     demand = {one: taken.mean() for one, taken in work.demand.items()}
@@ -174,10 +179,10 @@ def waves_of(
 def dram_traffic(
     work: BlockWork, per_block: float, card: Card, tensors: Mapping[str, int] | None
 ) -> float:
-    """Bytes from and to DRAM, of all blocks.
+    """Bytes from and to DRAM of all blocks; `per_block` scales the counted blocks to the grid.
 
-    What a wave's blocks read alike comes once. What one wave leaves in L2 for the next depends on
-    how much there is of it: all, if the kernel's tensors fit, nothing if they are far larger.
+    Blocks of one wave load what they share once. How much of it the next wave still finds in L2
+    depends on its size: all if the kernel's tensors fit, nothing if they are far larger.
     """
     streamed: dict[str, float] = {}
     for one in work.transfers:

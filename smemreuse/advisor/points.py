@@ -29,10 +29,10 @@ MOST_POINTS = 4096
 
 @dataclass(frozen=True)
 class Points:
-    """What variables hold at each point, its block (a number among those that are looked at), and
-    its `weight`: how often what stands here is done for every time it is seen.
+    """Sampled points of execution: the variables' values, the block, and a weight for each.
 
-    `at` has a thread for each point, numbered by its block: nothing asks which thread it is.
+    `at` has one thread for each point, whose index is the point's block; nothing asks which thread
+    that is. `weight` is how many executions the point stands for.
     """
 
     at: Threads
@@ -98,6 +98,7 @@ class Points:
 
 
 def _joined(parts: list[Points]) -> Points:
+    """The points of several groups as one; a variable unknown in one of them is unknown."""
     if len(parts) == 1:
         return parts[0]
     values: dict[Var, Value] = {}

@@ -99,11 +99,16 @@ def live_registers(kernel: Kernel) -> int:
 
 
 class _Spans:
+    """The live span of each local buffer, as positions of its first and last use in
+    program order.
+    """
+
     def __init__(self) -> None:
         self.found: dict[Buffer, tuple[int, int]] = {}
         self._at = 0
 
     def block(self, block: Block) -> None:
+        """Numbers the statements of a block; a serial loop extends the spans of what it carries."""
         for stmt in block:
             self._at += 1
             self._touch(stmt)

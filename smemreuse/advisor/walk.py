@@ -30,10 +30,10 @@ from smemreuse.targets.cards import Card
 
 
 class Walk:
-    """One walk: over some blocks of a grid, started in this order.
+    """One walk over the statements of a kernel, for the blocks `started`, in that order.
 
-    `fresh` tells what part of a statement's global bytes no other block of the wave reads too, as
-    an earlier walk over a wave found; without it `seen` gathers what that needs.
+    `fresh` gives, for each global access, the fraction of its bytes that no other block of the wave
+    reads too, as an earlier walk found. Without it this walk gathers `seen` to compute that.
     """
 
     def __init__(
@@ -58,6 +58,9 @@ class Walk:
             points = self._statement(stmt, points)
 
     def _statement(self, stmt: Stmt, points: Points) -> Points:
+        """Counts a statement and what is inside it; returns the points with its variable bound, if
+        any.
+        """
         if isinstance(stmt, For):
             self._costs.statement(stmt, points)
             self._for(stmt, points)
@@ -78,6 +81,9 @@ class Walk:
         return points
 
     def _for(self, loop: For, points: Points) -> None:
+        """Counts a loop: sampled rounds of a serial loop, one round times its trip count of any
+        other.
+        """
         extent, begin, step = (
             points.evaluate(one, self._costs.active.first())
             for one in (loop.extent, loop.begin, loop.step)
@@ -114,6 +120,10 @@ class Walk:
         self._costs.repeated = repeated
 
     def _branches(self, stmt: If, points: Points) -> None:
+        """Counts both arms of a branch, each at the points and for the threads that take it.
+
+        A condition on data counts as true.
+        """
         known = points.evaluate(stmt.condition)
         if known is not None:
             holds = np.broadcast_to(np.asarray(known) != 0, (points.count,))
@@ -137,7 +147,11 @@ class Walk:
         self._costs.active = active
 
     def _taking(self, condition: Expr, points: Points) -> tuple[float, np.ndarray] | None:
-        """Which threads a condition holds for in any of a few points, and in what part of these."""
+        """The mean fraction of threads for which a condition holds, and the mask of those that ever
+        take it.
+
+        Only a few sampled points are evaluated. None where the condition is not known.
+        """
         masks, active = [], self._costs.active
         for at in {0, points.count // 2, points.count - 1}:
             mask = evaluate(condition, active.at(points, at))

@@ -68,6 +68,9 @@ def audit_merged(kernel: Kernel, scope: str, barriers: BarrierStage) -> Audit:
 
 
 def _audit_applied(applied: AppliedLayout, scope: str, barriers: BarrierStage) -> Audit:
+    """The verdict on the layout found in a merged kernel, doubted where accesses may leave a
+    buffer.
+    """
     kernel, offsets, arena = applied.kernel, applied.offsets, applied.arena
     later = _comes_later(kernel, scope, barriers, merged=True)
     align = alignments(kernel, scope)

@@ -74,7 +74,9 @@ class _VariableRanges:
 
 
 def _meet(known: Interval, op: str | None, number: int) -> Interval:
-    """The part of a range for which a comparison holds; all of it where that is none."""
+    """The part of a range in which `variable op number` holds; all of it if that is empty or
+    unknown.
+    """
     low, high = known
     if op in ("lt", "le", "eq"):
         high = min(high, number - (op == "lt"))
@@ -109,6 +111,9 @@ def _block(
 
 
 def _entered(stmt: Stmt, known: _VariableRanges) -> _VariableRanges:
+    """The ranges inside a statement: a loop's variable or a thread axis gets the range of its
+    extent.
+    """
     if isinstance(stmt, For):
         begin, extent = bounds(stmt.begin, known.ranges), bounds(stmt.extent, known.ranges)
         if begin is None or extent is None or extent[1] <= 0:

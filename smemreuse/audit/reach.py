@@ -106,6 +106,7 @@ def _escaping(stmt: Stmt) -> Iterator[Buffer | Var]:
 
 
 def _without_access_pointers(expr: Expr) -> Expr:
+    """The expression with every typed access pointer replaced by 0."""
     if not isinstance(expr, Call):
         return expr
     if is_typed(expr) and len(expr.args) == 5 and isinstance(expr.args[1], Pointer):

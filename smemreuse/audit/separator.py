@@ -95,6 +95,7 @@ class Separator:
         return known
 
     def _rebased(self, buffer: Buffer) -> Buffer:
+        """A view declared on the allocation that replaces its pointer or the arena."""
         if isinstance(buffer.data, Var) and buffer.data in self.pointers:
             return replace(buffer, data=self.pointers[buffer.data])
         if isinstance(buffer.data, Buffer):

@@ -165,6 +165,7 @@ def _elided(expr: Expr, room: int) -> str:
 
 
 def _argument(expr: Expr) -> str:
+    """An argument as text, or where it is too long only the shared buffer that it points into."""
     text = format_expr(expr)
     if len(text) <= _ARGUMENT:
         return text

@@ -78,20 +78,24 @@ class Accumulators:
 
 @dataclass
 class _OpenGroups:
-    """The accumulators of multiplications that nothing has been waited for yet, and of those of
-    closed groups."""
+    """The accumulators of wgmmas without a wait so far, and those of them in committed groups
+    (`closed`).
+    """
 
     targets: set[Buffer] = field(default_factory=set)
     closed: set[Buffer] = field(default_factory=set)
 
 
 class _AccumulatorScan:
-    """Which accumulators are touched while one of their multiplications may be going on."""
+    """Finds the accumulators that a statement touches while one of their wgmmas may be in
+    flight.
+    """
 
     def __init__(self) -> None:
         self.followed: set[Buffer] = set()
 
     def block(self, block: Block) -> _OpenGroups:
+        """Scans a block; returns the groups that are still open at its end."""
         open_ = _OpenGroups()
         for stmt in _flat(block):
             inner = [self.block(one) for one in nested_blocks(stmt)]
@@ -107,6 +111,9 @@ class _AccumulatorScan:
         return open_
 
     def _leaf(self, stmt: Stmt, open_: _OpenGroups) -> None:
+        """Updates the open groups by a statement without nested blocks: multiply, commit,
+        or wait.
+        """
         self._touch(open_, (stmt,))
         targets = set(targets_of(stmt))
         open_.targets |= targets

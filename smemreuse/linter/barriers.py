@@ -27,9 +27,9 @@ from smemreuse.semantics.table import calls_of, counted
 
 @dataclass(frozen=True)
 class PassedWait:
-    """Threads that have waited until `needed` phases were complete, in these epochs of their warps.
+    """Threads that have waited until `needed` phases of an mbarrier were complete.
 
-    Who knows of that has `key` among the phases known.
+    `epochs` are the epochs of their `warps` then. A warp that knows `key` knows that they waited.
     """
 
     needed: int
@@ -42,13 +42,14 @@ class PassedWait:
 
 
 class OvertakenWaits(Collected):
-    """Which waits the next phase but one may have come before."""
+    """Waits on an mbarrier's parity that the phase after the awaited one may overtake (rule 13)."""
 
     def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(known, layout, body)
         self._looked: dict[Slot, list[PassedWait]] = {}
 
     def passes(self, waited: Waiting, agent: Agent, order: Order) -> None:
+        """Records threads that pass a wait; a hazard if a later phase may already be complete."""
         barrier, ids = waited.barrier, agent.threads.ids
         key = ("looked", waited.slot, barrier.initialized, ids.tobytes())
         warps = np.unique(ids // 32)
@@ -65,6 +66,9 @@ class OvertakenWaits(Collected):
         order.note_phase(warps, key, needed + 1)
 
     def completes(self, slot: Slot, barrier: Barrier) -> None:
+        """A phase is complete: reports earlier waits that nothing orders before it, and drops the
+        others.
+        """
         handed, left = barrier.completed[-1], []
         for one in self._looked.get(slot, ()):
             if one.key[2] != barrier.initialized:
@@ -80,6 +84,7 @@ class OvertakenWaits(Collected):
         self._looked[slot] = left
 
     def _overtaken(self, looked: PassedWait) -> None:
+        """Adds the hazard of one wait that may look after the next phase is over."""
         storage, index = looked.waited.slot
         name, site = f"{storage.name}[{index}]", looked.site
         who = words.threads(looked.agent.threads.ids)

@@ -67,6 +67,7 @@ class ContentHazards(Collected):
         )
 
     def _reader(self, traced: TracedAccess, byte: int) -> str:
+        """The thread that reads a byte, in words; any thread if it is not known which."""
         stmt = self._events[traced.event].stmt
         threads = touching(traced, byte)
         # Of an access that leaves its buffer any byte is taken to be read, by no known thread.

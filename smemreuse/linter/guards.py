@@ -34,6 +34,7 @@ class Guards:
         }
 
     def _visit(self, expr: Expr, around: tuple[Condition, ...]) -> None:
+        """Records, for each sub-expression, the conditions under which it is evaluated."""
         if around:
             self._conditions[id(expr)] = around
             self._kept.append(expr)

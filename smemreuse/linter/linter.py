@@ -195,6 +195,7 @@ Traced = tuple[dict[Key, Hazard], tuple[str, ...], tuple[str, ...]]
 
 
 def _run(traces: HazardTraces, known: LintContext, body: Block) -> Traced:
+    """The hazards of a run, the reasons why it is incomplete, and the assumptions that it makes."""
     reasons: tuple[str, ...] = ()
     try:
         traces.run(body)

@@ -184,6 +184,7 @@ class OrderHazards(Collected):
         self._add(hazard, later, one)
 
     def _touching(self, arm: Block, buffer: Buffer, *, writing: bool) -> Stmt | None:
+        """The first statement of an arm that accesses a buffer; with `writing`, that writes it."""
         for stmt in walk_statements(arm):
             for access in self._known.accesses.get(stmt, ()):
                 if access.buffer is buffer and (access.access is not Access.READ or not writing):

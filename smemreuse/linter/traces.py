@@ -32,6 +32,9 @@ class HazardTraces(BlockTraces):
         return not self._known.hazards
 
     def _any_block(self, body: Block) -> bool:
+        """Whether a trace with unknown block indices finds no new hazard; its findings
+        are dropped.
+        """
         before = dict(self._known.hazards)
         try:
             self._cases(body, {})
@@ -42,6 +45,9 @@ class HazardTraces(BlockTraces):
             self._known.hazards = before
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
+        """Runs one trace and reports the hazards at its end, or the deadlock in which it
+        is stuck.
+        """
         assert isinstance(trace.findings, KernelHazards)
         trace.findings.block = index
         try:

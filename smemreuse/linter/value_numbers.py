@@ -99,6 +99,9 @@ class ValueNumbering:
         return self._made("element", load.indices, f"{storage.name} {id(storage)}")
 
     def _computed(self, call: Call) -> ValueNumber | None:
+        """The number of an operation's result: a sum exactly, else the hash of operation and
+        operands.
+        """
         if call.op == "broadcast":
             return self(call.args[0])
         if call.op == "cast" and len(call.args) == 2 and call.args[0] in _WIDE:
@@ -136,8 +139,11 @@ def _is_address(call: Call) -> bool:
 
 @dataclass(frozen=True)
 class SharedWrite:
-    """Two threads, or all that write (None), and a byte if one is known. `differ`: their values
-    surely do."""
+    """How threads write to one byte: a pair of them, or all writers (None), and a byte if one is
+    known.
+
+    `differ` tells that their values certainly differ.
+    """
 
     byte: int | None = None
     threads: tuple[int | None, ...] = (None,)
@@ -166,7 +172,11 @@ def stored_by(stmt: Stmt, numbers: ValueNumbering) -> ValueNumber | None:
 
 
 def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWrite:
-    """How threads meet that write to one byte."""
+    """Whether threads that write to the same byte in one statement write the same value.
+
+    `value` numbers the values that they store. The result is `SAME`, `UNKNOWN`, or a pair of
+    threads whose values may differ (`differ`: certainly do) and the byte.
+    """
     footprint = traced.footprint
     if traced.starts is None:
         return SharedWrite()
@@ -193,7 +203,11 @@ def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWri
 
 
 def _of_warps(traced: TracedAccess) -> SharedWrite:
-    """As `meeting_in_one`, of tiles that each warp writes: whole ones may be alike."""
+    """Whether warps that each write a tile, as one access of all lanes, write the same bytes.
+
+    `SAME` if the tiles of all warps are disjoint, `UNKNOWN` if some coincide as a whole, which may
+    store the same values; else tiles overlap in part, and the values may differ.
+    """
     starts = np.broadcast_to(np.asarray(traced.starts), (len(traced.ids),))
     tiles = np.unique(np.stack([traced.ids // 32, starts]), axis=1)[1]
     assert traced.footprint is not None
@@ -208,7 +222,9 @@ def _of_warps(traced: TracedAccess) -> SharedWrite:
 
 
 def _overlapping(starts: np.ndarray, ids: np.ndarray, size: int) -> SharedWrite | None:
-    """Threads whose bytes are the same in part: no values that several hold alike."""
+    """Two threads whose bytes overlap only in part, where equal values prove nothing; None if no
+    two do.
+    """
     order = np.argsort(starts, kind="stable")
     at, who = starts[order], ids[order]
     apart = (at[1:] > at[:-1]) & (at[1:] < at[:-1] + size) & (who[1:] != who[:-1])

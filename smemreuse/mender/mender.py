@@ -82,7 +82,11 @@ def _acting(kernel: Kernel) -> Iterator[Stmt]:
 
 @dataclass
 class MendSearch:
-    """One kernel, and what has been put in so far. `later` tells that barriers are to come."""
+    """The search for insertions that mend one kernel, and what has been inserted so far.
+
+    `later` tells that a later pass inserts barriers. `chosen` are the kept insertions, each with
+    its hazard; `refused` gives the reason why a hazard cannot be mended.
+    """
 
     apart: Apart
     later: bool
@@ -102,6 +106,10 @@ class MendSearch:
         self.once = self.work.done
 
     def result(self) -> Mending:
+        """Mends hazard by hazard, drops superfluous insertions, and reports what is left and why.
+
+        The kernel stays as it is if the result is no better.
+        """
         report = self.before
         while True:
             hazard = self._next(report)
@@ -134,8 +142,10 @@ class MendSearch:
         return self.refused.get(self._key(hazard), NO_PLACE)
 
     def _mended(self, hazard: Hazard, report: LintReport) -> LintReport:
-        """The report on the kernel with the first candidate that mends a hazard; `report` where
-        there is none."""
+        """Tries the candidates for a hazard; the lint report after the first that mends it.
+
+        Returns `report` unchanged, and records the reason, where none does.
+        """
         earlier = self._stmt(hazard.other or hazard.mend.behind)
         later = self._stmt(hazard.site) if hazard.other is not None else None
         tried, why = 0, NO_PLACE
@@ -158,7 +168,9 @@ class MendSearch:
     def _weakest(
         self, candidate: MendCandidate, hazard: Hazard, before: LintReport, found: LintReport
     ) -> tuple[Insertions, LintReport]:
-        """Of a candidate that mends, what asks for the least and mends as well."""
+        """The weakest variant of a candidate that mends as well as the candidate does, and its
+        report.
+        """
         kept = candidate.insertions
         for weaker in candidate.weaker:
             if self._is_spent:
@@ -170,7 +182,7 @@ class MendSearch:
         return kept, found
 
     def _without_needless(self, report: LintReport) -> LintReport:
-        """Takes out what a later insertion has made superfluous, and what mended nothing in all."""
+        """Drops each insertion without which the report is no worse; returns the new report."""
         for one in list(self.chosen) if len(self.chosen) > 1 else []:
             rest = [other for other in self.chosen if other is not one]
             found = self._lint([each.insertion for each in rest])
@@ -185,6 +197,7 @@ class MendSearch:
         return tuple(one.insertion for one in self.chosen)
 
     def _lint(self, insertions: Sequence[Insertion]) -> LintReport:
+        """The lint report of the kernel with these insertions."""
         self.lints += 1
         kernel = self.apart.kernel
         body, origins = with_insertions(kernel.body, insertions)
@@ -198,7 +211,9 @@ class MendSearch:
         return self.lints >= MOST_LINTS or self.work.done + self.once > self.work.limit
 
     def _is_better(self, hazard: Hazard, before: LintReport, after: LintReport) -> bool:
-        """Whether a hazard is gone, and nothing else has come but what it may have hidden."""
+        """Whether `hazard` is gone and no new hazard has appeared, except ones that it may have
+        hidden.
+        """
         was, now = set(map(self._key, before.hazards)), set(map(self._key, after.hazards))
         if self._key(hazard) in now or not set(after.unknown) <= set(before.unknown):
             return False

@@ -105,7 +105,9 @@ def last_of(block: Block) -> Stmt:
 
 
 def with_insertions(body: Block, insertions: Sequence[Insertion]) -> tuple[Block, dict[Stmt, Stmt]]:
-    """A body with statements put in, and the statements of `body` by those that replace them."""
+    """The body with new statements inserted, and a map from each rebuilt scope to the
+    original one.
+    """
     around: dict[tuple[Stmt, bool], list[Stmt]] = {}
     for one in insertions:
         made = [Evaluate(each.call) for each in one.inserted]

@@ -82,7 +82,11 @@ def _most(tree: StatementTree, anchor: Stmt, earlier: Stmt, most: int) -> int:
 def _waiting(
     engine: Engine, anchor: Stmt, behind: bool, most: int, met: Insertions, *, closes: bool
 ) -> MendCandidate:
-    """Waits for all groups, or for all but up to `most` of them, and then meets."""
+    """A candidate that waits at `anchor` for all groups of an engine, then synchronizes (`met`).
+
+    Its weaker variants leave 1 to `most` groups open. `behind` places it after the anchor instead
+    of before; `closes` commits the open group first.
+    """
     closing = (Inserted(commit(engine)),) if closes else ()
     first, *weaker = (
         (Insertion(anchor, behind, (*closing, Inserted(wait(engine, keep)))), *met)
@@ -144,6 +148,7 @@ def _of_phases(tree: StatementTree, earlier: Stmt, later: Stmt) -> Iterator[Mend
 
 
 def _mbarrier_of(stmt: Stmt) -> Expr | None:
+    """The mbarrier that a statement operates on; None if there is none."""
     for call in calls_of(stmt):
         element = mbarrier_operand(call, effect_of(call))
         if element is not None:
@@ -161,8 +166,10 @@ def _alike(one: Expr, two: Expr) -> bool:
 
 
 def _first_to_see(tree: StatementTree, later: Stmt, call: Call) -> Stmt | None:
-    """Before which statement around `later` a call may come; None where it means something else
-    there."""
+    """The statement around `later` before which `call` may be inserted, as far out as possible.
+
+    None where the call's arguments would mean something else there.
+    """
     set_in_kernel = set(_defined(tree.body))
     needed = {var for arg in call.args for var in variables_in(arg)} & set_in_kernel
     around = {loop.var for loop in tree.loops(later) if isinstance(loop, For)}
@@ -170,8 +177,10 @@ def _first_to_see(tree: StatementTree, later: Stmt, call: Call) -> Stmt | None:
 
 
 def _outermost(tree: StatementTree, later: Stmt, needed: set[Var]) -> Stmt:
-    """The outermost loop around a statement in which it stands under no condition, and in which all
-    variables that are needed are set; else the statement itself."""
+    """The outermost loop that executes `later` unconditionally, below the loops that set `needed`.
+
+    That is `later` itself if there is no such loop.
+    """
     anchor = later
     for loop in tree.unconditional(later):
         if loop.var in needed:

@@ -35,9 +35,10 @@ def on_the_dump(proposal: Proposal) -> Proposal:
 
 
 class Attempts:
-    """What may be applied to a function: a search for each scope of each kernel that it launches.
+    """What may be applied to a function: one search for each scope of each kernel that it launches.
 
-    `trusting` is for a door that judges what it applies on better IR than was read.
+    With `trusting`, the door that applies a proposal judges it again, on better IR than was read
+    here.
     """
 
     def __init__(
@@ -61,15 +62,20 @@ class Attempts:
         ]
 
     def best(self) -> Proposal:
-        """What to apply next: the best of what was not refused yet."""
+        """The proposal to apply next: the best candidate of each search that was not
+        refused yet.
+        """
         if self._best is None:
             launches = self._searches
             self._best = Proposal(tuple(tuple(one.best() for one in each) for each in launches))
         return self._best
 
     def learn(self, judged: Proposal) -> None:
-        """Takes in what was found where a proposal was applied. Raises `PlanError` where a plan
-        that shares nothing was refused, which would be a fault of ours."""
+        """Records which candidates of a judged proposal were refused, so that `best` avoids them.
+
+        Raises `PlanError` where a plan that shares nothing was refused, which is a fault of this
+        package.
+        """
         self._best = None
         for candidate in judged:
             if not candidate.acceptable:
@@ -78,8 +84,9 @@ class Attempts:
                 self._search(candidate).learn(candidate)
 
     def improve(self, judged: Proposal) -> bool:
-        """Whether there is another proposal to be tried before one that may be applied, which
-        keeps a compiler's layout that was not proved where it is applied."""
+        """Whether to try another proposal before this one, which keeps an unproved layout of the
+        compiler.
+        """
         doubted = [self._search(one).doubt(one) for one in judged]
         if not any(doubted):
             return False

@@ -36,6 +36,9 @@ def require_sizes(kernels: Sequence[Kernel], scopes: Sequence[Sequence[str]]) ->
 
 
 def _unknown_sizes(kernel: Kernel, scopes: Sequence[str]) -> Iterator[str]:
+    """Reasons why the sizes of a kernel's merged allocations are unknown; empty if all
+    are known.
+    """
     if not scopes:
         return
     attributes = (stmt for stmt in walk_statements(kernel.body) if isinstance(stmt, Attr))

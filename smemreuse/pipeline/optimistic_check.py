@@ -36,6 +36,7 @@ def order_is_settled(facts: KernelFacts) -> bool:
 
 
 def _signals(stmt: Stmt, operations: Operations) -> bool:
+    """Whether a statement, or one inside it, is an operation on an mbarrier."""
     return any(
         effect.mbarrier is not None
         for inner in walk_statements((stmt,))

@@ -56,15 +56,17 @@ class OwnFirst(Enum):
 
 @dataclass
 class PlanSearch:
-    """What may be applied to one kernel and scope, in the light of what was refused so far.
+    """The search for the plan to apply to one kernel and scope, given the candidates refused so
+    far.
 
-    `refused` are the candidates that may not be applied, in the order in which that was found.
-    With `trusting`, plans are judged once more where they are applied: what follows from the rules
-    and what the compiler does needs no verdict before that, other plans less effort.
+    With `trusting`, the door that applies a plan judges it again. Then plans that follow from the
+    rules and the compiler's own layout need no verdict here, and other plans get a cheaper one.
 
-    The state: `failures` are the candidates refused where they were applied, `conflicts` the pairs
-    that this showed, `passed` the layouts that a bounded check let pass, and `bounded_failed`
-    whether one of these failed.
+    - `refused`: the candidates that may not be applied, in the order in which that was found.
+    - `failures`: those of them that were refused where they were applied.
+    - `conflicts`: the pairs of buffers that these refusals showed.
+    - `passed`: the layouts that a bounded check let pass. `bounded_failed`: whether one of these
+      was refused later.
     """
 
     kernel: Kernel
@@ -83,7 +85,11 @@ class PlanSearch:
     # What to apply, and what came of it ---------------------------------------------------------
 
     def best(self) -> Candidate:
-        """The candidate to apply next."""
+        """The candidate to apply next.
+
+        For an attribution rule or objective `none` that is its plan. Else it is the compiler's own
+        layout where no search can gain anything, or the tightest that is proved.
+        """
         options = self.options
         if self.own_first is OwnFirst.PROPOSED:
             self.own_first = OwnFirst.OPEN
@@ -95,7 +101,9 @@ class PlanSearch:
         return found.made_for(options.objective)
 
     def learn(self, judged: Candidate) -> None:
-        """Takes in that a candidate, as it was judged where it was applied, may not stay."""
+        """Records a candidate that was refused where it was applied, and the conflicts that this
+        shows.
+        """
         self.failures.append(judged)
         self.refused.append(judged)
         self.bounded_failed |= judged.plan.offsets in self.passed
@@ -103,9 +111,9 @@ class PlanSearch:
             self.conflicts |= counterexamples(judged.plan, judged.verdict)
 
     def doubt(self, judged: Candidate) -> bool:
-        """Takes in that the compiler's own layout, kept before any guess, is not proved.
+        """Records that the compiler's own layout, proposed before any search, was not proved.
 
-        False where it was not kept so: then nothing new can be expected.
+        Returns False where it was not proposed that way: then a further search finds nothing new.
         """
         if self.own_first is not OwnFirst.PROPOSED:
             return False
@@ -144,7 +152,7 @@ class PlanSearch:
     # The tightest plan --------------------------------------------------------------------------
 
     def _proved_or_own(self) -> Candidate:
-        """The best that is proved, or the compiler's own layout where it is smaller than that."""
+        """The best proved candidate, or the compiler's own layout where that is smaller."""
         proved = self._nothing_shared() if self._is_over else self._tightest()
         own = self._own_below(proved.plan)
         if own is not None:
@@ -162,7 +170,9 @@ class PlanSearch:
         return best
 
     def _proved_from(self, start: Start, best: Candidate | None) -> Candidate | None:
-        """A plan of one start that passes and is smaller than `best`; None where none is found."""
+        """A plan made from one start that passes the check and is smaller than `best`; None if none
+        is found.
+        """
         is_hasty = self.trusting and self.options.objective == "speed"
         return self._refined(
             lambda conflicts: self._guess(start, conflicts),
@@ -176,8 +186,11 @@ class PlanSearch:
         is_wanted: Callable[[Candidate], bool],
         rounds: int,
     ) -> Candidate | None:
-        """The first of a few guesses that passes, each made with the counterexamples of the ones
-        before; None where none does, or a guess is not wanted."""
+        """The first guess that passes the check, out of a few.
+
+        Each guess also avoids the counterexamples of the guesses before. None if none passes, or if
+        a guess is not wanted (`is_wanted`).
+        """
         conflicts = self.conflicts
         for _ in range(rounds):
             found = guess(conflicts)
@@ -193,8 +206,11 @@ class PlanSearch:
         return None
 
     def _checked(self, candidate: Candidate) -> Candidate:
-        """A candidate as it is judged before it is applied: where it is judged again after that,
-        with a bounded check, and with more effort once one of these has failed."""
+        """A candidate with the verdict that it needs before it is applied.
+
+        Where it is judged again after that, this is a bounded check, with more effort once one of
+        these has been wrong.
+        """
         if not self.trusting:
             return candidate
         if self.bounded_failed:
@@ -226,10 +242,12 @@ class PlanSearch:
         return self.stock.plan(self.kernel, self.scope)
 
     def _own_at_first(self) -> Candidate | None:
-        """The compiler's own layout in a lowering, where no guess can be worth more.
+        """In a lowering, the compiler's own layout as the first candidate, if no search can be
+        worth more.
 
-        It is smaller than what follows from the rules, and its proof is all that could be gained:
-        that is looked for where it is applied, once, and only without it from inner's ranges.
+        That is so where it is smaller than the plan that follows from the rules, and `_may_gain`
+        expects nothing better. Its proof is then left to the place where it is applied. None
+        otherwise.
         """
         is_open = self.trusting and self.own_first is OwnFirst.OPEN and not self._is_over
         if not is_open or not self._keeps_unproved(self.stock):
@@ -247,7 +265,9 @@ class PlanSearch:
         return own
 
     def _own_below(self, proved: Plan) -> Candidate | None:
-        """The compiler's own layout where it is smaller than what is proved, and not refuted."""
+        """The compiler's own layout where it is smaller than the proved plan and not refuted, else
+        None.
+        """
         for own in dict.fromkeys((self.stock, merge_of(self.kernel))):
             plan = own.plan(self.kernel, self.scope)
             if plan.arena_bytes < proved.arena_bytes and self._may_be_own(plan):
@@ -289,11 +309,11 @@ class PlanSearch:
         return SpeedObjective(self.kernel, self._own, self.arch)
 
     def _may_gain(self, best: Plan) -> bool:
-        """Whether inner's ranges may lead to a plan that is worth more, as far as their least bytes
-        tell.
+        """Whether a search from inner's live ranges may find a plan that is worth more than `best`.
 
-        In a lowering each guess costs time. For `speed` bytes count there only as far as they add
-        a block or leave more L1, once the plan is no larger than the compiler's own.
+        The lower bound of their bytes decides. In a lowering each guess costs time: for objective
+        `speed`, once the plan is no larger than the compiler's own, bytes count only if they add a
+        resident block or leave more L1.
         """
         least = self._facts.ask(least_bytes, self.scope, Start.INNER, self.options.packer)
         if least >= best.arena_bytes:
@@ -307,7 +327,9 @@ class PlanSearch:
         return self._speed.gains(self._guess(Start.INNER).plan, best)
 
     def _with_room(self, proved: Candidate) -> Candidate:
-        """As little sharing as keeps the blocks of the smallest arena, and the most L1."""
+        """The plan with the least sharing that keeps the smallest arena's resident blocks and the
+        most L1.
+        """
         found = proved
         for room in self._speed.rooms(proved.plan):
             found = self._least_sharing(proved, room)
@@ -334,8 +356,11 @@ class PlanSearch:
         return proved
 
     def _follows(self, plan: Plan, proved: Plan) -> bool:
-        """Whether a plan passes because another one does, or by the rules, which are trusted: it
-        is judged where it is applied, and no other pairs share bytes in it."""
+        """Whether a plan needs no check of its own, given the `proved` one.
+
+        That is so if it shares no other pairs of buffers, or follows from the rules where these are
+        trusted because it is judged again where it is applied.
+        """
         if plan.offsets == proved.offsets:
             return True
         if not self.trusting:

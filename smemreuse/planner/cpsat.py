@@ -94,6 +94,10 @@ class _SatModel:
             model.minimize(self._arena)
 
     def _keep_apart(self) -> None:
+        """Adds the constraints that conflicting items share no bytes.
+
+        Items with live ranges are rectangles (time by bytes) that must not overlap.
+        """
         model, problem = self._model, self._problem
         if problem.intervals is None:
             for one, other in problem.conflicts.edges:

@@ -98,6 +98,10 @@ def minimized(problem: Problem, found: Placement, budget: Budget) -> Placement:
 def _searched(
     problem: Problem, together: list[list[int]], capacity: int, budget: Budget, order: Order
 ) -> Placement | None:
+    """A placement within `capacity` bytes, by one search in this order of the items.
+
+    None if there is none, or if the budget is exhausted and says so. `together` are the cliques.
+    """
     if max((problem.lower_bound, *problem.sizes)) > capacity:
         return None
     # Others neither take bytes nor conflict: they lie at 0.
@@ -118,6 +122,9 @@ def _searched(
 
 @contextmanager
 def _recursion(items: int) -> Iterator[None]:
+    """Raises Python's recursion limit for a search over so many items, and restores it
+    afterwards.
+    """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + 3 * items)
     try:
@@ -132,10 +139,11 @@ _ORDERS = (("fill", "width", "area"), ("fill", "area", "width"), ("width", "area
 def _turns(
     problem: Problem, together: list[list[int]], seed: int
 ) -> Iterator[tuple[list[int], int]]:
-    """Orders and the nodes that each may spend, twice as many in each round: every order plain,
-    for seed 0 alone, and shaken at random.
+    """Orders of the items, each with the nodes that its search may spend: twice as many in each
+    round.
 
-    They go by how full an item's fullest clique is, by its length in time and by its area.
+    Every order comes plain first (for seed 0 alone), then shuffled. They sort by how full an item's
+    fullest clique is, by its length in time, and by its area.
     """
     sizes = np.asarray(problem.sizes, dtype=np.float64)
     fill = np.zeros(len(sizes))

@@ -84,6 +84,9 @@ def _searched(
 def _answered(
     search: Callable[[Budget], Placement | None], budget: Budget
 ) -> tuple[Placement | None, bool]:
+    """The placement that a search finds, and whether its question is answered; Ctrl-C leaves it
+    open.
+    """
     try:
         found = search(budget)
     except KeyboardInterrupt:
@@ -134,6 +137,9 @@ def raced(problem: Problem, capacity: int, budget: Budget, processes: int) -> Pl
 
 
 def _first_answer(running: dict[Connection, BaseProcess], deadline: float) -> RaceAnswer:
+    """The first decided answer of the racing processes; undecided if none comes before the
+    deadline.
+    """
     while running:
         ready = wait(list(running), _seconds_until(deadline + GRACE))
         if not ready:
@@ -154,7 +160,10 @@ def _seconds_until(deadline: float) -> float | None:
 
 
 def _run(out: Connection, problem: Problem, capacity: int, end: float, number: int) -> None:
-    """A process of the race. What it sends is small enough for the pipe to take at once."""
+    """The body of one racing process: searches, and sends its answer through `out`.
+
+    The answer is small enough for the pipe to take at once.
+    """
     budget = Budget(sys.maxsize, time.monotonic() + end - time.time())
     if number == 0 and cpsat.available():
         found = cpsat.within(problem, capacity, budget, workers=1)

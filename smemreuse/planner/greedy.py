@@ -32,6 +32,11 @@ def greedy(problem: Problem, enough: int) -> Placement:
 
 
 def _portfolio(problem: Problem) -> Iterator[Placement]:
+    """The placements of the greedy packers, within a fixed amount of work.
+
+    First fit in each order, first fit in repaired orders, best fit, and the linear scan for live
+    ranges.
+    """
     orders = list(_orders(problem))
     passes = GREEDY_WORK // (2 * problem.conflicts.number_of_edges() + len(problem.sizes) + 1) + 1
     for _ in range(1 + REPAIRS):
@@ -61,6 +66,7 @@ def _repaired(problem: Problem, order: list[int], placement: Placement) -> list[
 
 
 def _orders(problem: Problem) -> Iterator[list[int]]:
+    """The orders of items that the greedy packers try, such as by decreasing size or degree."""
     sizes, conflicts = problem.sizes, problem.conflicts
     items = list(range(len(sizes)))
     degree = dict(conflicts.degree)

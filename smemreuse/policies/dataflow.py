@@ -116,6 +116,9 @@ class _Growing:
         }
 
     def _grow(self, buffer: Buffer, begin: int, end: int, reason: Reason) -> None:
+        """Widens the live range of a buffer to include positions `begin` to `end`, and records the
+        reason.
+        """
         live = self.live[buffer]
         wider = LiveRange(buffer, min(live.begin, begin), max(live.end, end))
         if wider != live:
@@ -126,7 +129,9 @@ class _Growing:
             self.widened[buffer].append(Widening(reason, added))
 
     def where_unknown(self) -> None:
-        """F1."""
+        """Makes buffers live everywhere that have uncovered accesses or an address kept in memory
+        (F1).
+        """
         kept = "its address is kept in memory, where nobody follows it"
         unknown = {
             access.buffer: Reason(Rule.EVERY_ACCESS, access.uncovered, stmt)
@@ -182,7 +187,9 @@ class _Growing:
         return list(dict.fromkeys(touch.buffer for entry in entries for touch in entry.touched))
 
     def _matters(self, buffer: Buffer, begin: int, end: int) -> bool:
-        """Whether being live in all of the loop would make the buffer meet one that it does not."""
+        """Whether living through the whole loop would make the buffer overlap one that it does not
+        now.
+        """
         live = self.live[buffer]
         wider = LiveRange(buffer, min(live.begin, begin), max(live.end, end))
         return wider != live and any(
@@ -198,11 +205,16 @@ def _conflicts(facts: KernelFacts) -> Mapping[Pair, Reason]:
 
 
 class _Conflicts:
+    """The pairs of buffers that conflict though their live ranges do not overlap: clauses F4 and
+    F6.
+    """
+
     def __init__(self, facts: KernelFacts):
         self._flow = facts.ask(divergence)
         self._within = facts.ask(accessed_within)
 
     def within(self, block: Block) -> Iterator[tuple[Pair, Reason]]:
+        """The conflicts that a block and its nested blocks cause, each with its reason."""
         yield from self._consecutive_branches(block)
         for stmt in block:
             if isinstance(stmt, If) and stmt.orelse and self._flow.is_divergent(stmt):
@@ -229,12 +241,15 @@ class _Conflicts:
                 before.append(stmt)
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
-        """F6."""
+        """Pairs of buffers used where part of a warp may be alone, so that no barrier fits (F6)."""
         reason = Reason(Rule.BARRIER, "used where no barrier can stand among the threads", stmt)
         for pair in combinations(self._buffers(block), 2):
             yield frozenset(pair), reason
 
     def _pairs(self, stmt: If, one_arm: Block, other_arm: Block) -> Iterator[tuple[Pair, Reason]]:
+        """Pairs of one buffer from each of two arms that threads of a block take at the same time
+        (F4).
+        """
         reason = Reason(
             Rule.DIVERGENT_ARMS, "in arms that threads of one block take at the same time", stmt
         )

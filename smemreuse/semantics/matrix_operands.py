@@ -112,7 +112,11 @@ def described_bytes(call: Call) -> int:
 
 
 class _DescriptorWalk:
-    """Goes through the statements, with what is known of each descriptor."""
+    """Walks the statements with the known layout of each descriptor.
+
+    `reads` collects the bytes that wgmmas read through descriptors, `unknown` the descriptors that
+    are used in a way that is not understood. The methods return the descriptors they understood.
+    """
 
     def __init__(self, pointers: Pointers):
         self._pointers = pointers
@@ -120,6 +124,7 @@ class _DescriptorWalk:
         self.reads: dict[Stmt, list[tuple[Local, MemoryAccess]]] = {}
 
     def block(self, block: Block, known: dict[Local, Described]) -> None:
+        """Visits a block; what a scope changes is unknown in it and after it."""
         for stmt in block:
             inner = nested_blocks(stmt)
             if isinstance(stmt, (For, While, If)):
@@ -130,6 +135,9 @@ class _DescriptorWalk:
             self._statement(stmt, known)
 
     def _statement(self, stmt: Stmt, known: dict[Local, Described]) -> None:
+        """Applies a statement that makes, moves or reads descriptors; forgets what others
+        change.
+        """
         call = evaluated_call(stmt)
         understood: set[Local] = set()
         if call is not None and call.op == _MAKES:
@@ -143,6 +151,7 @@ class _DescriptorWalk:
         _forget(known, _changed(stmt) - understood)
 
     def _made(self, call: Call, known: dict[Local, Described]) -> set[Local]:
+        """Records the layout of a newly initialized descriptor, if its operands are constants."""
         local = _element(call.args[0]) if len(call.args) == 5 else None
         place = address_of(call.args[1], self._pointers) if local is not None else None
         if local is None or place is None:
@@ -155,6 +164,7 @@ class _DescriptorWalk:
         return {local}
 
     def _used(self, stmt: Stmt, call: Call, known: dict[Local, Described]) -> set[Local]:
+        """Records the bytes that a wgmma reads through its known descriptors."""
         shape = SHAPE.fullmatch(text_at(call, 0) or "")
         understood: set[Local] = set()
         for use in _USES[call.op]:
@@ -178,6 +188,7 @@ class _DescriptorWalk:
 def _accesses(
     described: Described, start: Expr, reach: int, call: Call
 ) -> tuple[MemoryAccess, MemoryAccess]:
+    """The reads of an operand: its first bytes for certain, and `reach` bytes that it may touch."""
     first = Call("sub", (start, Call("floormod", (start, Const(described.row)))))
     whole = MemoryAccess(
         described.buffer,
@@ -206,6 +217,7 @@ def _reach(described: Described, side: int, k: int, k_runs_fastest: bool, of_k: 
 
 
 def _moved(call: Call, known: dict[Local, Described]) -> set[Local]:
+    """Adds the offset of a call to the start of the descriptor that it moves, if that is known."""
     local = _element(call.args[0]) if len(call.args) == 2 else None
     if local is None or local not in known:
         return set()
@@ -230,6 +242,7 @@ def _is_kept(buffer: Buffer) -> bool:
 
 
 def _locals_in(expr: Expr) -> set[Local]:
+    """The descriptors (local storages) that an expression names."""
     return {
         node.buffer.storage
         for node in walk(expr)

@@ -73,7 +73,11 @@ class FencePass:
 
 
 class _Walk:
-    """Finds the fences; more of them with every round of a loop."""
+    """Re-enacts the pass: `fenced` collects the statements before which it puts a fence.
+
+    Its methods take what the last operation on shared memory may have been, and return that after
+    the statement. A loop is repeated until that no longer changes.
+    """
 
     def __init__(self, rules: FencePass) -> None:
         self.fenced: set[Stmt] = set()
@@ -85,6 +89,7 @@ class _Walk:
         return last
 
     def _statement(self, stmt: Stmt, last: Last) -> Last:
+        """Fences an asynchronous operation that may follow a generic one."""
         if isinstance(stmt, If):
             return self._branch(stmt, last)
         if isinstance(stmt, (For, While)):
@@ -97,6 +102,7 @@ class _Walk:
         return last if event is None else event
 
     def _branch(self, stmt: If, last: Last) -> Last:
+        """Fences the whole branch if both arms are asynchronous only, else looks into the arms."""
         arms = (stmt.then, stmt.orelse)
         if last & Last.GENERIC and all(map(self._rules.is_async_only, arms)):
             self.fenced.add(stmt)
@@ -104,6 +110,7 @@ class _Walk:
         return self.block(stmt.then, last) | self.block(stmt.orelse, last)
 
     def _loop(self, stmt: For | While, last: Last) -> Last:
+        """Fences the whole loop if its body is asynchronous only, else iterates over its body."""
         if last & Last.GENERIC and self._rules.is_async_only(stmt.body):
             self.fenced.add(stmt)
             last = Last.NOTHING

@@ -32,14 +32,16 @@ GROUP = 128
 
 @dataclass(frozen=True)
 class RegisterPass:
-    """The lists of one version's pass.
+    """What one version of the pass recognizes, as lists of operations.
 
-    `sets`: operations by which a warp group takes or gives registers, where the kernel says so
-    itself. `keeps`: the operation that tells the pass to leave registers as they are. `asks`: those
-    that say how many it is to give out. `copies`: a producer that carries these out needs its
-    registers. `custom`: the attribute of a kernel that splits its warps itself, which the pass
-    leaves alone. `layouts`: warp groups of producers and of consumers to which it gives registers
-    unasked.
+    - `sets`: a warp group takes or gives up registers; the kernel's author wrote it.
+    - `keeps`: tells the pass to leave registers as they are.
+    - `asks`: states how many registers the pass shall give to the consumers.
+    - `copies`: a producer that executes one of these keeps its registers.
+    - `custom`: attribute of a kernel that specializes its warps itself, which the pass leaves
+      alone.
+    - `layouts`: numbers of warp groups (producers, consumers) for which the pass hands over
+      registers even if nothing asks for it.
     """
 
     sets: frozenset[str]
@@ -56,8 +58,11 @@ class RegisterPass:
         return None if most is None else min(most, registers // threads // 8 * 8)
 
     def handed_over(self, body: Block, threads: int) -> int | None:
-        """The most registers that one of a block's so many threads takes; None where warp groups
-        do not hand them over."""
+        """The most registers that a thread has after the hand-over between warp groups.
+
+        None where the warp groups of the block, which has so many `threads`, do not hand over
+        registers.
+        """
         calls = [call for call in map(evaluated_call, walk_statements(body)) if call is not None]
         own = _largest(calls, self.sets)
         if own is not None:
@@ -74,7 +79,12 @@ class RegisterPass:
         return MOST if any(self._by_default(one, threads) for one in splits) else None
 
     def _by_default(self, split: If | None, threads: int) -> bool:
-        """Whether the pass gives out registers where the kernel asks for nothing."""
+        """Whether the pass hands over registers for this branch of warp specialization without
+        being asked.
+
+        `split` is the branch between producers (`then`) and consumers, `threads` the size of the
+        block.
+        """
         if split is None or any(map(self._is_copy, walk_statements(split.then))):
             return False
         condition = split.condition
@@ -84,7 +94,7 @@ class RegisterPass:
         return at is not None and (at // GROUP, (threads - at) // GROUP) in self.layouts
 
     def _is_copy(self, stmt: Stmt) -> bool:
-        """Whether threads of a producer carry values themselves."""
+        """Whether a statement of a producer moves values through its own registers."""
         if isinstance(stmt, Store):
             return stmt.buffer.scope != "global"
         call = evaluated_call(stmt)

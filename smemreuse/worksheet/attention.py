@@ -84,7 +84,9 @@ class Attention:
                         yield self.work(card, dtype, br, bc, warps, stages)
 
     def steps(self, br: int, bc: int) -> int:
-        """Tiles of keys that the blocks of one head go through, all together."""
+        """Tiles of keys that all blocks of one head go through, in total; `br` queries, `bc` keys a
+        tile.
+        """
         tiles = math.ceil(self.queries / br)
         if not self.causal:
             return tiles * math.ceil(self.keys / bc)
@@ -146,14 +148,14 @@ class Attention:
 
 @dataclass(frozen=True)
 class _Step:
-    """What one step executes."""
+    """The work that one step of the pipeline executes."""
 
     tensor: float
     lanes: float
     specials: float
 
     def seconds(self, card: Card, dtype: str) -> float:
-        """Of one SM at its full rates, which overlap."""
+        """Seconds that one SM takes for the step at its full rates, which overlap."""
         parts = (
             self.tensor / card.peak(dtype),
             self.lanes / card.lanes,
@@ -179,7 +181,7 @@ def registers(engine: MatrixUnit, br: int, bc: int, dim: int, warps: int) -> int
 
 
 def _warps(engine: MatrixUnit, br: int) -> tuple[int, ...]:
-    """Numbers of warps that divide the queries: by rows alone, so that a row stays in one."""
+    """The numbers of warps that can share `br` queries; each row stays within one warp."""
     if engine is MatrixUnit.TCGEN05:
         return (br // 32,) if br % 128 == 0 else ()
     if engine is MatrixUnit.WGMMA:

@@ -89,6 +89,9 @@ class Convolution:
         return (engine_note(card, dtype),)
 
     def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
+        """Every configuration: tile, width of the patch of pixels, channels per step, and
+        stages.
+        """
         for tile in tiles(engine_of(card, dtype)):
             for width in WIDTHS:
                 if tile.bm % width:

@@ -86,7 +86,7 @@ def roofline_terms(card: Card, dtype: str, work: TileWork) -> dict[str, float]:
 
 
 def _waiting(card: Card, work: TileWork) -> float:
-    """Seconds that a block takes at the least, alone on its SM: its latencies and its pipeline."""
+    """The least seconds of one block alone on its SM: its latencies and its pipeline."""
     latency = card.dram_latency / card.clock
     waited = work.rounds * latency
     if not work.stages:
@@ -108,7 +108,9 @@ def _transfer(card: Card, work: TileWork) -> float:
 
 
 def _limits(arch: Architecture, work: TileWork) -> dict[str, int]:
-    """Resident blocks by what allows them; the least is `Architecture.resident_blocks`."""
+    """The resident blocks per SM that each resource allows, by its name; the smallest is
+    the limit.
+    """
     launches = work.shared_bytes <= arch.per_block and 0 < work.threads <= 1024
     warps = -(-work.threads // WARP)
     return {
@@ -131,6 +133,7 @@ def _l1_left(arch: Architecture, work: TileWork) -> int:
 
 
 def _refusal(arch: Architecture, work: TileWork) -> str:
+    """Why a configuration cannot launch, as "demand of limit"; called only if it cannot."""
     if work.shared_bytes > arch.per_block:
         return f"{work.shared_bytes:,} of {arch.per_block:,} bytes of shared memory"
     if work.threads > 1024:

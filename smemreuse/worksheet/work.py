@@ -15,16 +15,28 @@ LOADING = 24
 
 @dataclass(frozen=True)
 class TileWork:
-    """A configuration's demands; all amounts are of the whole problem unless they say otherwise.
+    """What one configuration demands; amounts are of the whole problem unless stated otherwise.
 
-    Of a block: `shared_bytes` (all stages), `threads`, of which `loading` only load, `registers` of
-    each of the others, `columns` of tensor memory (512 in an SM). `grid` blocks. `flops` are
-    useful, the others executed: `tensor` flops with padding, and more at a lower rate, `lanes`
-    instructions of CUDA-core lanes, `specials`. Bytes moved: `dram`, `l2` (between L2 and the SMs)
-    and `shared` (between shared memory and the rest of its SM).
-    Of a block's pipeline: its `stages`, 0 without one; how many `steps`; of each, the `step_bytes`
-    loaded and the `step_seconds` that its SM computes at the full rate. Beside it, `rounds`
-    latencies follow one another. `row_bytes` lie together in what is loaded.
+    Of one block:
+
+    - `shared_bytes`: bytes of shared memory, all stages included.
+    - `threads`: all of its threads. `loading`: those of them that only load.
+    - `registers`: of each thread that computes.
+    - `columns`: of tensor memory (an SM has 512).
+    - `stages`: buffers of its pipeline, 0 without a pipeline. `steps`: iterations of the pipeline.
+    - `step_bytes`: bytes loaded by one step. `step_seconds`: time its SM computes on one step at
+      full rate.
+    - `rounds`: latencies outside of the pipeline that follow one another.
+
+    Of the problem:
+
+    - `grid`: number of blocks.
+    - `flops`: useful flops. `tensor`: executed flops, with padding, and weighted where they run at
+      a lower rate.
+    - `lanes`: instructions of CUDA-core lanes. `specials`: operations of special function units.
+    - `dram`, `l2`, `shared`: bytes moved to and from DRAM, between L2 and the SMs, and between
+      shared memory and the rest of its SM.
+    - `row_bytes`: contiguous bytes of global memory that a load takes.
     """
 
     config: Mapping[str, int | str]
@@ -50,10 +62,11 @@ class TileWork:
 
     @property
     def launched(self) -> int:
-        """Registers of a thread at the launch, the same for all, eight together.
+        """Registers of each thread at launch, where all threads get the same number.
 
-        Where that is too many for an SM, threads that only load give theirs to the others, all but
-        24 (`setmaxnreg`, PTX ISA, sm_90), and a block of that many does launch.
+        That is `registers` if an SM has as many for all. Else threads that only load keep 24 and
+        hand the rest to the others (`setmaxnreg`, PTX ISA, sm_90); the block launches with the
+        mean, rounded up to a multiple of 8.
         """
         if most_by_registers(self.threads, self.registers):
             return self.registers
@@ -62,7 +75,7 @@ class TileWork:
 
 
 class Workload(Protocol):
-    """A kind of kernel with its sizes."""
+    """A kind of kernel, such as a GEMM, with the sizes of its problem."""
 
     @property
     def title(self) -> str:

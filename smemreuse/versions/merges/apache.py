@@ -184,6 +184,7 @@ class _Finder(Linearizer):
             self._access(stmt.buffer, stmt)
 
     def _expr(self, expr: Expr) -> None:
+        """Records what the pass sees of an expression: of an address only its indices."""
         element = addressed_element(expr)
         if element is not None:
             for index in children(element):
@@ -204,6 +205,7 @@ class _Finder(Linearizer):
         self._rewritten(buffer)
 
     def _rewritten(self, buffer: Buffer) -> None:
+        """Records a buffer of the scope whose accesses the pass rewrites."""
         storage = buffer.storage
         if (
             isinstance(storage, Buffer)
@@ -213,6 +215,9 @@ class _Finder(Linearizer):
             self.accessed[storage] = None
 
     def _touch(self, buffer: Buffer, node: Expr | Stmt) -> None:
+        """Records a touch at the level of the buffer's allocation, or the failure of the pass
+        there.
+        """
         storage = buffer.storage
         level = self.alloc_level.get(storage) if isinstance(storage, Buffer) else None
         if not isinstance(storage, Buffer) or level is None:

@@ -27,6 +27,7 @@ class TileLangMerge(Merge):
     """`tilelang.transform.MergeSharedMemoryAllocations`, which aligns as our policies do."""
 
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
+        """The live ranges that TileLang's pass computes for the buffers of a scope."""
         sequence = linearize(kernel, scope, POLICIES[self.policy])
         return Liveness(
             scope,

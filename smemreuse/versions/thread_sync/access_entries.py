@@ -72,7 +72,7 @@ def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[Acces
 
 
 class _Recorder:
-    """Goes through expressions as the pass does."""
+    """Collects in `found` the access entries that the pass records while it visits expressions."""
 
     def __init__(self, pointers: Pointers, rules: ThreadSync):
         self._pointers = pointers
@@ -80,6 +80,7 @@ class _Recorder:
         self.found: list[AccessEntry] = []
 
     def through(self, expr: Expr, context: _Context) -> None:
+        """Visits an expression and records its accesses."""
         if isinstance(expr, Load):
             self.element(expr.buffer, expr.indices, False, context)
             for child in expr.indices:
@@ -96,6 +97,7 @@ class _Recorder:
             self.through(value, replace(context, guards=(*context.guards, (condition, holds))))
 
     def _operation(self, call: Call, context: _Context) -> None:
+        """Visits a call: an address or access pointer is an entry, operands are visited in turn."""
         element = addressed_element(call)
         if element is not None:
             self._address(element, context)
@@ -142,6 +144,7 @@ class _Recorder:
         )
 
     def _pointer(self, call: Call, context: _Context) -> None:
+        """Records an access pointer: a read and a write entry, as its mask allows."""
         base, mask = call.args[1], mask_of(call)
         named: tuple[Buffer, ...] = ()
         index: Expr | None = None
@@ -167,8 +170,11 @@ class _Recorder:
                     )
 
     def _record(self, entry: AccessEntry) -> None:
-        """Of a view that begins elsewhere, of what a variable points to, and of elements that are
-        vectors it is not known what the pass compares."""
+        """Adds an entry for each allocation that its buffer may name, if in shared memory.
+
+        The index is dropped where it is not known what the pass compares: views that begin
+        elsewhere, variables that hold addresses, and elements that are vectors.
+        """
         named = entry.buffer
         is_plain = isinstance(named.storage, Buffer) and named.elem_offset == Const(0)
         is_plain = is_plain and _VECTOR.search(named.dtype) is None

@@ -277,6 +277,9 @@ class BarrierCandidates:
         return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
 
     def _compares(self, one: Kind, two: Kind) -> bool:
+        """Whether the pass compares two kinds of access: one writes, and their bytes may be the
+        same.
+        """
         if not (one.is_write or two.is_write) or one.buffer.scope != two.buffer.scope:
             return False
         if one.is_write and two.is_write and one.is_copy and two.is_copy:

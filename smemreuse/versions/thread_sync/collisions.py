@@ -59,7 +59,10 @@ Spend = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class _Elements:
-    """Indices of elements, in units of their access, with the threads that access them."""
+    """The element indices that `active` threads access, in units of the access's width.
+
+    `guessed` are the unknown values that were replaced by a guess to compute them.
+    """
 
     active: ActiveThreads
     index: np.ndarray
@@ -67,7 +70,11 @@ class _Elements:
 
 
 class Collisions:
-    """Answers for the statements of one kernel; each pair is compared once."""
+    """Whether pairs of statements of one kernel collide for the pass; each pair is compared once.
+
+    In the methods `one` and `two` are the earlier and the later statement (in `Made`, with its
+    access entry); with `loop`, the later one is in the next round of that loop.
+    """
 
     def __init__(self, paths: PathConditions, entries: Mapping[Stmt, tuple[AccessEntry, ...]]):
         self._paths = paths
@@ -109,6 +116,9 @@ class Collisions:
         return self._known[key]
 
     def _differs(self, stmt: Stmt, entry: AccessEntry, loop: For) -> bool:
+        """Whether one access has other elements in each next round of a loop, evaluated round by
+        round.
+        """
         count = constant(loop.extent)
         if count is None or not 1 < count <= MAX_STEPS or entry.index is None:
             return False
@@ -154,6 +164,9 @@ class Collisions:
     def _collide(
         self, one: Made, two: Made, loop: For | None, offsets: Mapping[Buffer, int], spend: Spend
     ) -> bool:
+        """Whether the pass takes two accesses to collide, under these offsets (bytes) of their
+        buffers.
+        """
         (_, first), (_, second) = one, two
         if first.by_pointer is not second.by_pointer:
             return True
@@ -173,6 +186,11 @@ class Collisions:
     def _found(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], spend: Spend
     ) -> bool:
+        """As `_collide`, for buffers that begin at `places`: tries some blocks and rounds.
+
+        Elements collide if they meet in one of these; pointers only if each reaches the other in
+        some.
+        """
         tried = product(self._blocks(one, two), self._tried(one, two, loop))
         reaches = [False, False]
         for place, rounds in tried:
@@ -203,8 +221,11 @@ class Collisions:
         return BLOCKS if asked else BLOCKS[:1]
 
     def _tried(self, one: Made, two: Made, loop: For | None) -> Iterator[Mapping[For, int]]:
-        """Rounds of the common loops: all in the first, then others of each. For elements another
-        round of `loop` has to follow; pointers the pass compares in one and the same."""
+        """The rounds of the common loops to try: the first of all, then further rounds of each.
+
+        For elements, another round of `loop` must follow. The pass compares pointers within one
+        round.
+        """
         theirs = self._paths.loops(two[0])
         common = [
             mine
@@ -231,6 +252,7 @@ class Collisions:
         place: int,
         shifted: For | None,
     ) -> _Elements | None:
+        """The elements of one access in these rounds and this block; see `_indices`."""
         stmt, entry = made
         key = (entry, tuple(rounds.items()), place, shifted)
         if key not in self._elements:
@@ -245,8 +267,12 @@ class Collisions:
         found: ActiveThreads | None,
         shifted: For | None,
     ) -> _Elements | None:
-        """The elements that active threads access; of `shifted` the index alone is a round later.
-        What is not known, and the pass therefore takes for anything, is `GUESS`."""
+        """The elements that active threads access; None if the pass may know less or too many are
+        needed.
+
+        `shifted` is a loop whose next round gives the index, while threads and conditions stay
+        those of this round. Unknown values, which the pass allows to be anything, become `GUESS`.
+        """
         if found is not None and isinstance(stmt, (If, While)):
             found = known_to_hold(found, stmt.condition)  # the pass has its header within the scope
         for condition, holds in entry.guards if found is not None else ():

@@ -73,7 +73,10 @@ class ActiveThreads:
 
 
 class PathConditions:
-    """The scopes around each statement of a kernel whose blocks have these axes."""
+    """The scopes around each statement of a kernel, and the threads of a block that reach it.
+
+    `axes` are the thread axes of its blocks with their extents.
+    """
 
     def __init__(self, body: Block, axes: Mapping[str, int]):
         self._axes = axes
@@ -85,6 +88,7 @@ class PathConditions:
         self._block(body, ())
 
     def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
+        """Records the frames around each statement of a block, and the statements' order."""
         for stmt in block:
             self.frames[stmt], self.order[stmt] = frames, len(self.order)
             self._of_block |= self._set_by_block(stmt)
@@ -141,6 +145,7 @@ class PathConditions:
         return self._known[key]
 
     def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
+        """The threads that reach a statement: all threads, restricted frame by frame."""
         active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
         for frame in self.frames[stmt]:
             if active is not None:
@@ -150,6 +155,9 @@ class PathConditions:
     def _within(
         self, frame: Frame, active: ActiveThreads, rounds: Mapping[For, int], place: int
     ) -> ActiveThreads | None:
+        """The threads inside one frame, of those that are `active` outside; None if not
+        understood.
+        """
         stmt, threads = frame.stmt, active.threads
         if isinstance(stmt, Bind):
             value = evaluate(stmt.value, threads)
@@ -175,6 +183,10 @@ class PathConditions:
     def _round(
         self, frame: Frame, loop: For, active: ActiveThreads, rounds: Mapping[For, int]
     ) -> ActiveThreads | None:
+        """The threads inside a loop: in the round that `rounds` names, else once for each round.
+
+        None where the begin or step is unknown, or the extent differs between threads.
+        """
         threads = active.threads
         begin, extent, step = (
             evaluate(one, threads) for one in (loop.begin, loop.extent, loop.step)
