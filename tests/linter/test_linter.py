@@ -219,6 +219,22 @@ def test_arms_are_ordered_by_their_mbarrier(later: bool) -> None:
     assert kinds == ([] if later else [("race", True)])
 
 
+@pytest.mark.parametrize(
+    ("consume", "hazards"),
+    [
+        (WAIT + "T.ptx_arrive_barrier(full[1])\n", []),
+        ("T.ptx_arrive_barrier(full[1])\n" + WAIT, [("barrier-deadlock", False)]),
+    ],
+)
+def test_a_wait_that_the_next_phase_may_overtake(
+    consume: str, hazards: list[tuple[str, bool]]
+) -> None:
+    """The producer goes on to phase 1 once the consumer has arrived, before it looks or after."""
+    init = init_barrier(32) + init_barrier(32, "full[1]")
+    produce = ARRIVE + WAIT + "T.mbarrier_wait_parity(full[1], 0)\n" + ARRIVE
+    assert found(init + arms(produce, consume)) == hazards
+
+
 def test_an_mbarrier_is_used_behind_its_initialization() -> None:
     init = under("if tx == 0", "T.ptx_init_barrier_thread_count(full[0], 64)\n")
     rest = "As[tx] = tx\n" + ARRIVE + WAIT + "O[tx] = As[63 - tx]\n"
