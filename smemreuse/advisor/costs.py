@@ -89,8 +89,11 @@ class Costs:
     def close(
         self, loop: OpenLoop, rounds: np.ndarray, spent: np.ndarray, tensor: np.ndarray
     ) -> None:
-        """Loads and what waits for them, after a loop in which warps `spent` so many cycles, and
-        all of them together kept the tensor cores busy for so many."""
+        """Adds what a finished loop costs: its loads, and the readers that wait for them.
+
+        In `rounds` of the loop each warp `spent` so many cycles, and all together kept the tensor
+        cores busy for `tensor` cycles.
+        """
         own = np.maximum(spent.max(axis=1), tensor)
         loaded = sum(loop.filled.values()) / np.maximum(rounds, 1) / self._port()
         for buffer in loop.read:
@@ -111,6 +114,9 @@ class Costs:
                 outer.read.discard(buffer)
 
     def _compute(self, cost: Arithmetic, points: Points) -> None:
+        """Adds the instruction and special-function slots of arithmetic, and the exchanges of
+        warps.
+        """
         per_special = WARP * SCHEDULERS / self._card.special
         issued = cost.issued + 2 * cost.exchanged
         self._spend(points, issued + cost.special * per_special + cost.exchanged * EXCHANGE)

@@ -57,7 +57,9 @@ def global_accesses(stmt: Stmt, accesses: Sequence[MemoryAccess]) -> Iterator[Gl
 
 
 def _copied(call: Call, effect: Effect, accesses: Sequence[MemoryAccess]) -> Iterator[GlobalAccess]:
-    """A copy between global and shared memory, of as many bytes as its shared side has."""
+    """The global side of a copy between global and shared memory, with the bytes of its shared
+    side.
+    """
     shared = next((arg for arg in call.args if _shared_buffer(arg) is not None), None)
     if shared is None:
         return
@@ -103,7 +105,9 @@ def _updated(call: Call) -> Iterator[GlobalAccess]:
 
 
 def _pointed(arg: Expr) -> tuple[str, Expr | None]:
-    """The tensor that an operand names, and the place in it; coordinates name none."""
+    """The tensor and the place in it that an operand names; coordinates of a tensor map
+    name none.
+    """
     if isinstance(arg, Var):
         return arg.name, None
     if isinstance(arg, Pointer):

@@ -15,6 +15,7 @@ def accessed_within(facts: KernelFacts) -> Mapping[Stmt, Buffers]:
     found: dict[Stmt, Buffers] = {}
 
     def visit(block: Block) -> Buffers:
+        """Records and returns the buffers accessed in a block."""
         inside: set[Buffer] = set()
         for stmt in block:
             own = {access.buffer for access in facts.accesses[stmt]}

@@ -41,7 +41,7 @@ def alignments(kernel: Kernel, scope: str) -> Mapping[Buffer, int]:
 
 
 def needed_alignments(facts: KernelFacts, scope: str) -> Mapping[Buffer, int]:
-    """As `alignments`, worked out anew."""
+    """Computes the answer of `alignments`, which remembers it."""
     kernel = facts.kernel
     recorded = recorded_alignments(kernel.attrs)
     swizzled = _swizzled_buffers(kernel)

@@ -124,6 +124,9 @@ class _ByPolicy(Linearizer):
         self._accesses = facts.accesses
 
     def statement(self, stmt: Stmt) -> None:
+        """Appends the entries of a statement: allocations get a level, leaves and scopes get
+        entries.
+        """
         if isinstance(stmt, Allocate):
             if stmt.buffer.scope == self._scope:
                 self.alloc_level[stmt.buffer] = len(self.open)

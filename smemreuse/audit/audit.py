@@ -89,9 +89,10 @@ def _by_name(kernel: Kernel, scope: str, offsets: Mapping[Buffer, int]) -> dict[
 
 
 def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
-    """Rule 2 asks whose value a byte holds, and two views may be of one buffer.
+    """The verdict on a layout whose buffers are views, without certain findings of rule 2.
 
-    What is not ordered is a race all the same, of the merge or of the kernel itself.
+    Rule 2 asks whose value a byte holds, and two views may be of one buffer. An unordered access is
+    a race all the same, of the merge or of the kernel itself.
     """
     verdict = replace(verdict, assumptions=(*verdict.assumptions, ONE_EACH, *assumed))
     if verdict.verdict is not UNSOUND:
@@ -103,7 +104,7 @@ def _of_views(verdict: Verdict, assumed: tuple[str, ...]) -> Verdict:
 
 
 def _inseparable(arena: Buffer) -> Audit:
-    """Nothing is known of a merge whose buffers cannot be separated."""
+    """The audit of an arena whose buffers cannot be separated: nothing is known of it."""
     reason = (
         f"{arena.name} has several buffers in it, and neither indices nor pointers tell them "
         "apart: check the dump from before the merge, with --plan"

@@ -75,7 +75,9 @@ def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
 
 
 def _beside(body: Block, arenas: Collection[Buffer]) -> Iterator[str]:
-    """Whose bytes an arena's own accesses are of, when its buffers have been separated."""
+    """For each arena that is accessed other than through the pointers into it, a clause that says
+    so.
+    """
     touched = {
         access.buffer: stmt
         for stmt, accesses in KernelAccesses.of(body).by_statement.items()

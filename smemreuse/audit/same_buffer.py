@@ -45,7 +45,9 @@ Groups = tuple[Group, ...]
 
 @dataclass(frozen=True)
 class JoinedViews:
-    """The layout of buffers, each with all its views; what is assumed for it, and what unknown."""
+    """The layout in which all views of a buffer are joined, with what it assumes and what is
+    unknown.
+    """
 
     layout: AppliedLayout
     assumed: tuple[str, ...]
@@ -127,9 +129,10 @@ class Contents(Enum):
 
 
 def contents_of(kernel: Kernel, scope: str, buffer: Buffer) -> Contents:
-    """Whether a buffer is read only where it has been written before.
+    """Whose contents are read through a buffer: its own, if each read follows a write to the same
+    bytes.
 
-    `kernel` has each of its buffers apart, with a size in bytes that is known.
+    In `kernel` each buffer is a separate allocation with a known size in bytes.
     """
     size = buffer.size or 0
     others = [one for one in kernel.allocations(scope) if one is not buffer]

@@ -28,10 +28,10 @@ from smemreuse.semantics.elements import is_typed, pointee_bits
 
 
 class Separator:
-    """Puts allocations in the place of pointers into an arena, and of views of it.
+    """Replaces pointers into an arena, and views of it, by allocations.
 
-    `pointers` and `views` name the allocation for each, and several views may have one. A view of
-    an allocation begins `origins` bytes before it, so that its indices stay as they are; access
+    `pointers` and `views` map each to its allocation; several views may share one. A view of an
+    allocation begins `origins` bytes before it, so that its indices stay as they are; access
     pointers count from there.
     """
 

@@ -119,7 +119,7 @@ class WaitingHazards(OvertakenWaits):
         self._begun: dict[Slot, tuple[Stmt, Agent, dict[int, int]]] = {}
 
     def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
-        """All threads of the block have to come to its barrier, each as often as the others."""
+        """Records threads at a barrier of the block: every thread must arrive, equally often."""
         named = meeting.group is Group.NAMED and counted(call, meeting) is not None
         if named or meeting.group not in (Group.BLOCK, Group.NAMED):
             return
@@ -135,9 +135,10 @@ class WaitingHazards(OvertakenWaits):
             self._met.setdefault(int(here.max()) + 1, stmt)
 
     def ends(self) -> None:
-        """The kernel is over: others waited in vain for threads that came to fewer barriers.
+        """At the kernel's end, adds the hazard of threads that wait for others which met fewer
+        barriers.
 
-        A thread may have ended before that, and counts no more then: this is never certain.
+        A thread may have ended before that and counts no more then, so the hazard is never certain.
         """
         most = int(self._meetings.max(initial=0))
         missing = np.flatnonzero(self._meetings < most)
@@ -167,7 +168,7 @@ class WaitingHazards(OvertakenWaits):
         self._begun[slot] = (stmt, agent, {int(warp): int(order.epochs[warp]) for warp in warps})
 
     def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
-        """An mbarrier is used after its initialization, or by the threads that made it."""
+        """Adds a race if threads use an mbarrier in no order with its initialization by others."""
         if slot not in self._begun:
             return
         begun, by, epochs = self._begun[slot]
@@ -198,7 +199,7 @@ class WaitingHazards(OvertakenWaits):
         self._add(hazard, stmt)
 
     def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
-        """What a barrier orders depends on the schedule: it may be nothing of what is meant."""
+        """Adds the hazard that what a barrier orders depends on the schedule."""
         site, who = Site.of(stmt, agent.loops), words.threads(agent.threads.ids)
         hazard = Hazard(
             HazardKind.RACE,
@@ -218,7 +219,10 @@ class WaitingHazards(OvertakenWaits):
         self._waiting.pop(id(agent), None)
 
     def stuck(self) -> None:
-        """Everybody waits. It is so in every schedule if all know of all phases that are over."""
+        """Adds the deadlock of all threads waiting.
+
+        It is certain in every schedule if all threads know of all completed phases.
+        """
         certain = all(
             one.known == one.barrier.phase and one.barrier.expected is not None
             for _, one in self._waiting.values()

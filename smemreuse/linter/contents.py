@@ -32,7 +32,9 @@ class ContentHazards(Collected):
     """What accesses do to bytes, and find there."""
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
-        """Rule 2, of a kernel of itself: what is read was never written, or may not have been."""
+        """Adds the hazard of a read of bytes that were never written, or may not have been (rule
+        2).
+        """
         if traced.buffer in self._known.registers:
             return
         stmt = self._events[traced.event].stmt
@@ -75,7 +77,7 @@ class ContentHazards(Collected):
         return words.agent(stmt, some, traced.ids)
 
     def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
-        """Several threads write to one byte in one statement: a race, if their values differ."""
+        """Adds the race of threads that write different values to one byte in one statement."""
         stmt = self._events[traced.event].stmt
         if not (stores(stmt) or traced.by_warp) or traced.buffer in self._known.registers:
             return
@@ -110,8 +112,10 @@ class ContentHazards(Collected):
         self._add(hazard, stmt, traced.buffer)
 
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
-        """An index leads out of the buffer, for a thread that no condition around it keeps away, or
-        is not known."""
+        """Adds the hazard of an index outside of the buffer, in a thread that no guard excludes.
+
+        An index that is not known is assumed to be inside.
+        """
         stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
         if start is None:
             if access.footprint.start is not None:

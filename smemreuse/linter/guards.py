@@ -19,7 +19,11 @@ Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 
 
 class Guards:
-    """The conditions under which parts of a statement's expressions are evaluated."""
+    """The conditions under which parts of a statement's expressions are evaluated.
+
+    `accesses` are those of the statements, without stores that leave an element as it is; an access
+    under a condition is not certain.
+    """
 
     def __init__(self, accesses: Accesses):
         self._conditions: dict[int, tuple[Condition, ...]] = {}
@@ -52,7 +56,7 @@ class Guards:
                 self._visit(child, around)
 
     def _doubted(self, access: MemoryAccess) -> MemoryAccess:
-        """An access that a condition may keep from happening is not certain."""
+        """The access, marked as not certain if a condition inside its expression guards it."""
         if access.certain and id(access.node) in self._conditions:
             self._doubtful.add(id(access.node))
             return replace(access, certain=False)
@@ -63,8 +67,9 @@ class Guards:
         return access.certain or id(access.node) in self._doubtful
 
     def allowed(self, stmt: Stmt, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
-        """For which threads the conditions around an access hold; all where there are none, None
-        where one is not known."""
+        """The mask of the threads for which the guards of an access hold; None where one is not
+        known.
+        """
         found = np.ones(threads.count, dtype=bool)
         for condition, way in self._conditions.get(id(access.node), ()):
             value = evaluate(condition, threads)
@@ -75,7 +80,7 @@ class Guards:
 
 
 def _is_idle(stmt: Stmt, access: MemoryAccess) -> bool:
-    """Whether a write leaves an element as it is: what is stored there was loaded from there."""
+    """Whether a store writes back the very element that it loaded, and so changes nothing."""
     return (
         isinstance(stmt, Store)
         and access.node is stmt

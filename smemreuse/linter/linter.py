@@ -52,8 +52,10 @@ OF_CASES = 100_000_000
 
 @dataclass(frozen=True)
 class Apart:
-    """A kernel with merged buffers apart again, what could not be taken apart, and the bytes that
-    merged buffers are declared to have."""
+    """A kernel whose merged buffers were separated, to lint each on its own.
+
+    It also has what could not be separated, and the bytes that merged buffers are declared to have.
+    """
 
     kernel: Kernel
     doubts: tuple[str, ...] = ()
@@ -70,8 +72,11 @@ def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintRepo
 
 
 def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintReport:
-    """Those of a kernel whose buffers are apart. `follow` tells whether barriers are to come, and
-    `work` is what may be done for several kernels together."""
+    """The hazards of a kernel whose buffers are separate.
+
+    `follow` tells whether a later pass inserts barriers. `work` is a budget shared by several
+    kernels.
+    """
     whole, doubts = apart.kernel, [*apart.doubts]
     accesses = KernelAccesses.of(whole.body)
     names = unique_names(whole.allocations())
@@ -106,7 +111,7 @@ def _grounds(facts: KernelFacts, barriers: BarrierStage) -> Preconditions:
 
 
 def taken_apart(kernel: Kernel) -> Apart:
-    """The kernel itself where nothing is merged."""
+    """The kernel with its merged buffers separated; the kernel itself where nothing is merged."""
     found = Apart(kernel)
     for scope in kernel.shared_scopes():
         applied = applied_layout(found.kernel, scope)
@@ -207,7 +212,7 @@ def _run(traces: HazardTraces, known: LintContext, body: Block) -> Traced:
 
 
 def _of_the_block(kernel: Kernel, turning: Set[Var]) -> frozenset[Var]:
-    """The variables that are the same for all threads of a block: its indices, and parameters."""
+    """The variables that are the same for all threads of a block: block indices and parameters."""
     threads = {one.var for one in launches(kernel.body) if tag_of(one) in AXES}
     named, inside = set(), set()
     for stmt in walk_statements(kernel.body):

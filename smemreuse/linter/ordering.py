@@ -45,8 +45,9 @@ class OrderHazards(Collected):
         in_warp: bool = False,
         found: TracedAccess | None = None,
     ) -> bool:
-        """Two accesses of which neither comes before the other, or one that is still in flight:
-        whether that is a hazard."""
+        """Adds the hazard of two unordered accesses, or of one still in flight, unless it is
+        harmless.
+        """
         earlier, later = self._events[other], self._events[traced.event]
         if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
             return False
@@ -97,7 +98,9 @@ class OrderHazards(Collected):
         return True
 
     def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
-        """Rule 11, of a kernel of itself."""
+        """Adds the hazard of two accesses through different proxies without a fence between them
+        (rule 11).
+        """
         earlier, later = self._events[other.event].stmt, self._events[traced.event].stmt
         name = self._layout.names[traced.buffer]
         one, two = self._site(other.event), self._site(traced.event)
@@ -154,7 +157,9 @@ class OrderHazards(Collected):
         """No other buffer's value takes the place of a buffer's own."""
 
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
-        """Threads may be in both arms, of which one writes what the other accesses."""
+        """Adds the hazard of two arms that threads take at once, if one writes what the other
+        accesses.
+        """
         writes = [self._touching(arm, one, writing=True) for arm in (stmt.then, stmt.orelse)]
         touches = [self._touching(arm, one, writing=False) for arm in (stmt.then, stmt.orelse)]
         if writes[0] and touches[1]:
@@ -204,8 +209,11 @@ def _surely_reads(stmt: Stmt) -> bool:
 def _in_order_of_itself(
     earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess
 ) -> bool:
-    """Whether operations need nothing between them: atomics, and one that begins with a barrier of
-    all threads that have made the earlier access."""
+    """Whether two operations need no order between them.
+
+    That holds for two atomics, and for one that begins with a barrier of all threads that made the
+    earlier access.
+    """
     one, two = ([effect_of(call) for call in calls_of(stmt)] for stmt in (earlier, later))
     if any(effect.atomic for effect in one) and any(effect.atomic for effect in two):
         return True
@@ -214,9 +222,9 @@ def _in_order_of_itself(
 
 
 def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:
-    """Whether a multiplication is still under way when threads use what it sets in registers.
+    """Whether threads use an accumulator while the multiplication that sets it is still under way.
 
-    The next one of its kind may add to that all the same.
+    A further multiplication of the same kind may accumulate into it all the same.
     """
     return rule is Rule.IN_FLIGHT and found.is_write and not any(targets_of(later))
 

@@ -12,8 +12,11 @@ Insertions = tuple[Insertion, ...]
 
 @dataclass(frozen=True, eq=False)
 class MendCandidate:
-    """Insertions that might mend a hazard together; `weaker` ones in their stead, each asking for
-    less than the one before, are of use only where these are."""
+    """Insertions that together might mend a hazard.
+
+    `weaker` are variants that ask for less, each for less than the one before. They are tried only
+    if the candidate itself mends.
+    """
 
     insertions: Insertions
     weaker: tuple[Insertions, ...] = ()

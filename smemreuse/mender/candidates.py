@@ -33,8 +33,10 @@ WARP = 32
 
 @dataclass(frozen=True, eq=False)
 class MendCandidates:
-    """What might be put into one kernel. `scope` is the storage scope for which its barriers are
-    written."""
+    """The insertions that may mend a hazard of one kernel, the cheapest first.
+
+    `scope` is the storage scope for which its barriers are written.
+    """
 
     kernel: Kernel
     tree: StatementTree
@@ -43,8 +45,10 @@ class MendCandidates:
     def of(
         self, hazard: Hazard, earlier: Stmt | None, later: Stmt | None
     ) -> Iterator[MendCandidate]:
-        """For a hazard between two statements of the kernel's body, of which `later` is missing
-        where the kernel ends."""
+        """The candidates for a hazard between two statements of the body.
+
+        `later` is None where the hazard is at the kernel's end; without `earlier` there are none.
+        """
         if earlier is None:
             return
         if hazard.kind is HazardKind.MISSING_WAIT:
@@ -60,8 +64,10 @@ class MendCandidates:
             yield from wait_candidates(self.tree, self.scope, engine, earlier, later)
 
     def are_written(self, candidate: MendCandidate) -> bool:
-        """Whether it is known how the kernel's compiler writes what is put in: barriers, and what
-        the kernel has already."""
+        """Whether it is known how this kernel's compiler spells all inserted operations.
+
+        Barriers are known everywhere, and so are the operations that the kernel already has.
+        """
         if version_of(self.kernel).has_tilelang_operations:
             return True
         return candidate.operations <= {block_barrier(self.scope).op} | self._operations
@@ -74,15 +80,21 @@ class MendCandidates:
     # Fences -------------------------------------------------------------------------------------
 
     def _fences(self, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
-        """Before the threads that made the generic access signal that it is over; else before the
-        access of the async proxy, which is right where its thread waits for them first."""
+        """Proxy fences: before the threads of the generic access signal its end, then before the
+        async one.
+
+        The latter is right where its thread waits for those threads first. Last comes the place
+        directly after the generic access.
+        """
         around = reversed(self.tree.unconditional(later))
         for anchor in dict.fromkeys((*self._releases(earlier), *around, later)):
             yield MendCandidate.of(anchor, False, Inserted(proxy_fence()))
         yield MendCandidate.of(earlier, True, Inserted(proxy_fence()))
 
     def _releases(self, stmt: Stmt) -> Iterator[Stmt]:
-        """Before which statements a thread has done one, and not signalled it yet."""
+        """The next statement after `stmt` at which its thread signals others, and the scope around
+        that.
+        """
         for near in self.tree.after(stmt):
             release = next(filter(_is_release, walk_statements((near,))), None)
             if release is not None:
@@ -94,7 +106,9 @@ class MendCandidates:
     # Barriers -----------------------------------------------------------------------------------
 
     def _barriers(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
-        """Of the warp where lanes of one may be meant, of the block, or of the threads named."""
+        """Barriers between the statements: of the warp if the hazard is not certain, of the block,
+        or of the threads that the hazard names.
+        """
         if self.tree.in_two_arms(earlier, later):
             return
         spots = list(dict.fromkeys(self._between(hazard, earlier, later)))
@@ -107,7 +121,10 @@ class MendCandidates:
                 yield MendCandidate.of(anchor, behind, Inserted(barrier))
 
     def _between(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> Iterator[tuple[Stmt, bool]]:
-        """Places between two statements, or between their rounds of a loop."""
+        """The places between two statements, or between their rounds of a loop.
+
+        Each is an anchor statement and whether the insertion goes after it.
+        """
         spots = self.tree.common(earlier, later)
         if spots is None:
             return
@@ -128,7 +145,9 @@ class MendCandidates:
         yield from ((stmt, False) for stmt in inner)
 
     def _round_of(self, hazard: Hazard, earlier: Stmt, later: Stmt) -> For | None:
-        """The outermost loop around both of which they are in different rounds."""
+        """The outermost common loop of which the two statements are in different rounds; None if
+        none.
+        """
         if hazard.other is None:
             return None
         rounds = dict(hazard.other.loops), dict(hazard.site.loops)
@@ -145,7 +164,7 @@ class MendCandidates:
         return next(spot for spot in self.tree.path(stmt) if spot.scope is loop)
 
     def _partial(self, hazard: Hazard) -> list[Call]:
-        """A barrier of the threads that a hazard names, where they are whole warps and not all."""
+        """A barrier of only the threads that a hazard names, if these are several whole warps."""
         span = hazard.mend.threads
         number = self._free_number
         if span is None or number is None or self._threads is None:

@@ -21,7 +21,7 @@ from smemreuse.results.mending import Insertion
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """A statement by its block and its number in it; `scope` is what the block is a part of."""
+    """The position of a statement: a block, its index there, and the scope that holds the block."""
 
     scope: Stmt | None
     block: Block
@@ -37,7 +37,7 @@ Path = tuple[Spot, ...]
 
 
 class StatementTree:
-    """The statements of a kernel's body by their places."""
+    """The position of each statement in a kernel's body."""
 
     def __init__(self, body: Block):
         self.body = body
@@ -45,6 +45,7 @@ class StatementTree:
         self._add(body, None, ())
 
     def _add(self, block: Block, scope: Stmt | None, above: Path) -> None:
+        """Records the path to each statement of a block, and of the blocks nested in it."""
         for index, stmt in enumerate(block):
             path = (*above, Spot(scope, block, index))
             self._paths[stmt] = path
@@ -52,12 +53,15 @@ class StatementTree:
                 self._add(inner, stmt, path)
 
     def path(self, stmt: Stmt) -> Path:
-        """Where a statement of the body stands; empty for one that is none."""
+        """The positions from the body down to a statement; empty if it is not in the body."""
         return self._paths.get(stmt, ())
 
     def common(self, one: Stmt, two: Stmt) -> tuple[Spot, Spot] | None:
-        """The innermost block that holds both: what stands for each in it. None if both are in
-        no block together, as in two arms of one branch."""
+        """The positions, in the innermost block that holds both, of the statements that contain
+        each.
+
+        None if no block holds both.
+        """
         found = None
         for mine, theirs in zip(self.path(one), self.path(two), strict=False):
             if mine.block is not theirs.block:
@@ -66,7 +70,9 @@ class StatementTree:
         return found
 
     def in_two_arms(self, one: Stmt, two: Stmt) -> bool:
-        """Whether the innermost statement that holds both is a branch, of which each is an arm."""
+        """Whether the two statements are in different arms of the innermost branch that
+        holds both.
+        """
         spots = self.common(one, two)
         return (
             spots is not None and spots[0].stmt is spots[1].stmt and isinstance(spots[0].stmt, If)
@@ -78,8 +84,9 @@ class StatementTree:
         return [scope for scope in around if isinstance(scope, (For, While))]
 
     def unconditional(self, stmt: Stmt) -> list[For]:
-        """The loops around a statement, the innermost first, as far as nothing else is around it
-        that it may depend on."""
+        """The loops around a statement, innermost first, up to the first scope that is no `for`
+        loop.
+        """
         found = []
         for spot in reversed(self.path(stmt)[:-1]):
             if not isinstance(spot.stmt, For):
@@ -88,8 +95,10 @@ class StatementTree:
         return found
 
     def after(self, stmt: Stmt) -> Iterator[Stmt]:
-        """The statements of the blocks around, nearest block first: after a statement, and in a
-        loop those before it, which come in the next round."""
+        """The statements that may follow a statement, those of the nearest block first.
+
+        In a loop, statements before it follow as well, in the next round.
+        """
         for spot in reversed(self.path(stmt)):
             yield from spot.block[spot.index + 1 :]
             if isinstance(spot.scope, (For, While)):
@@ -97,7 +106,7 @@ class StatementTree:
 
 
 def last_of(block: Block) -> Stmt:
-    """The statement at the end of a block; of an annotation over the rest, what is last in that."""
+    """The last statement of a block; of an annotation over the rest, the last one inside it."""
     last = block[-1]
     while isinstance(last, Attr) and last.body:
         last = last.body[-1]
@@ -138,7 +147,7 @@ def with_insertions(body: Block, insertions: Sequence[Insertion]) -> tuple[Block
 
 
 def _touched(body: Block, anchors: set[Stmt]) -> set[Stmt]:
-    """The scopes that an anchor is in."""
+    """The scopes that contain an anchor of an insertion."""
     found = set()
     for stmt in walk_statements(body):
         if any(

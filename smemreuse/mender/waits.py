@@ -26,7 +26,9 @@ MOST_KEPT = 3
 def wait_candidates(
     tree: StatementTree, scope: str, engine: str, earlier: Stmt, later: Stmt | None
 ) -> Iterator[MendCandidate]:
-    """For what `earlier` has an engine do, and `later` or the kernel's end does not wait for."""
+    """Waits for the asynchronous accesses of `earlier`, which `later` or the kernel's end does not
+    await.
+    """
     grouped = next((one for one in GROUPED if one.value == engine), None)
     if grouped is not None:
         yield from _of_groups(tree, scope, grouped, earlier, later)
@@ -40,8 +42,12 @@ def wait_candidates(
 def _of_groups(
     tree: StatementTree, scope: str, engine: Engine, earlier: Stmt, later: Stmt | None
 ) -> Iterator[MendCandidate]:
-    """After a wait that waits for too few groups; where threads next meet; after the access; and
-    before what comes too early, with a barrier where others have made the access."""
+    """Waits for groups of an engine, at four places.
+
+    After a wait that leaves too many groups open; where threads next synchronize; right after the
+    access; and before the conflicting statement, with a barrier where other threads made the
+    access.
+    """
     following = list(_statements_after(tree, earlier))
     until = following.index(later) if later in following else len(following)
     commits = [stmt for stmt in following[:until] if _commits(stmt, engine)]
@@ -107,7 +113,9 @@ def _commits(stmt: Stmt, engine: Engine) -> bool:
 
 
 def _kept(stmt: Stmt, engine: Engine) -> int | None:
-    """How many groups of an engine a statement that waits for them leaves open."""
+    """How many groups of an engine stay open after a statement that waits for them; None if it does
+    not.
+    """
     call, effect = evaluated_call(stmt), evaluated_effect(stmt)
     if call is None or effect is None or effect.waits is None:
         return None
@@ -126,7 +134,7 @@ def _meets(stmt: Stmt) -> bool:
 
 
 def _of_phases(tree: StatementTree, earlier: Stmt, later: Stmt) -> Iterator[MendCandidate]:
-    """A wait that comes too late, once more before the access; else one for the first phase."""
+    """Waits for an mbarrier's phase: a repeated late wait before the access, else a first one."""
     reported = _mbarrier_of(earlier)
     if reported is None:
         return
@@ -157,7 +165,7 @@ def _mbarrier_of(stmt: Stmt) -> Expr | None:
 
 
 def _alike(one: Expr, two: Expr) -> bool:
-    """Whether two elements may be one: of the same mbarriers, at the same place if it is fixed."""
+    """Whether two elements may be the same mbarrier."""
     mine, theirs = getattr(one, "buffer", None), getattr(two, "buffer", None)
     if mine is None or theirs is None or mine.storage is not theirs.storage:
         return False

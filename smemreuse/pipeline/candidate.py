@@ -63,8 +63,9 @@ class Candidate:
     def acceptable(self) -> bool:
         """Whether the plan may be applied.
 
-        It is proved, or keeps the compiler's sharing, or shares nothing, which is the kernel as it
-        was. One of a pass that does not compile the kernel may leave out a buffer that is used.
+        It may if it is proved, keeps the compiler's own sharing, or shares nothing, which is the
+        kernel as it was. It may not if it is the plan of a pass that fails on the kernel: that may
+        lack a used buffer.
         """
         if self.provenance.failures:
             return False

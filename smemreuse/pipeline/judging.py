@@ -51,10 +51,11 @@ def judge_offsets(
     alignments: Mapping[Buffer, int],
     effort: Effort = Effort.PROOF,
 ) -> Verdict:
-    """As `judge`, of offsets and an arena in bytes.
+    """The verdict of `judge` for a layout given as offsets and arena size in bytes.
 
-    Where the compiler synchronizes after the merge, as TileLang does, that is assumed; elsewhere
-    what the plan needs comes with it, as the pass and `smemreuse apply` put it in.
+    Where the compiler synchronizes after the merge, as TileLang does, its barriers are assumed.
+    Elsewhere the plan brings the barriers that it needs, as the pass and `smemreuse apply` insert
+    them.
     """
     key = (scope, tuple(offsets.items()), arena, tuple(alignments.items()), effort)
     return facts_of(kernel).ask(verdict_of_layout, *key)
@@ -83,7 +84,7 @@ def verdict_of_layout(
     alignments: _Bytes,
     effort: Effort,
 ) -> Verdict:
-    """As `judge_offsets`, reached anew."""
+    """Computes the verdict of `judge_offsets`, which remembers it."""
     kernel, places, align = facts.kernel, dict(offsets), dict(alignments)
     needed = barriers_with(kernel, places)
     if needed:

@@ -73,17 +73,14 @@ def held_in_locals(facts: KernelFacts) -> int:
 
 @dataclass(frozen=True)
 class SmStanding:
-    """What a plan leaves of an SM; more is better.
-
-    `l1_left` are bytes that the carve-out leaves to L1.
-    """
+    """What a plan leaves of an SM; more is better: resident `blocks`, and the bytes of L1."""
 
     blocks: int
     l1_left: int
 
     @classmethod
     def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> SmStanding | None:
-        """What a kernel with one plan leaves; None where a size is symbolic."""
+        """The standing of a kernel with this plan; None where a size is symbolic."""
         memory, (threads, registers) = block_memory(kernel, [plan]), _of_a_thread_block(kernel)
         blocks = memory.blocks(arch, threads, registers)
         if blocks is None or memory.total is None:
@@ -92,7 +89,10 @@ class SmStanding:
 
 
 def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
-    """The same plan, with what it leaves of an SM; as it is where it is not known how many fit."""
+    """The same plan with its occupancy: resident blocks, and the L1 that it leaves on an SM.
+
+    Unchanged where the number of resident blocks is not known.
+    """
     on, assumed = architecture_for(kernel, arch)
     standing = SmStanding.of(kernel, plan, on)
     if standing is None:
@@ -103,10 +103,10 @@ def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
 
 
 def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int]:
-    """Bytes up to which the smallest arena may grow without losing a resident block.
+    """The sizes in bytes up to which the smallest arena may grow without losing a resident block.
 
-    One entry for each carve-out step on the way, the most L1 first. None for a kernel that does not
-    fit, or of which that is not known.
+    One entry for each carve-out step on the way, the one that leaves most L1 first. Empty for a
+    kernel that does not fit on an SM, or of which that is not known.
     """
     on, _ = architecture_for(kernel, arch)
     standing = SmStanding.of(kernel, smallest, on)
@@ -122,7 +122,7 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
 
 @dataclass(frozen=True)
 class SpeedObjective:
-    """What more or fewer bytes of one kernel's arena are worth, `own` being the compiler's plan."""
+    """The worth of a smaller or larger arena of one kernel; `own` is the compiler's plan."""
 
     kernel: Kernel
     own: Plan
@@ -139,9 +139,10 @@ class SpeedObjective:
         return room >= self.own.arena_bytes or rounds_of_sharing(self.kernel, plan) <= usual
 
     def stands_as(self, plan: Plan, least: int) -> bool:
-        """Whether a plan leaves as many blocks and as much L1 as one of `least` bytes would.
+        """Whether a plan leaves as many resident blocks and as much L1 as an arena of `least` bytes
+        would.
 
-        Then fewer bytes than the plan's are worth nothing. Not where that is not known.
+        If so, a smaller arena gains nothing. False where that is not known.
         """
         on, _ = architecture_for(self.kernel, self.arch)
         standing = SmStanding.of(self.kernel, plan, on)
@@ -150,7 +151,9 @@ class SpeedObjective:
         )
 
     def gains(self, guess: Plan, best: Plan) -> bool:
-        """Whether what a guess adds to the best is worth its hand-overs, if it is proved."""
+        """Whether a guess, once proved, would gain more over the best plan than its extra sharing
+        costs.
+        """
         if guess.arena_bytes >= best.arena_bytes:
             return False
         for room in self.rooms(guess):
@@ -162,9 +165,9 @@ class SpeedObjective:
 
 
 def with_least_sharing(kernel: Kernel, smallest: Plan, room: int) -> Plan:
-    """The plan with the least sharing in an arena of at most `room` bytes, as far as it is found.
+    """The plan with the least sharing found whose arena has at most `room` bytes.
 
-    All searches on the way have one budget: none is for a smaller arena, which is known.
+    All searches have one budget. None of them looks for an arena below the known smallest one.
     """
     ranges = Liveness.of_plan(smallest)
     constant, dear = ranges.constant, facts_of(kernel).ask(handovers)
@@ -190,9 +193,9 @@ def handovers(facts: KernelFacts) -> Handovers:
 
 
 def rounds_of_sharing(kernel: Kernel, plan: Plan) -> int:
-    """How often loops of a block make two buffers take turns on the same bytes.
+    """How often one block's loops make two buffers take turns on the same bytes, over all pairs.
 
-    Each time its threads wait for each other, and what could be loaded ahead is not.
+    At each turn its threads wait for each other, and the loads of the next round cannot run ahead.
     """
     dear = facts_of(kernel).ask(handovers)
     return sum(dear(one, other) - 1 for one, other, _ in plan.sharing_pairs())

@@ -14,10 +14,11 @@ from smemreuse.semantics.effects import Engine, Signal
 
 
 def order_is_settled(facts: KernelFacts) -> bool:
-    """Whether it is mbarriers that order what is asynchronous, and data decide nothing about them.
+    """Whether only mbarriers order the asynchronous accesses, and no data decide anything about
+    them.
 
-    What they order is then the same in each execution of a block. Where data decide, there are
-    executions in which no thread reaches a wait that would have been for an access.
+    If so the order is the same in each execution of a block. Where data decide, there are
+    executions in which no thread reaches the wait for an access.
     """
     operations = operations_of(facts.kernel)
     statements = list(walk_statements(facts.kernel.body))
@@ -52,8 +53,9 @@ def _deciding(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 def _known_names(facts: KernelFacts) -> set[Var]:
-    """The variables that are no data: indices of threads and blocks, those of loops, and what is
-    made of these."""
+    """The variables that do not depend on data: thread, block and loop indices, and what they
+    determine.
+    """
     names: set[Var] = set()
     for stmt in walk_statements(facts.kernel.body):
         if isinstance(stmt, For) or (isinstance(stmt, Attr) and stmt.var is not None):

@@ -74,7 +74,7 @@ def chosen_on_dump(
     arch: Architecture | None,
     unchecked: bool,
 ) -> Chosen:
-    """As `choose_for`, found anew."""
+    """Computes the answer of `choose_for`, which remembers it."""
     kernel = facts.kernel
     attempts = Attempts([kernel], [[scope]], options, merge_of(kernel), arch)
     found = choose(attempts, unchecked=unchecked)

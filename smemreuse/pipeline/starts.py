@@ -27,7 +27,9 @@ from smemreuse.versions.merges import merge_for
 
 
 class Start(Enum):
-    """Ranges and conflicts that a plan may begin with; the checker says what may stay."""
+    """The live ranges and conflicts from which a plan is guessed; the checker then proves or
+    refutes it.
+    """
 
     DATAFLOW = Origin.POLICY
     """Those of the rules, which hold by themselves."""
@@ -72,9 +74,11 @@ def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) 
 
 
 def carried_pairs(facts: KernelFacts) -> frozenset[Pair]:
-    """Pairs of which a loop carries the one from round to round while it writes the other, which
-    inner's ranges do not show: what is carried is read in each round, again and again the same
-    bytes, and not written before that in the text of the loop."""
+    """Pairs of buffers of which a loop carries one from round to round while it writes the other.
+
+    Inner's live ranges do not show these: the carried buffer is read in every round, and no earlier
+    statement of the round writes it.
+    """
     found: set[Pair] = set()
     filled = {access.buffer for access in _accesses_in(facts, facts.kernel.body) if _writes(access)}
     for loop in walk_statements(facts.kernel.body):
@@ -102,8 +106,10 @@ def _writes(access: MemoryAccess) -> bool:
 
 
 def _recurs(access: MemoryAccess, turning: set[Var]) -> bool:
-    """Whether it is to the same bytes in each round of a loop that changes these variables, or in
-    each so many: then it is their remainders alone that say where."""
+    """Whether an access is to the same bytes in each round of the loops with these variables.
+
+    Bytes that repeat every few rounds count, too: there only remainders of the variables appear.
+    """
     pending: list[Expr] = [] if access.footprint.start is None else [access.footprint.start]
     while pending:
         node = pending.pop()
@@ -146,7 +152,9 @@ def with_conflicting(ranges: Liveness, conflicts: frozenset[Pair]) -> Liveness:
 def attributed_plan(
     facts: KernelFacts, scope: str, policy: PolicyName, packer: PackerName, reuse: bool
 ) -> Plan:
-    """The plan of an attribution rule or a compiler's live ranges, with all its faults."""
+    """The plan of an attribution rule or a compiler's live ranges, as it is, whether
+    sound or not.
+    """
     ranges = facts.ask(attributed_ranges, scope, policy, packer)
     return packed(ranges, Provenance(policy, packer, "bytes" if reuse else "none"))
 

@@ -165,9 +165,10 @@ def _turns(
 
 
 class _PlacementSearch:
-    """One tree. Items are renumbered in the order that breaks ties between equal floors.
+    """One search tree. Items are renumbered in the order that breaks ties between equal floors.
 
-    Floors are bytes, `_placed` for an item that is placed or belongs to another part.
+    An item's floor is the lowest offset (bytes) that the items placed so far leave it. It is
+    `_placed` for an item that is placed, or belongs to another independent part.
     """
 
     def __init__(
@@ -212,12 +213,14 @@ class _PlacementSearch:
             self._crossing += len(order)
 
     def succeeds(self) -> bool:
-        """Whether there are `offsets`; if not, the budget may be exhausted."""
+        """Whether a placement is found, which is then in `offsets`; False also if the budget is
+        exhausted.
+        """
         floors = np.zeros(len(self.offsets), self._type)
         return self._all_fit(floors, 0) and self._parts(floors, (0, len(self._starts)), (0, -1))
 
     def _parts(self, floors: Offsets, part: tuple[int, int], last: tuple[int, int]) -> bool:
-        """Places what is left of the cliques of `part`, each independent part of them alone."""
+        """Places the unplaced items of the cliques `part`, independent parts of them one by one."""
         begin, end = part
         crossing = self._crossing[begin : end - 1]
         if crossing.all():
@@ -237,7 +240,7 @@ class _PlacementSearch:
         return True
 
     def _place(self, floors: Offsets, part: tuple[int, int], last: tuple[int, int]) -> bool:
-        """Places all that have a floor at or after `last`, an offset and an item's number."""
+        """Places all items; the next one at its floor, not before `last` (offset, item number)."""
         lowest, number = last
         limit = int((np.maximum(floors, lowest) + self._sizes).min())
         if limit >= self._placed:
@@ -257,7 +260,7 @@ class _PlacementSearch:
         return False
 
     def _placed_at(self, floors: Offsets, part: tuple[int, int], item: int, offset: int) -> bool:
-        """Whether all can be placed with the item at that offset, its floor."""
+        """Whether all other items can be placed once `item` lies at `offset`."""
         size, above, cliques_of = self._sizes[item], self._above[item], self._cliques_of[item]
         if offset + size > self._capacity:
             return False
@@ -273,7 +276,7 @@ class _PlacementSearch:
         return done
 
     def _aligned_up(self, above: Offsets, end: int) -> Offsets | int:
-        """Where the items above may begin: the end of the one beneath, aligned."""
+        """The floors of the items above one that ends at byte `end`: the end, aligned for each."""
         if not self._aligned:
             return end
         alignments = self._alignments[above]
@@ -281,7 +284,9 @@ class _PlacementSearch:
         return aligned
 
     def _all_fit(self, floors: Offsets, lowest: int) -> bool:
-        """Whether what is left of each clique fits above its lowest floor and the last offset."""
+        """Whether the unplaced items of every clique still fit below the capacity; a necessary
+        condition.
+        """
         lowest_of = np.minimum.reduceat(floors[self._members], self._starts)
         ends = np.maximum(lowest_of, lowest) + self._left
         return not bool(((ends > self._capacity) & (lowest_of < self._placed)).any())

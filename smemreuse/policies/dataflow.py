@@ -85,7 +85,7 @@ def dataflow(kernel: Kernel, scope: str) -> Dataflow:
 
 
 def dataflow_ranges(facts: KernelFacts, scope: str) -> Dataflow:
-    """As `dataflow`, worked out anew."""
+    """Computes the answer of `dataflow`, which remembers it."""
     grown = _Growing(facts, facts.ask(_inner_sequence, scope))
     grown.while_in_flight()
     conflicts = facts.ask(_conflicts)

@@ -113,7 +113,11 @@ def packed(found: Liveness, provenance: Provenance, *, keeps_overlap: bool = Fal
 def _placed(
     problem: Problem, provenance: Provenance, *, keeps_overlap: bool
 ) -> tuple[Placement, Provenance]:
-    """A packer may know no conflicts but those of live ranges, or break those that it knows."""
+    """The packer's placement, and the provenance that tells what happened to it.
+
+    A packer may not know all conflicts, or break them. Then the placement of `best` is used and
+    recorded as fallback, or with `keeps_overlap` the broken one is kept and the overlap recorded.
+    """
     placement: Placement | None = None
     try:
         placement = PACKERS[provenance.packer](problem)

@@ -43,7 +43,7 @@ def changing_storages(statements: Sequence[Stmt], escaped: Set[Storage]) -> set[
 
 
 def _names(statements: Sequence[Stmt]) -> dict[Storage, set[str]]:
-    """All storages of global memory, with the names that they and views of them have."""
+    """Every storage of global memory, with its own name and those of views of it."""
     found: dict[Storage, set[str]] = {}
     for stmt in statements:
         buffers = [stmt.buffer] if isinstance(stmt, (Declare, Store)) else []
@@ -57,7 +57,9 @@ def _names(statements: Sequence[Stmt]) -> dict[Storage, set[str]]:
 def _written(
     statements: Sequence[Stmt], names: Mapping[Storage, set[str]]
 ) -> tuple[set[Storage], bool]:
-    """What is stored to or handed on as a variable, and whether it may be any memory."""
+    """The storages that are stored to or may be written by a callee, and whether any
+    memory may be.
+    """
     found: set[Storage] = set()
     for stmt in statements:
         if isinstance(stmt, Store) and stmt.buffer.scope == "global":
@@ -109,7 +111,9 @@ def _handed(call: Call, effect: Effect) -> Iterator[Var]:
 
 
 def _origins(statements: Sequence[Stmt]) -> tuple[dict[Var, set[Storage]], set[Storage]]:
-    """What each variable was made of, and the variables that may hold any address."""
+    """The storages that each variable's address may come from, and the variables with any
+    address.
+    """
     origins: dict[Var, set[Storage]] = {}
     unknown: set[Storage] = set()
     for stmt in statements:
@@ -122,7 +126,7 @@ def _origins(statements: Sequence[Stmt]) -> tuple[dict[Var, set[Storage]], set[S
 
 
 def _made_of(value: Expr) -> tuple[set[Storage], bool]:
-    """The storages, and variables, whose address may be in a value, and whether that is all."""
+    """The storages and variables whose address a value may hold, and whether these are all."""
     if isinstance(value, Var):
         return {value}, True
     if isinstance(value, Pointer):

@@ -145,7 +145,7 @@ class _Changed:
 
 
 def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
-    """The allocations whose addresses a statement puts into memory, or may."""
+    """The allocations whose addresses a statement stores in memory, or may store."""
     if isinstance(stmt, Store):
         yield from _mentioned(stmt.value, pointers)
     for node in nodes_of(stmt):
@@ -159,7 +159,9 @@ def _kept_by(stmt: Stmt, pointers: Pointers) -> Iterator[Buffer]:
 
 
 def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
-    """An instruction whose result goes into an operand, such as PTX's `mov`."""
+    """The allocations whose addresses an instruction may write into one of its operands (PTX
+    `mov`).
+    """
     effect = effect_of(call)
     if effect.address and effect.writes_locals:
         for arg in call.args:
@@ -167,7 +169,9 @@ def _kept_in_locals(call: Call, pointers: Pointers) -> Iterator[Buffer]:
 
 
 def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
-    """A function may store a pointer where another one leads to, if there is room for one."""
+    """The allocations whose addresses a function may store through another pointer that it is
+    handed.
+    """
     room = (
         node.buffer.scope not in SHARED_SCOPES and node.buffer.dtype in ADDRESS_TYPES
         for arg in call.args
@@ -181,7 +185,7 @@ def _kept_by_function(call: Call, pointers: Pointers) -> Iterator[Buffer]:
 
 
 def _mentioned(value: Expr, pointers: Pointers) -> Iterator[Buffer]:
-    """The allocations whose addresses, not whose contents, may be in a value."""
+    """The allocations whose addresses, rather than contents, may be in a value."""
     if isinstance(value, Pointer):
         yield from pointers.of_buffer(value.buffer)
     elif isinstance(value, Var):

@@ -98,6 +98,7 @@ class Decode:
             count *= 2
 
     def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
+        """Every configuration of both ways, `gemv` and `gemm`."""
         for splits in self.splits():
             for threads in THREADS:
                 for unrolled in UNROLLED:

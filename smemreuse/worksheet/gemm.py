@@ -56,6 +56,7 @@ class Gemm:
         return (engine_note(card, dtype),)
 
     def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
+        """Every configuration: tile, step along K, stages, and splits of K."""
         found = (tile for engine in engines_of(card, dtype) for tile in tiles(engine))
         for tile in found:
             for depth in DEPTHS:

@@ -80,10 +80,10 @@ class ApacheMerge(Merge):
 
 @dataclass(frozen=True)
 class _Model:
-    """Live ranges, their exact order, and why the pass would fail on the kernel, if it would.
+    """The result of the pass: live ranges, the order of their ends, and why it fails, if it does.
 
-    Each event is a buffer and whether its range begins. `unplaced` buffers are touched, and get
-    no place in the arena. `entries` is the pass's linear sequence.
+    `events` are pairs of a buffer and whether its range begins. `unplaced` buffers are touched but
+    get no place in the arena. `entries` is the pass's linear sequence.
     """
 
     entries: tuple[StmtEntry, ...]
@@ -128,7 +128,11 @@ def _placeless(
 def _events(
     entries: Sequence[StmtEntry], ranges: dict[Buffer, LiveRange]
 ) -> Iterable[tuple[Buffer, bool]]:
-    """Position by position: what is over, what begins, and what begins and ends at this leaf."""
+    """The begins (True) and ends (False) of live ranges, in the order in which the pass handles
+    them.
+
+    At each position: ranges that end, ranges that begin, then ranges of a single leaf end.
+    """
     for position, entry in enumerate(entries):
         over = [one for one in _touched(entry) if ranges[one].kill == position]
         yield from ((buffer, False) for buffer in over if ranges[buffer].gen != position)

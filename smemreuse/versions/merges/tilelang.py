@@ -67,7 +67,9 @@ def _statement_before_level(
     sequence: Linearization,
     levels: Mapping[Stmt, int],
 ) -> Stmt:
-    """The last statement with an event, from `stmt` on, before one at `level`."""
+    """The last statement with an event, from `stmt` on, before the next event at nesting
+    `level`.
+    """
     stmts = [sequence.entries[position].stmt for position in events]
     for here in range(stmts.index(stmt), len(stmts)):
         if here + 1 == len(stmts) or levels[stmts[here + 1]] == level:

@@ -220,8 +220,10 @@ class BarrierCandidates:
         return frozenset(self._edge(block, last=True)[0])
 
     def ends(self, branch: If) -> tuple[Stmt, ...]:
-        """Those of a branch: the pass has forgotten all of the first arm where there may be a
-        barrier in the second."""
+        """The last statements of a branch, as far as the pass remembers them.
+
+        It forgets those of the first arm where there may be a barrier in the second.
+        """
         orelse = self._edge(branch.orelse, last=True)[0]
         if self.may_be_in(branch.orelse):
             return orelse
@@ -245,7 +247,7 @@ class BarrierCandidates:
         return found, False
 
     def _edge_of(self, stmt: Stmt, last: bool) -> tuple[tuple[Stmt, ...], bool]:
-        """As `_edge`, of a statement by itself."""
+        """As `_edge`, for a single statement."""
         if isinstance(stmt, (Attr, Assert)):
             return self._edge(stmt.body, last=last)
         if not self.may_be_inside(stmt):

@@ -324,11 +324,11 @@ def _steps_on(entry: AccessEntry, loop: For) -> bool:
 def _reaching(
     one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements, places: tuple[int, ...]
 ) -> tuple[bool, bool]:
-    """Whether the elements from one pointer on reach as far as the other, for some of their
-    threads, and the other way round; as the pass counts elements, each in its own width.
+    """Whether the elements from each pointer on reach the other pointer's first element.
 
-    It takes two pointers to be disjoint only if the one ends before the other begins for all
-    threads and rounds, or the other way round: stages that alternate are not.
+    Computed for all threads at once, as the pass counts elements, each in its own width. The pass
+    takes two pointers to be disjoint only if one ends before the other begins for all threads and
+    rounds. Stages that alternate are therefore not disjoint.
     """
     mine, theirs = _reach(one, first, places[0]), _reach(two, second, places[1])
     if mine is None or theirs is None or not len(mine[0]) or not len(theirs[0]):
