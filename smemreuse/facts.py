@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class KernelFacts:
-    """The facts of one kernel, kept with it."""
+    """The facts of one kernel, each computed once and kept with the kernel."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel

@@ -42,7 +42,7 @@ TMA_LATENCY = 300
 
 @dataclass
 class OpenLoop:
-    """A serial loop that is being walked: what has been loaded in it, and read, so far."""
+    """A serial loop during the walk: the buffers loaded and read in it so far."""
 
     filled: dict[Buffer, np.ndarray] = field(default_factory=dict)
     arrival: dict[Buffer, np.ndarray] = field(default_factory=dict)
@@ -50,11 +50,10 @@ class OpenLoop:
 
 
 class Costs:
-    """Counts in `work` what statements take, as a walk meets them.
+    """Counts in `work` the cost of each statement that a walk meets.
 
-    The walk sets `active`, the threads that carry a statement out, `loops`, those around it, and
-    `repeated`, how often an unrolled loop issues it at once. `fresh` is that of the walk: what part
-    of a statement's global bytes no other block reads too; without it `seen` gathers that.
+    The walk sets `active`, the threads that execute a statement, `loops`, those around it, and
+    `repeated`, how many copies of it an unrolled loop issues. For `fresh` and `seen` see `Walk`.
     """
 
     def __init__(
@@ -145,10 +144,10 @@ class Costs:
         self._take(Resource.SHARED, points, total / self._card.shared)
 
     def _conflicts(self, footprint: Footprint, points: Points) -> float:
-        """How many times as long a warp's access takes for hitting banks more than once.
+        """The factor by which bank conflicts slow down a warp's access.
 
-        Threads of an access of 8 or 16 bytes are served in halves or quarters of a warp (CUDA
-        guide, "Shared Memory"); of those, each bank gives one word of 4 bytes a cycle.
+        Accesses of 8 or 16 bytes are served for halves or quarters of a warp (CUDA guide, "Shared
+        Memory"). In each of these, a bank delivers one word of 4 bytes per cycle.
         """
         size = max(footprint.size * footprint.count, 1)
         assert footprint.start is not None

@@ -19,10 +19,10 @@ _DESCRIPTOR = "_desc"
 
 @dataclass(frozen=True, eq=False)
 class GlobalAccess:
-    """`bytes` of each thread, or of the operation as a whole, at `places`.
+    """An access to global memory: `bytes` of each thread, or of the whole operation, at `places`.
 
-    `name` is the tensor's, `into` the shared buffer that an asynchronous load fills, None for what
-    goes to registers.
+    `name` is the tensor. `into` is the shared buffer that an asynchronous load fills, None for
+    loads to registers.
     """
 
     node: Expr | Stmt
@@ -40,7 +40,9 @@ class GlobalAccess:
 
 
 def global_accesses(stmt: Stmt, accesses: Sequence[MemoryAccess]) -> Iterator[GlobalAccess]:
-    """Those of a statement itself, of which `accesses` are those to its own allocations."""
+    """The global accesses of a statement; `accesses` are its known accesses to the kernel's
+    allocations.
+    """
     if isinstance(stmt, Store) and stmt.buffer.scope == "global":
         size = _element_bytes(stmt.buffer, stmt.indices)
         yield GlobalAccess(stmt, _name(stmt.buffer), size, _first(stmt.indices), written=True)

@@ -39,7 +39,7 @@ class Grid:
 
     @staticmethod
     def of(body: Block) -> Grid:
-        """That of a kernel. Raises `PlanError` for one that only its launch tells."""
+        """The grid of a kernel. Raises `PlanError` if its extents are known only at launch."""
         extents, variables = [1, 1, 1], {}
         for launch in launches(body):
             tag = tag_of(launch)
@@ -85,8 +85,11 @@ class Grid:
         return (position, other) if self.by_row else (other, position)
 
     def sample(self, most: int) -> np.ndarray:
-        """At most so many blocks, spread over the order: one of each part of it, at a place that
-        does not keep step with the grid's extents (by the golden ratio)."""
+        """At most `most` blocks: one of each equal part of the launch order.
+
+        Its place in the part varies by the golden ratio, so as not to keep step with the grid's
+        extents.
+        """
         if self.blocks <= most:
             return np.arange(self.blocks)
         bounds = np.arange(most + 1) * self.blocks // most

@@ -31,7 +31,7 @@ class Arithmetic:
 
 
 def lanes_of(indices: tuple[Expr, ...]) -> int:
-    """Elements that an access with these indices goes to: those of its `ramp`."""
+    """The number of elements that an access with these indices covers: the lanes of its `ramp`."""
     for index in indices:
         if isinstance(index, Call) and index.op == "ramp" and len(index.args) == 3:
             return constant(index.args[2]) or 1
@@ -72,10 +72,10 @@ def lanes_of_value(value: Expr) -> int:
 
 
 def _values(value: Expr) -> Iterator[Call]:
-    """Every operation of a value, without what computes the places of its loads.
+    """The operations of a value that count, without those that compute the indices of loads.
 
-    Of what is computed of variables and constants alone, such as whether an element lies above a
-    diagonal, the last operation stands for all: the others are the same for many elements.
+    Of a subexpression of variables and constants alone, such as a causal mask's test, only the last
+    operation counts: the others are the same for many elements.
     """
     pending = [value]
     while pending:

@@ -44,12 +44,13 @@ def estimate(
     registers: int | None = None,
     grid: Grid | None = None,
 ) -> KernelEstimate:
-    """What a kernel takes whose blocks have so many bytes of shared memory.
+    """The estimate of a kernel whose blocks take `shared_bytes` of shared memory.
 
-    `tensors` are the bytes of its parameters by name, where they are known; `registers` of a
-    thread as ptxas counts them, else they are estimated; `grid` says in which order its blocks run
-    where the kernel does not. Raises `PlanError` for a grid or a block
-    that only the launch tells.
+    - `tensors`: bytes of its parameters by name, where known.
+    - `registers`: of a thread, as ptxas reports them; estimated if None.
+    - `grid`: the launch order of its blocks, where the kernel does not state it.
+
+    Raises `PlanError` for a grid or a block that only the launch determines.
     """
     arch = architecture(card.arch)
     threads = threads_of(kernel) or 128
@@ -124,7 +125,7 @@ def _timed(
 
 
 def together(terms: list[float]) -> float:
-    """The time of what overlaps, but not perfectly: the norm of order `OVERLAP`."""
+    """The time of parts that overlap imperfectly: their norm of order `OVERLAP`."""
     largest = max(terms)
     if largest <= 0:
         return 0.0
@@ -134,10 +135,9 @@ def together(terms: list[float]) -> float:
 def alone(work: BlockWork) -> np.ndarray:
     """Cycles that each block takes if nothing else runs on its SM.
 
-    What it asks of the SM in its loops overlaps with their critical path, and neither does with
-    what stands before and after them: while the first stage is on its way, or the last tile
-    on its way out, nothing of this block is multiplied. After the first stage its loops take their
-    own path at least, and what is left of a path that waits for stages.
+    Inside loops, demand on the SM overlaps with the critical path. What comes before and after the
+    loops overlaps with neither: nothing is multiplied while the first stage arrives or the last
+    tile is written. After the first stage, loops take at least their own path.
     """
     straight, begun = work.straight(), work.first_stage()
     chain = work.chain.max(axis=1) - straight
@@ -156,14 +156,13 @@ def waves_of(
 ) -> float:
     """Cycles for all blocks: full waves, and a last one with fewer blocks on each SM.
 
-    `path` is what blocks take alone, `demand` what one asks of an SM. Those that are resident
-    together wait for nothing of each other but that: one's beginning and end fall into the loops of
-    others. So a wave takes as long as one of them alone, or as all that they ask for, whichever is
-    longer (the asymptotic bounds of Denning and Buzen, "The Operational Analysis of Queueing
-    Network Models", ACM Computing Surveys 10(3), 1978).
+    `path` is the time of each block alone, `demand` the cycles that one block needs of each
+    resource of an SM. Resident blocks compete for these resources only. So a wave takes the longer
+    of one block's path and the sum of demands (asymptotic bounds of Denning and Buzen, "The
+    Operational Analysis of Queueing Network Models", ACM Computing Surveys 10(3), 1978).
 
-    Blocks that differ in length follow one another as places come free: whole waves take the mean
-    of their paths, and the last one what the longest does more.
+    Where blocks differ in length, full waves take the mean path; the last wave adds the excess of
+    the longest.
     """
     asked = together([float(one) for one in demand.values()]) if demand else 0.0
 

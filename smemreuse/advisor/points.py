@@ -71,9 +71,10 @@ class Points:
     def rounds(
         self, var: Var, begin: Value, step: Value, trips: np.ndarray, single: bool
     ) -> Points:
-        """The points inside a loop of so many `trips`: its first, its last and two in between.
+        """The points inside a loop with `trips` rounds: its first, its last, and two in between.
 
-        With `single`, or where there would be too many points, one in the middle stands for all.
+        With `single`, or where there would be too many points, one round in the middle stands for
+        all.
         """
         trips = np.maximum(trips, 0)
         if single or 4 * self.count > MOST_POINTS:
@@ -122,7 +123,7 @@ def _joined(parts: list[Points]) -> Points:
 
 @dataclass(frozen=True)
 class BlockThreads:
-    """The threads of a block that carry a statement out, with what the thread axes are in each."""
+    """Active threads of a block, with the values of the thread axes in each."""
 
     threads: Threads
 

@@ -31,7 +31,9 @@ _WIDTH = 4
 
 @dataclass(frozen=True)
 class Registers:
-    """Of each thread: as many as its values take, as it is launched with, and as do not fit."""
+    """Registers of each thread: those its values take, those it launches with, and those that
+    spill.
+    """
 
     wanted: int
     launched: int
@@ -53,10 +55,10 @@ def registers_of(kernel: Kernel, threads: int) -> Registers:
 
 
 def spilled(kernel: Kernel, missing: int) -> int:
-    """Registers that are spilled where so many are missing.
+    """Registers that are spilled if `missing` of them do not fit.
 
-    An accumulator of wgmma is in registers as a whole while that runs. So whole ones are spilled,
-    and one more, to change places with.
+    A wgmma keeps its whole accumulator in registers. So whole accumulators are spilled, and one
+    more to swap with.
     """
     if missing <= 0:
         return 0
@@ -79,10 +81,11 @@ def _accumulator(facts: KernelFacts) -> int:
 
 
 def live_registers(kernel: Kernel) -> int:
-    """The most fragments that are live at once, in 32-bit registers, and some beside them.
+    """The most registers (32 bits) that local buffers need at once, plus a constant for other
+    values.
 
-    A local is live from the first statement that names it up to the last, which may give its
-    registers to what it writes; round a loop that it is carried through, to the loop's end.
+    A local is live from the first statement that names it to the last, which may reuse its
+    registers for its result. A local that a loop carries is live to the end of the loop.
     """
     spans = _Spans()
     spans.block(kernel.body)

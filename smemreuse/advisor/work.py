@@ -31,10 +31,9 @@ class Resource(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """Global memory that a statement reads or writes: bytes by block.
+    """Global memory that one statement reads or writes: bytes by block.
 
-    `fresh` is what part of them the blocks of one wave do not share: 1 where each block has its
-    own. `name` is the tensor's.
+    `name` is the tensor. `fresh` is the fraction of the bytes that blocks of one wave do not share.
     """
 
     name: str
@@ -45,10 +44,11 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """Stages of a buffer that one loop fills asynchronously and another one, or the same, reads.
+    """The stages of a buffer that one loop fills asynchronously and a loop (the same or another)
+    reads.
 
-    `rounds` of the filling loop by block; `stages` are how often what one round loads fits into the
-    buffer; `arrival` is how many cycles a load is on its way.
+    `rounds` are those of the filling loop, by block. `stages` is the buffer's size in units of the
+    bytes loaded per round. `arrival` is the latency of a load in cycles.
     """
 
     buffer: Buffer
@@ -59,7 +59,7 @@ class Ring:
 
 @dataclass(frozen=True, eq=False)
 class StageReading:
-    """A loop that reads stages: what its critical path takes in all, by block."""
+    """A loop that reads stages: its rounds and its critical path in cycles, by block."""
 
     rounds: np.ndarray
     chain: np.ndarray
@@ -67,11 +67,12 @@ class StageReading:
 
 @dataclass(eq=False)
 class BlockWork:
-    """All of it. `chain` is the critical path of each warp, in cycles: one row for each block.
+    """The counted work of some blocks; arrays have one entry (or row) for each block.
 
-    `loop_chain` and `loop_demand` are what of these is in loops, outermost ones as a whole. `flops`
-    are those of tensor cores by the type of their operands, of all blocks that are looked at.
-    `assumed` says what had to be guessed.
+    - `chain`: the critical path of each warp, in cycles.
+    - `loop_chain`, `loop_demand`: the part of `chain` and `demand` inside the outermost loops.
+    - `flops`: of tensor cores, by the type of their operands, over all counted blocks.
+    - `assumed`: what had to be guessed.
     """
 
     blocks: int
@@ -92,10 +93,11 @@ class BlockWork:
         return BlockWork(blocks, demand, chain, looped, loop_chain)
 
     def spill(self, registers: int, threads: int, card: Card, cache: int) -> None:
-        """Adds what each thread's registers that do not fit take: in every round of the loop that
-        goes round most often each is stored and loaded again, 128 bytes of a warp at a time.
+        """Adds the cost of so many spilled `registers` of each thread.
 
-        They go to L1, by way of shared memory's; what its `cache` bytes do not hold goes to L2.
+        In every round of the loop with the most rounds, each is stored and loaded again, 128 bytes
+        of a warp at a time. They go to L1, over the path of shared memory; what does not fit its
+        `cache` bytes goes to L2.
         """
         if not registers:
             return
@@ -114,7 +116,7 @@ class BlockWork:
             chain += (moved / warps / card.shared)[:, None]
 
     def first_stage(self) -> np.ndarray:
-        """Cycles until the first stage that other warps fill has come; 0 where none do."""
+        """Cycles until the first stage that other warps fill has arrived; 0 if there is none."""
         come = np.zeros(self.blocks)
         for ring in self.rings:
             come = np.maximum(come, np.where(ring.rounds > 0, ring.arrival, 0))
@@ -128,9 +130,9 @@ class BlockWork:
     def critical_path(self) -> np.ndarray:
         """Cycles that each block takes if nothing else runs on its SM.
 
-        The longest warp's own path; and what its loops wait longer for the stages that others fill
-        (Little's law: a stage is refilled once for each round of its ring, and a round takes as
-        long as a load and the stage's use).
+        That is the path of the longest warp, plus the longest time that a loop waits for stages
+        which other loops fill. By Little's law a stage is refilled once per round of its ring, and
+        such a round takes one load plus one use of the stage.
         """
         waited = np.zeros(self.blocks)
         for ring in self.rings:

@@ -30,12 +30,11 @@ SMEM_ALIGNMENT_MAP = "tl.smem_alignment_map"
 
 
 def alignments(kernel: Kernel, scope: str) -> Mapping[Buffer, int]:
-    """Bytes of alignment for every allocation of `scope`: the strictest of all that is asked.
+    """The alignment in bytes of every allocation of `scope`: the strictest requirement.
 
-    The requirement that lowering recorded in `tl.smem_alignment_map` is exact and replaces the
-    worst case assumed for operands of TMA and of MMA descriptors; element size, 16 bytes, and a
-    buffer's own `data_alignment` hold in any case. TVM's default of that counts where the dialect
-    says so.
+    A requirement that lowering recorded in `tl.smem_alignment_map` is exact and replaces the worst
+    case assumed for operands of TMA and of MMA descriptors. Element size, 16 bytes, and a buffer's
+    own `data_alignment` (TVM's default only where the dialect says so) always hold.
     """
     return facts_of(kernel).ask(needed_alignments, scope)
 

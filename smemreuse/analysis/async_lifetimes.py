@@ -33,10 +33,10 @@ _COMMITTED = (Engine.CP_ASYNC, Engine.TMA_STORE)
 
 @dataclass(frozen=True)
 class AsyncLifetimes:
-    """Where the asynchronous accesses of a kernel end.
+    """The ends of a kernel's asynchronous accesses.
 
-    `retired_by` has for each buffer the waits that retire its accesses, in program order; `carried`
-    the loops of which a round may end before its accesses to a buffer have landed.
+    `retired_by` lists for each buffer the waits that retire its accesses, in program order.
+    `carried` are pairs of a loop and a buffer with accesses that may outlast a round.
     """
 
     retired_by: Mapping[Buffer, tuple[Stmt, ...]]

@@ -63,7 +63,7 @@ def barriers_needed(kernel: Kernel, offsets: Mapping[Buffer, int]) -> set[Stmt]:
 
 
 def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
-    """The statements with a barrier before each of those given."""
+    """The block with a barrier inserted before each of the given statements."""
     wanted = set(before)
     result: list[Stmt] = []
     for stmt in block:
@@ -79,7 +79,7 @@ def with_barriers(block: Block, before: Iterable[Stmt]) -> Block:
 
 
 def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, Buffers]:
-    """For each buffer those whose bytes in the arena overlap with its own."""
+    """For each buffer, the other buffers whose bytes in the arena overlap with its own."""
 
     def share(one: Buffer, other: Buffer) -> bool:
         begin = max(offsets[one], offsets[other])
@@ -92,7 +92,7 @@ def _partners(offsets: Mapping[Buffer, int]) -> dict[Buffer, Buffers]:
 
 
 class BarrierFacts:
-    """What the placement of barriers has to know of a kernel, whatever the plan is."""
+    """The facts of a kernel that barrier placement needs; they do not depend on the plan."""
 
     def __init__(self, facts: KernelFacts):
         self._flow = facts.ask(divergence)

@@ -44,10 +44,10 @@ def linearize(kernel: Kernel, scope: str, policy: Attribution) -> Linearization:
 
 
 def touches(accesses: Iterable[MemoryAccess]) -> Iterable[Touch]:
-    """What accesses touch, in their order (rule 1).
+    """The touches that accesses amount to, in order (rule 1).
 
-    A touch is a mention, as in the passes of the compilers: what goes to a buffer by an address
-    that was kept in memory mentions none. Policies that are proved reckon with that themselves.
+    As in the compilers' passes, a statement touches the buffers that it names. An access through an
+    address kept in memory names none; proved policies account for those themselves.
     """
     return (Touch(one.buffer, one.access, one.node) for one in accesses if one.named)
 

@@ -11,10 +11,10 @@ from smemreuse.results.sequence import StmtEntry
 
 @dataclass(frozen=True)
 class ProgramPoints:
-    """For each statement, how many entries come before it begins, and before it is over.
+    """For each statement, the number of linear entries before its begin, and before its end.
 
-    An entry at position `p` lasts from `p` to `p + 1`; a statement that has none, as a barrier has
-    none, begins and is over between two of them.
+    An entry at position `p` lasts from `p` to `p + 1`. A statement without an entry, such as a
+    barrier, begins and ends between two entries.
     """
 
     begin: Mapping[Stmt, int]

@@ -66,9 +66,9 @@ class Arms(Generic[S]):
 
 
 class Analysis(ABC, Generic[S]):
-    """A semilattice of states and what statements make of them.
+    """A semilattice of states, and the transfer functions of statements.
 
-    States are compared with `==`; a `join` that adds nothing gives back its first operand.
+    States are compared with `==`. A `join` that adds nothing must return its first operand.
     """
 
     @abstractmethod

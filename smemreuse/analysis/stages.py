@@ -20,7 +20,7 @@ from smemreuse.semantics.effects import Engine
 
 @dataclass(frozen=True)
 class Stages:
-    """How many stages a buffer has, and the loop that takes them in turn."""
+    """The number of stages of a buffer, and the loop that uses them in turn."""
 
     count: int
     loop: For

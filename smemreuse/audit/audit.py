@@ -56,7 +56,9 @@ def audit_plan(
 
 
 def audit_merged(kernel: Kernel, scope: str, barriers: BarrierStage) -> Audit:
-    """The verdict on what a compiler has merged in a kernel, if anything."""
+    """The verdict on the layout that a compiler has applied to a kernel, if it has merged
+    buffers.
+    """
     applied = applied_layout(kernel, scope)
     if applied is not None:
         return _audit_applied(applied, scope, barriers)

@@ -12,14 +12,16 @@ _BYTES = ("uint8", "int8")
 
 @dataclass(frozen=True)
 class AppliedLayout:
-    """A merged kernel with its buffers apart again, and where the compiler had put them (bytes).
+    """A merged kernel with its buffers separated, and the offsets (bytes) that the compiler gave
+    them.
 
-    `by_view` tells that views of the arena were taken for buffers. Two of them may be views of one
-    buffer, and then share their bytes on purpose. `beyond` says of each buffer whose accesses might
-    leave the arena how far (a bound on an index, which no thread need reach), and of accesses to
-    the arena itself, which may touch any buffer's bytes. `assumed` names the views that are taken
-    to be of one buffer. `declared` are the bytes that the views of a buffer have, where it has any;
-    the buffer is larger where its accesses may reach further.
+    - `by_view`: each view of the arena was taken for a buffer. Two of them may be views of one
+      buffer, and then share their bytes on purpose.
+    - `beyond`: clauses for accesses that may leave the arena (by the bound of an index, which no
+      thread need reach), and for accesses to the arena itself, which may touch any buffer.
+    - `assumed`: the views that are assumed to be of one buffer.
+    - `declared`: bytes that the views of a buffer declare; the buffer is larger where accesses may
+      reach further.
     """
 
     kernel: Kernel
@@ -32,16 +34,18 @@ class AppliedLayout:
 
 
 def beyond_arena(name: str, begin: int, end: int | None, arena: int) -> str:
-    """That a buffer might be accessed outside of the arena; `end` is None where nothing bounds it.
+    """A clause that a buffer may be accessed outside of the arena.
 
-    Both in bytes of the arena.
+    `begin` and `end` are bytes of the arena; `end` is None where the access is unbounded.
     """
     reach = f"up to byte {end - 1:,}" if end is not None and end > arena else f"from byte {begin:,}"
     return f"{name} may be accessed at {reach} of an arena of {arena:,}"
 
 
 def arenas_of(kernel: Kernel, scope: str) -> dict[Buffer, int]:
-    """The allocations of bytes, any of which may be what a merge left, and their sizes."""
+    """The byte allocations of a scope, each of which may be the arena of a merge, with
+    their sizes.
+    """
     return {
         buffer: buffer.size
         for buffer in kernel.allocations(scope)

@@ -25,10 +25,10 @@ UNKNOWN_SIZE = 2**40
 
 
 def pointer_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
-    """The layout that pointers tell; None if there are none into an arena of `scope`.
+    """The layout given by pointers into an arena of `scope`; None if there are no such pointers.
 
-    The size of a buffer is what its views declare or its accesses may reach within the arena; all
-    of the arena after its offset where that is not known.
+    A buffer is as large as its views declare or its accesses may reach within the arena. Where that
+    is unknown it takes all bytes after its offset.
     """
     arenas = _arenas(kernel, scope)
     pointers: dict[Var, tuple[Buffer, int]] = {}

@@ -27,7 +27,7 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
 
 @dataclass(frozen=True)
 class _VariableRanges:
-    """Ranges of variables, and what those are bound to that have been bound, in order."""
+    """Ranges of variables, and the values of bound variables, in binding order."""
 
     ranges: Mapping[Var, Interval] = field(default_factory=dict)
     values: Mapping[Var, Expr] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class _VariableRanges:
         return _VariableRanges(known.ranges, {**self.values, var: value})
 
     def where(self, condition: Expr, *, holds: bool) -> _VariableRanges:
-        """What is known in one arm of a branch; as much as comparisons with a constant tell."""
+        """The ranges in one arm of a branch, narrowed by its comparisons with constants."""
         if not isinstance(condition, Call):
             return self
         if condition.op == ("and" if holds else "or"):
@@ -86,9 +86,9 @@ def _meet(known: Interval, op: str | None, number: int) -> Interval:
 
 
 def with_ranges(body: Block) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
-    """Every statement of a kernel in program order, with the ranges that are known there.
+    """Every statement of a kernel in program order, with the known ranges of variables there.
 
-    Of a variable that is bound more than once, nothing is known.
+    Variables that are bound more than once have no range.
     """
     binds = Counter(stmt.var for stmt in walk_statements(body) if isinstance(stmt, Bind))
     yield from _block(body, _VariableRanges(), {var for var, count in binds.items() if count == 1})

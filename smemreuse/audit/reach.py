@@ -53,10 +53,10 @@ class ReachedBytes:
 def reached_bytes(
     kernel: Kernel, arena: Buffer, views: Sequence[Buffer]
 ) -> dict[Buffer, ReachedBytes] | None:
-    """What is accessed through each view that is used, in bytes of the arena.
+    """The bytes of the arena accessed through each view that is used.
 
-    None where that is not known, or where an address is taken that does not say how much is
-    accessed there, or a reference handed on: what happens there is not written.
+    None where they are unknown: an index without bounds, an address taken without a size, or a
+    reference passed to a function.
     """
     if not all(
         constant(one.elem_offset) == 0 and element_bits(one.dtype) % 8 == 0 for one in views

@@ -170,7 +170,7 @@ def _all_of(buffer: Buffer) -> Store:
 
 
 def _unallocated(block: Block, buffers: Collection[Buffer]) -> Block:
-    """Without the allocations of what comes first instead."""
+    """The block without the allocations of `buffers`."""
     return tuple(
         replace(stmt, body=_unallocated(stmt.body, buffers)) if isinstance(stmt, Attr) else stmt
         for stmt in block

@@ -119,7 +119,10 @@ class Separator:
         return expr
 
     def _moved(self, pointer: Call, rebuilt: Call) -> Expr:
-        """An access pointer of a view, whose offset is counted from the arena's first byte."""
+        """The access pointer `rebuilt` on the view's allocation, with its offset relative to that.
+
+        The offset of the original `pointer` counts from the arena's first byte.
+        """
         base = pointer.args[1]
         origin = self._origins.get(base.buffer, 0) if isinstance(base, Pointer) else 0
         if not origin:

@@ -34,7 +34,7 @@ def _views(kernel: Kernel, arena: Buffer) -> list[Buffer]:
 
 
 def view_layout(kernel: Kernel, scope: str) -> AppliedLayout | None:
-    """The layout that the accesses through the views of an arena tell.
+    """The layout implied by the accesses through the views of an arena.
 
     None if there is no such arena, or an access may be anywhere in it.
     """
@@ -85,7 +85,7 @@ def _separated(
 
 
 def _pointers_reach(kernel: Kernel, origins: Mapping[Buffer, int]) -> bool:
-    """Whether where each view begins is a number of the elements that its pointers count."""
+    """Whether every view begins at a multiple of the elements that its access pointers count."""
     return all(
         origins[node.args[1].buffer] * 8 % pointee_bits(node) == 0
         for stmt in walk_statements(kernel.body)

@@ -171,7 +171,7 @@ def variables_in(expr: Expr) -> set[Var]:
 
 
 def same(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are written alike: the same operators on the same variables."""
+    """Whether two expressions are structurally equal, with identical variables."""
     if type(one) is not type(other):
         return False
     if isinstance(one, Call) and isinstance(other, Call) and one.op != other.op:

@@ -102,9 +102,9 @@ class Buffer:
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether it allocates nothing, so that only its views tell what it is for.
+        """Whether the allocation itself has no bytes, as Apache TVM's `SMEMPool`.
 
-        Apache TVM's `SMEMPool` is one: the kernel states elsewhere how many bytes follow it.
+        Only its views show its use; the kernel states elsewhere how many bytes follow it.
         """
         return self.data is None and self.scope in SHARED_SCOPES and Const(0) in self.shape
 
@@ -287,7 +287,9 @@ def rounds_of(loop: For) -> Expr:
 
 
 def walk_statements(block: Block) -> Iterator[Stmt]:
-    """Every statement of a block in program order, scopes before what is in them."""
+    """Every statement of a block in program order; a scope comes before the statements
+    inside it.
+    """
     pending = [*reversed(block)]
     while pending:
         stmt = pending.pop()

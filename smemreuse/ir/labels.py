@@ -135,9 +135,11 @@ _ARGUMENT = 20
 
 
 def brief(stmt: Stmt, width: int = BRIEF) -> str:
-    """The statement for people who have the dump at hand: long indices, pointers and values elided.
+    """The statement as short text for readers who have the dump: long indices and values are
+    elided.
 
-    `As[...] = B_1[...]`, `tma_load(A_desc, ..., As[...], ...)`. Headers are as `label` has them.
+    For example `As[...] = B_1[...]`, `tma_load(A_desc, ..., As[...], ...)`. Headers are as in
+    `label`.
     """
     if isinstance(stmt, Store):
         indices = ", ".join(map(format_index, stmt.indices))
@@ -151,8 +153,10 @@ def brief(stmt: Stmt, width: int = BRIEF) -> str:
 
 
 def _elided(expr: Expr, room: int) -> str:
-    """An expression in about so many characters: of a call its arguments are cut, each by itself,
-    and what they point to in shared memory is named."""
+    """An expression as text of about `room` characters.
+
+    The arguments of a call are elided one by one; shared buffers that they point to stay named.
+    """
     text = format_expr(expr)
     if len(text) <= room:
         return text

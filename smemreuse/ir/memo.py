@@ -22,7 +22,7 @@ class KernelMemo:
         self._known: dict[tuple[Hashable, ...], Any] = {}
 
     def once(self, question: Callable[..., Any], make: Callable[[], T], *args: Hashable) -> T:
-        """What `make` gives, when it is first asked for. What fails is tried again."""
+        """The result of `make`, computed on the first call; an exception is not remembered."""
         key = (question, *args)
         if key not in self._known:
             self.computed[question.__name__] += 1

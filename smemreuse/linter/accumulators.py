@@ -48,7 +48,9 @@ class Accumulators:
 
     @staticmethod
     def of(body: Block) -> Accumulators:
-        """Those of a kernel. Of one whose threads are not known nothing is followed anyway."""
+        """The accumulators of a kernel that have to be followed; none if its threads are
+        not known.
+        """
         search = _AccumulatorScan()
         search.followed |= search.block(body).targets
         buffers = frozenset(search.followed & _touched_at_all(body))
@@ -67,7 +69,7 @@ class Accumulators:
         return Accumulators(dict.fromkeys(buffers, math.prod(axes.values())), found)
 
     def added_to(self, accesses: Accesses) -> Accesses:
-        """Those of shared memory, and these."""
+        """The given accesses to shared memory together with those to the accumulators."""
         if not self.sizes:
             return accesses
         found = dict(accesses)

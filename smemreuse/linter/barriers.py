@@ -109,7 +109,7 @@ class OvertakenWaits(Collected):
 
 
 class WaitingHazards(OvertakenWaits):
-    """Which threads wait in vain, or come to a barrier that others do not come to."""
+    """Threads that wait in vain, or reach a barrier that other threads do not reach."""
 
     def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(known, layout, body)

@@ -98,7 +98,9 @@ def count_for_one_phase(site: Site) -> Mend:
 
 
 def look_in_time(name: str, site: Site) -> Mend:
-    """A wait that may come after the phase next to the one it is for."""
+    """The advice for a wait that may look only after the phase following the awaited one is
+    complete.
+    """
     sentence = (
         f"let the next phase of {name} need an arrival of those who wait at {_at(site)}, behind "
         "their wait."

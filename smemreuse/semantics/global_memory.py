@@ -25,9 +25,9 @@ _INTO_SHARED = (Engine.TMA_LOAD, Engine.CP_ASYNC)
 
 
 def changing_storages(statements: Sequence[Stmt], escaped: Set[Storage]) -> set[Storage]:
-    """The storages of global memory, and variables handed on, that may change.
+    """The storages of global memory, and pointer variables, whose contents may change.
 
-    `escaped` are those of which the address is taken.
+    `escaped` are the storages whose address is taken.
     """
     names = _names(statements)
     storages = set(names)
@@ -76,10 +76,7 @@ def _written(
 
 
 def _described(call: Call, names: Mapping[Storage, set[str]]) -> set[Storage] | None:
-    """The memory that a TMA store goes to, as far as a tensor map's name tells; None: any.
-
-    What it is handed the address of is handed on like any other.
-    """
+    """The storages that a TMA store may write, by the name of its tensor map; None means any."""
     maps = [one for one in call.args if isinstance(one, Var) and one not in names]
     if not maps:
         return set()

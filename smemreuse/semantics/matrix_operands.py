@@ -47,10 +47,13 @@ _SWIZZLED_ROWS = {1: 128, 2: 64, 3: 32}
 
 @dataclass(frozen=True)
 class Use:
-    """An operand given by a descriptor: where that stands, with its offset in units of 16 bytes
-    after it; where it says whether k runs fastest; which of the instruction's sides the other
-    one is. Of a sparse matrix one of `kept` elements is kept along k, of the other one there are
-    `times` as many bytes."""
+    """A wgmma operand that is given by a descriptor.
+
+    It has the descriptor's position in the call (an offset in units of 16 bytes follows), the
+    operand that says whether k runs fastest, and which side of the instruction the other dimension
+    is. In a sparse matrix one of `kept` elements is stored along k; the other operand has `times`
+    as many bytes.
+    """
 
     at: int
     major: int
@@ -85,10 +88,10 @@ class Described:
 
 
 def precise_operands(body: Block, accesses: Accesses, pointers: Pointers) -> Accesses:
-    """The accesses with those of wgmma operands at the statements that read them.
+    """The accesses, with the reads of wgmma operands at the statements that execute them.
 
-    Of each operand its first bytes, surely, and the range that it lies in. Descriptors of which it
-    is not known what is done to them stand for all of their buffers, as before.
+    Each operand has its first bytes (certain) and the range in which it lies. A descriptor whose
+    use is not understood stands for all of its buffer.
     """
     search = _DescriptorWalk(pointers)
     search.block(body, {})
@@ -203,8 +206,10 @@ def _accesses(
 
 
 def _reach(described: Described, side: int, k: int, k_runs_fastest: bool, of_k: int) -> int:
-    """How many bytes an operand lies in, which has `of_k` along k: atoms of eight rows, and the
-    strides between them."""
+    """The number of bytes in which an operand lies: atoms of eight rows, with strides between them.
+
+    The operand has `side` rows, and `of_k` bytes along k.
+    """
     atom = 8 * described.row
     if k_runs_fastest:
         return (side // 8 - 1) * described.stride + atom

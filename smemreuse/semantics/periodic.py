@@ -15,7 +15,9 @@ Varies = Callable[[Expr], bool]
 
 
 def moduli(expr: Expr, varies: Varies) -> set[int] | None:
-    """The constants modulo which `expr` depends on what varies; None if it does so otherwise."""
+    """The constants `c` such that `expr` depends on the varying variables only through `% c`, or
+    None.
+    """
     if varies(expr):
         return None
     if isinstance(expr, Call) and expr.op == "floormod":
@@ -37,7 +39,7 @@ def moduli(expr: Expr, varies: Varies) -> set[int] | None:
 
 
 def is_affine(expr: Expr, varies: Varies) -> bool:
-    """Whether `expr` is a sum of integer multiples of what varies, and of things that do not."""
+    """Whether `expr` is a sum of integer multiples of varying variables, and of invariant terms."""
     if varies(expr) or not any(map(varies, walk(expr))):
         return True
     if isinstance(expr, Call) and expr.op in ("add", "sub"):

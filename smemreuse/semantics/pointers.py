@@ -45,11 +45,13 @@ class Address:
 
 @dataclass(frozen=True)
 class Pointers:
-    """Variables that hold addresses: `exact` ones in one place, `possible` ones in any of several.
+    """The variables that hold addresses.
 
-    A `possible` variable is bound to something made of addresses that is not understood, such as a
-    choice between two pointers, or what a function returns that was handed one. Allocations are
-    `kept` whose addresses were stored in memory, where they are not followed (rule 1).
+    - `exact`: variables with one known address.
+    - `possible`: variables that may point into any of several allocations, because they are bound
+      to something that is not understood, such as a choice between pointers or a function's result.
+    - `kept`: allocations whose addresses were stored in memory, where they are not followed (rule
+      1).
     """
 
     exact: Mapping[Var, Address] = field(default_factory=dict)
@@ -111,10 +113,10 @@ def find_pointers(body: Block) -> Pointers:
 
 
 class _Changed:
-    """Where memory changes that the offset of a pointer was computed from.
+    """Whether memory changes from which the offset of a pointer was computed.
 
-    The offset is evaluated where the pointer is used, and must then be what it was where it was
-    made. After a `Bind` the variable keeps its value until the same `Bind` is done again.
+    The offset is evaluated where the pointer is used, and must still be what it was where the
+    pointer was made. After a `Bind` a variable keeps its value until the same `Bind` runs again.
     """
 
     def __init__(self, body: Block):

@@ -50,7 +50,8 @@ Rows = Callable[[Expr, int], np.ndarray | None]
 
 
 class Recurrences:
-    """The recurrences of expressions in variables whose own are given; None for one without.
+    """The recurrences of expressions, given those of their variables (None for a variable without
+    one).
 
     What memory holds counts as unknown, whatever element it is.
     """
@@ -97,7 +98,7 @@ class Recurrences:
         return self._together(expr)
 
     def _together(self, expr: Expr) -> Recurrence:
-        """What follows from operands that come round again comes round with them."""
+        """The recurrence of an operation whose operands all repeat: it repeats with them."""
         first, period = 0, 1
         for child in children(expr):
             recurrence = self._of(child)
@@ -151,7 +152,7 @@ class Recurrences:
         return Recurrence(recurrence.first, recurrence.period * times, step)
 
     def _cast(self, expr: Call) -> Recurrence:
-        """A type that is no narrower than what it is made of holds the same number."""
+        """The recurrence of a cast, if its type holds every value of the operand."""
         recurrence = self._of(expr.args[1])
         made_of = (node for node in walk(expr.args[1]) if isinstance(node, Call))
         widest = expr.args[0] == Const("int64")

@@ -25,8 +25,11 @@ BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 
 
 def effect_of(call: Call) -> Effect:
-    """What an operation does. One without a row, or in a form that its row does not know, may do
-    anything to what it is handed, at any time later, and says so in `unknown`."""
+    """The effect of an operation, by its row.
+
+    An operation without a row, or in a form that its row does not know, may do anything to its
+    operands at any later time; `unknown` then says why.
+    """
     if not isinstance(call.row, Effect):
         object.__setattr__(call, "row", _looked_up(call))
     assert isinstance(call.row, Effect)

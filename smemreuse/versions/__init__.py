@@ -38,7 +38,7 @@ VERSIONS: dict[str, Version] = {
 
 
 def version_of(kernel: Kernel) -> Version:
-    """The version that a kernel comes from. Raises `PlanError` where it is not known."""
+    """The compiler version of a kernel. Raises `PlanError` if it is not known."""
     found = VERSIONS.get(kernel.version)
     if found is None:
         raise PlanError(f"nothing is known of the compiler version {kernel.version!r}")

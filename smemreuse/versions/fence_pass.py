@@ -38,10 +38,10 @@ class Last(Flag):
 
 @dataclass(frozen=True)
 class FencePass:
-    """The lists of one version's pass, which knows operations by their names, whatever they do.
+    """What one version of the pass recognizes, as lists of operations.
 
-    `fenced`: before these comes a fence where a generic write may have come before. `fences`: the
-    fences of the kernel's own that it sees.
+    - `fenced`: operations that get a fence before them if a generic write may precede.
+    - `fences`: fences in the kernel that the pass takes into account.
     """
 
     fenced: frozenset[str]

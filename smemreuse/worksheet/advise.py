@@ -46,10 +46,10 @@ def levels(card: Card, peak: float) -> tuple[MemoryLevel, ...]:
 
 
 def _rank(judged: tuple[TileWork, Estimate]) -> tuple[object, ...]:
-    """By time; of those that take the same, by what is to spare.
+    """The sort key of a judged configuration: its time, then tie-breakers.
 
-    Enough stages come before too few, whole cache lines before parts, then those whose other terms
-    are shorter, and in the end those that ask for less.
+    Enough stages beat too few, whole cache lines beat parts, shorter other terms beat longer ones,
+    and less demand beats more.
     """
     work, found = judged
     others = sorted((one for name, one in found.terms.items() if name != LATENCY), reverse=True)

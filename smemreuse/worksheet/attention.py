@@ -62,7 +62,10 @@ class Attention:
 
     @property
     def pairs(self) -> float:
-        """Queries and keys that meet, of one head; the last query sees the last key."""
+        """The number of pairs of a query and a key that one head computes.
+
+        If causal, the last query sees the last key.
+        """
         if not self.causal:
             return float(self.queries) * self.keys
         full = min(self.queries, self.keys)
@@ -165,10 +168,11 @@ class _Step:
 
 
 def registers(engine: MatrixUnit, br: int, bc: int, dim: int, warps: int) -> int:
-    """Of a thread that computes: O, scores, which become P in place, l and m, and the rest.
+    """Registers of a computing thread: O, the scores (which become P in place), l, m, and a
+    constant.
 
-    `(BR D + BR BC) / threads` and two of each row that the thread has a part of. With `tcgen05`, O
-    and the scores are in tensor memory, and a thread takes out a row of scores.
+    `(BR D + BR BC) / threads` plus two for each row that the thread has a part of. With `tcgen05`,
+    O and the scores are in tensor memory, and a thread loads one row of scores at a time.
     """
     lanes = warps * WARP
     if engine is MatrixUnit.TCGEN05:

@@ -91,7 +91,7 @@ class Decode:
         )
 
     def splits(self) -> Iterator[int]:
-        """Powers of two, down to 128 keys for each part."""
+        """Numbers of parts of the keys: powers of two, while a part has at least 128 keys."""
         count = 1
         while count == 1 or self.keys // count >= 128:
             yield count

@@ -67,7 +67,7 @@ class Elementwise:
                     yield self.work(card, dtype, threads, items, width)
 
     def work(self, card: Card, dtype: str, threads: int, items: int, width: int) -> TileWork:
-        """Each thread loads `items` vectors of so many bytes of every operand, then computes."""
+        """The work if each thread loads `items` vectors of `width` bytes of every operand."""
         per_block = threads * items * width / size_of(dtype)
         grid = math.ceil(self.elements / per_block)
         held = items * width * self.operands // 4

@@ -76,9 +76,9 @@ class Gemm:
     def work(
         self, card: Card, dtype: str, tile: MatrixTile, bk: int, stages: int, splits: int = 1
     ) -> TileWork:
-        """What a tile of `BK` and so many stages takes; bytes of C are written once.
+        """The work of a tile with steps of `bk` along K and so many stages; C is written once.
 
-        Where K is split, each part writes sums of 32 bits, which a second kernel reads and adds.
+        If K is split, each part writes 32-bit sums, which a second kernel reads and adds.
         """
         size = size_of(dtype)
         bm, bn = tile.bm, tile.bn
@@ -125,7 +125,7 @@ class Gemm:
 
 
 def engine_note(card: Card, dtype: str) -> str:
-    """By which instruction the card multiplies a type."""
+    """A note on the instruction with which the card multiplies this type."""
     engine = engine_of(card, dtype)
     if engine is MatrixUnit.SIMT:
         return f"no tensor cores for {dtype} on {card.arch}: the CUDA cores multiply"

@@ -32,7 +32,7 @@ TENSOR_COLUMNS = 512
 
 
 def judge(card: Card, dtype: str, work: TileWork) -> Estimate:
-    """The estimate of one configuration; a refused one has no seconds (infinity)."""
+    """The estimate of one configuration; one that cannot launch takes infinite seconds."""
     limits = _limits(card.architecture, work)
     blocks = min(limits.values())
     terms = roofline_terms(card, dtype, work)

@@ -114,7 +114,9 @@ class MatrixTile:
         )
 
     def _layout(self) -> tuple[int, int] | None:
-        """Rows and columns of one warp's part, the squarest: it reads the fewest operands."""
+        """Rows and columns of one warp's part of the tile: the squarest, because it reads fewest
+        operands.
+        """
         parts = [
             (self.bm // down, self.bn // (self.warps // down))
             for down in range(1, self.warps + 1)

@@ -75,10 +75,10 @@ FAMILIES: Mapping[str, str] = {
 
 
 def elsewhere(name: str) -> str | None:
-    """Why no kernel has an operation; None for one that a kernel may have.
+    """The reason why an operation never stands in a kernel; None if it may.
 
-    `name` is without the compiler's namespace, but for `relax.`, whose operators share names with
-    those of kernels.
+    `name` has no compiler namespace, except `relax.`, whose operators share names with kernels'
+    ones.
     """
     beginnings = (family for family in FAMILIES if family.endswith((".", "_")))
     return FAMILIES.get(name) or next(

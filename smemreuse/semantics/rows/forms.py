@@ -78,10 +78,10 @@ def nothing(names: str | Iterable[str], words: str) -> dict[str, Effect]:
 def accessing(
     *operands: Operand, read: Iterable[int] = (), written: Iterable[int] = (), **columns: Any
 ) -> Effect:
-    """Accesses through operands. A pointer among them may be one that memory holds.
+    """An effect that accesses memory through operands.
 
-    `read` and `written` are positions of pointers to registers; what they point to counts in case
-    that it is no register after all.
+    `read` and `written` are positions of pointers to registers. Their targets count as accessed in
+    case they are no registers after all.
     """
     in_registers = (
         *(reads(at, certain=False) for at in read),

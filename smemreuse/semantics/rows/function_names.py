@@ -39,7 +39,7 @@ FunctionRows: TypeAlias = dict[str, FunctionRow]
 
 
 def parse_name(text: str) -> FunctionName | None:
-    """A function's name in its parts; None for what is no such name."""
+    """The parts of a function's name; None for text that is no such name."""
     path: list[str] = []
     arguments: list[str] = []
     rest = text.strip().removeprefix("::")

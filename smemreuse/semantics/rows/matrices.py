@@ -43,7 +43,10 @@ def _mma(
 
 
 def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
-    """The accumulator is in registers at `c`; what its descriptors stand for is read later."""
+    """The row of a wgmma: it writes the accumulator at position `c` and reads through descriptors.
+
+    `read` are positions of register operands. One more operand than `arity` is a known form.
+    """
     return accessing(
         read=read,
         written=(c,),
@@ -70,11 +73,12 @@ _DIMENSIONS = {"wmma.matrix_a": (0, 2), "wmma.matrix_b": (2, 1), "wmma.accumulat
 
 
 def _tile(call: Call) -> tuple[Size, bool]:
-    """The bytes that a warp accesses by a wmma operation of `(fragment, m, n, k, index, pointer,
-    stride, layout)`, and whether it surely accesses all; which thread accesses what is not said.
+    """The bytes that a warp accesses by a wmma load or store, and whether it surely accesses them
+    all.
 
-    The stride counts elements of what the pointer points to. Of a layout or a fragment that is not
-    known it is the bytes from the first to the last that may be meant.
+    The operands are `(fragment, m, n, k, index, pointer, stride, layout)`. Which lane accesses what
+    is unspecified. The stride counts elements of the pointer's type. For an unknown layout or
+    fragment the bytes reach from the first to the last possible one.
     """
     fragment, *rest = call.args
     sides, pointer, stride = [*map(constant, rest[:3])], rest[4], constant(rest[5])

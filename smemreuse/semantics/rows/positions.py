@@ -25,7 +25,7 @@ def shifted(effect: Effect, by: int) -> Effect:
 
 
 def positions(effect: Effect) -> Iterator[int]:
-    """All positions that a row names; those found by what the operand is are left out."""
+    """All operand positions that a row names, except operands identified by their kind."""
     named: list[int] = []
 
     def note(at: int) -> int:

@@ -51,7 +51,7 @@ def _bar(found: Instruction) -> Effect | None:
 
 
 def _cluster(found: Instruction) -> Effect | None:
-    """A relaxed arrival hands over nothing of what was accessed before it."""
+    """`barrier.cluster`: an arrival with `.relaxed` does not order earlier accesses."""
     if found.has("wait"):
         return Effect(meeting=Meeting(Group.CLUSTER, arrives=False))
     if not found.has("arrive"):
@@ -139,9 +139,9 @@ def _touched(found: Instruction, *places: int) -> Effect:
 
 
 def _asked(found: Instruction) -> Effect | None:
-    """`try_wait done[, reports...], address, phase[, hint]` tells whether a phase is over.
+    """`try_wait done[, reports...], address, phase[, hint]` tests whether a phase is complete.
 
-    Who acts on it counts as one that did not wait.
+    The result orders nothing here: code that branches on it counts as not having waited.
     """
     if found.count < 3:
         return None

@@ -82,9 +82,10 @@ def _bulk(found: Instruction) -> Effect | None:
 
 
 def _is_remote(found: Instruction) -> bool:
-    """Whether another block is reached: its memory, or the mbarrier of the other of a pair.
+    """Whether an instruction reaches another block: its memory, or the other mbarrier of a CTA
+    pair.
 
-    An address in another block's memory is one that `mapa` made, and has a row of its own.
+    Addresses in another block's memory come from `mapa`, which has a row of its own.
     """
     return found.begins("multicast") or found.has("cta_group::2")
 

@@ -81,6 +81,7 @@ def instruction(find: Finder) -> Row:
     """
 
     def row(call: Call) -> Effect | None:
+        """The effect of one call, weakened where a predicate may switch the instruction off."""
         parsed = parse(call)
         found = None if parsed is None else find(parsed)
         if parsed is None or found is None or not parsed.predicated:

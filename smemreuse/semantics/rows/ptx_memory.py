@@ -30,7 +30,9 @@ def _certain(found: Instruction) -> bool:
 def _access(
     found: Instruction, operand: Operand, written: int = 0, *, atomic: bool = False
 ) -> Effect | None:
-    """An access whose operand comes after so many destinations."""
+    """The access through `operand` of an instruction whose first `written` operands are
+    destinations.
+    """
     if found.count <= written:
         return None
     remote = found.has("shared::cluster")

@@ -35,10 +35,10 @@ _WARP = 32
 def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     """`tl::AllReduce<Op, threads, scale, offset, Barrier>::run(value, workspace)`.
 
-    Threads further apart than a warp exchange their values in the workspace: all meet, each writes
-    its own, all meet, each reads another's; and again, for each halving of the distance. So what
-    a thread reads was written in the same call. Its last access comes after the last barrier,
-    where a row cannot tell that they have met: they count as not having met.
+    Threads more than a warp apart exchange values through the workspace: barrier, write, barrier,
+    read, once for each halving of the distance. So a thread reads only what the same call wrote.
+    Its last read follows its last barrier; a row cannot express that the threads have met, so it
+    does not claim it.
     """
     threads, scale = name.number(1), name.number(2)
     if threads is None or scale is None:

@@ -50,7 +50,9 @@ def _same(rows: Rows, names: str) -> dict[str, Effect]:
 
 
 def _waiting(engine: Engine) -> FunctionRow:
-    """`wait<n>()`: for all groups if `n` is 0; no operand says how many others are left."""
+    """The row of `wait<n>()`: with `n` of 0 it waits for all groups; other waits prove nothing
+    here.
+    """
 
     def row(name: FunctionName, parameters: int) -> Effect | None:
         keep = name.number(0)
@@ -221,8 +223,8 @@ def _arrive(name: FunctionName, parameters: int) -> Effect | None:
 def _gemm(name: FunctionName, parameters: int) -> Effect | None:
     """`tl::gemm_ss<M, N, K, ...[, use_wgmma[, wg_wait]]>(A, B, C[, E])` of older TileLang.
 
-    `use_wgmma` is a word, and comes for Hopper alone, after 8 or 12 numbers. With wgmma, all but
-    the last `wg_wait` groups are waited for, this one's own included; none with -1.
+    `use_wgmma` (true or false) exists for Hopper only, after 8 or 12 numbers. With wgmma, the call
+    waits for all but the last `wg_wait` groups, its own included; -1 means no wait.
     """
     if len(name.arguments) < 8:
         return None

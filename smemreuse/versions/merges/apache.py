@@ -59,7 +59,10 @@ class ApacheMerge(Merge):
     only_whole: ClassVar[bool] = True
 
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
-        """The alignment is a buffer's own `data_alignment`, whatever else needs more."""
+        """The live ranges of the pass's model, without the buffers that it does not place.
+
+        The pass aligns a buffer by its own `data_alignment` alone.
+        """
         model = facts_of(kernel).ask(_seen_by_the_pass, scope)
         buffers = kernel.allocations(scope)
         live = {one: found for one, found in model.live.items() if one not in model.unplaced}
@@ -116,7 +119,7 @@ def _is_small(buffer: Buffer) -> bool:
 def _placeless(
     accessed: Iterable[Buffer], live: Iterable[Buffer], unplaced: Sequence[Buffer]
 ) -> Iterable[StockFailure]:
-    """Buffers that are used, and for which the pass has no offset."""
+    """The failures of the pass: buffers that are used but have no offset."""
     for buffer in unplaced:
         yield StockFailure(StockFault.SMALL, buffer.name)
     seen = set(live)
@@ -157,6 +160,7 @@ class _Finder(Linearizer):
         self._scope = scope
 
     def statement(self, stmt: Stmt) -> None:
+        """Makes the entries of a statement; outside of a launch only its nested blocks count."""
         if isinstance(stmt, Attr):
             self._attr(stmt)
         elif not self.in_launch:
@@ -172,6 +176,9 @@ class _Finder(Linearizer):
             self.new_scope(stmt)
 
     def _attr(self, stmt: Attr) -> None:
+        """Makes a scope of the first thread axis and of scope attributes; other attributes only
+        touch.
+        """
         if stmt.key == THREAD_EXTENT and not self.in_launch:
             self.launch(stmt)
         elif self.in_launch and stmt.key in SCOPE_ATTRS:

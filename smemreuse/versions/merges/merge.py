@@ -21,10 +21,9 @@ from smemreuse.results.provenance import (
 
 @dataclass(frozen=True)
 class Merge(ABC):
-    """One compiler's own merge, for parity with it and to be held against ours.
+    """The merge of one compiler, as a model to compare with and to fall back on.
 
-    `policy` and `packer` are what it is called on the command line, and what its plans are said to
-    be made with.
+    `policy` and `packer` are its names on the command line and in the provenance of its plans.
     """
 
     name: str

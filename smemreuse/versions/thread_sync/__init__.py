@@ -17,10 +17,11 @@ from smemreuse.semantics.effects import Effect, Engine
 
 @dataclass(frozen=True)
 class ThreadSync:
-    """The lists of one version's pass, which knows operations by their names.
+    """What one version of the pass recognizes, as lists.
 
-    `copies`: two writes by these are not compared. `barrier_after_waits`: directly after each wait
-    for what these engines do it puts a barrier, whatever collides.
+    - `copies`: operations; two writes by these are not compared.
+    - `barrier_after_waits`: engines; directly after each wait for one of these the pass puts a
+      barrier, whatever collides.
     """
 
     copies: frozenset[str]

@@ -26,11 +26,13 @@ _VECTOR = re.compile(r"x\d+$")
 class AccessEntry:
     """One access as the pass records it.
 
-    `index` is the first element, counted in elements of `width` bytes from the beginning of the
-    allocation `buffer`; None where it is not known what the pass makes of it, as of elements that
-    take no whole bytes (`width` is 0 then). `lanes` elements follow, `stride` apart; of a pointer,
-    `extent` contiguous elements. `guards` are the conditions in the expression under which it is
-    accessed, each with whether it has to hold.
+    - `index`: the first element, in elements of `width` bytes from the begin of the allocation
+      `buffer`. None where it is not known what the pass compares, as for elements of less than a
+      byte (`width` 0).
+    - `lanes`, `stride`: number of elements, and their distance.
+    - `extent`: number of contiguous elements of an access pointer.
+    - `guards`: conditions in the expression under which the access happens, each with its required
+      value.
     """
 
     buffer: Buffer
@@ -62,7 +64,7 @@ class _Context:
 
 
 def entries_of(stmt: Stmt, pointers: Pointers, rules: ThreadSync) -> tuple[AccessEntry, ...]:
-    """The entries of a statement itself; of a branch or loop those of what its header reads."""
+    """The entries of a statement itself; for a branch or loop those of its header."""
     recorder = _Recorder(pointers, rules)
     if isinstance(stmt, Store):
         recorder.element(stmt.buffer, stmt.indices, True, _Context())

@@ -63,7 +63,10 @@ class _Group:
 
 
 class BarrierCandidates:
-    """The places for barriers of one kernel, where `partners` share their bytes."""
+    """The places in one kernel at which the pass may put barriers.
+
+    `partners` gives for each buffer those that share its bytes.
+    """
 
     def __init__(
         self,
@@ -96,9 +99,12 @@ class BarrierCandidates:
         return any(map(self.may_precede, walk_statements((stmt,))))
 
     def _find(self, block: Block, looping: bool) -> None:
-        """Finds the candidates: before a statement that collides with an earlier one, or in a loop
-        with any; before a loop of writes that collide, and before a branch out of which the pass
-        moves its barrier."""
+        """Finds the candidates in a block; `looping` if a loop around it repeats it.
+
+        These are: before a statement that collides with an earlier one (in a loop, with any);
+        before a loop whose writes collide; and before a branch out of which the pass moves its
+        barrier.
+        """
         before: list[_Group] = []
         if looping:
             before.append(_Group(NOTHING.union(*map(self._within, block)), (), False))

@@ -11,7 +11,7 @@ Method = Callable[[Any, Any], A]
 
 
 def once(method: Method[A]) -> Method[A]:
-    """A method of one argument, which keeps its answers with its object."""
+    """Makes a method of one argument remember its results, in the object that it belongs to."""
     kept = f"{method.__name__} of"
 
     @wraps(method)

@@ -173,7 +173,7 @@ class PathConditions:
         return active
 
     def _axis(self, stmt: Attr, threads: Threads, place: int) -> Value:
-        """The index of a thread, or of one block: for a collision any block will do."""
+        """The index along a thread axis, or for a block axis the index of the block to try."""
         tag = tag_of(stmt)
         if tag not in self._axes:
             last = (constant(stmt.value) or 1) - 1
