@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,12 +100,21 @@ def _entry(module: str, name: str, path: Path) -> Iterator[str]:
     found = _definition(name, path)
     if isinstance(found, ast.FunctionDef):
         yield f"### {module}.{name}"
-        yield f"```text\n{_signature(found)}\n```"
+        yield f"```text\n{_public_names(_signature(found), path)}\n```"
         yield _prose(ast.get_docstring(found))
     elif isinstance(found, ast.ClassDef):
         yield f"### {module}.{name}"
         yield _prose(ast.get_docstring(found))
         yield from _members(found)
+
+
+def _public_names(signature: str, path: Path) -> str:
+    """A signature with the names under which a public module imports what it names otherwise."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if alias.asname is not None:
+                signature = re.sub(rf"\b{alias.name}\b", alias.asname, signature)
+    return signature
 
 
 def _members(found: ast.ClassDef) -> Iterator[str]:

@@ -15,7 +15,8 @@ from typing import ClassVar
 from smemreuse.compilers.active import activated
 from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
-from smemreuse.compilers.tilelang.estimate import Footprint, footprint
+from smemreuse.compilers.tilelang.estimate import FunctionFootprint as Footprint
+from smemreuse.compilers.tilelang.estimate import footprint
 from smemreuse.compilers.tilelang.hooks import install
 from smemreuse.compilers.tilelang.session import TileLangLog, TileLangSession
 from smemreuse.compilers.tilelang.visitor import read_function, read_module

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,12 @@ PACKAGE = ROOT / "smemreuse"
 MAY_NAME_OPERATIONS = ("semantics", "versions", "compilers")
 OPERATIONS = TABLE.keys() - arithmetic.ROWS.keys()
 """All but the operators of the expression language, which belong to `ir/expr.py`."""
+PUBLIC_TWINS = {
+    "Kernel": ["api/objects.py", "ir/kernel.py"],
+    "Plan": ["api/objects.py", "results/plan.py"],
+    "Session": ["tilelang.py", "tvm.py"],
+}
+"""Public classes that share a name: sessions of two compilers, and API objects over records."""
 
 
 def test_rooms_import_downwards() -> None:
@@ -75,3 +82,24 @@ def test_compilers_are_not_imported_by_name_elsewhere_either() -> None:
             if isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
                 given = {one.value for one in node.args if isinstance(one, ast.Constant)}
                 assert not {str(name).split(".")[0] for name in given} & compilers, path
+
+
+def classes_of(source: str) -> list[str]:
+    """The names of all classes that a module defines, nested ones too, in no particular order."""
+    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+
+
+def test_a_class_name_exists_once_in_the_package() -> None:
+    found = [
+        (name, str(path.relative_to(PACKAGE)))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for name in classes_of(path.read_text())
+    ]
+    times = Counter(name for name, _ in found)
+    twins = {name: [path for each, path in found if each == name] for name in times}
+    assert {name: paths for name, paths in twins.items() if len(paths) > 1} == PUBLIC_TWINS
+
+
+def test_nested_classes_are_found_too() -> None:
+    source = "class A:\n class B: pass\ndef f():\n class A: pass"
+    assert sorted(classes_of(source)) == ["A", "A", "B"]

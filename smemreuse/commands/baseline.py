@@ -46,11 +46,11 @@ def _fingerprints(path: str) -> Iterator[str]:
     for kernel in _entries(path, "lint"):
         hazards = kernel.get("hazards")
         for hazard in hazards if isinstance(hazards, list) else [None]:
-            told = hazard.get("fingerprint") if isinstance(hazard, dict) else None
-            if not isinstance(told, str):
+            fingerprint = hazard.get("fingerprint") if isinstance(hazard, dict) else None
+            if not isinstance(fingerprint, str):
                 why = "no list of kernels with hazards that have fingerprints"
                 raise InputError(f"{why}; {_mend('lint')}", file=path)
-            yield told
+            yield fingerprint
 
 
 # Plans ------------------------------------------------------------------------------------------

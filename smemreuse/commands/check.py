@@ -104,11 +104,11 @@ def _checked(
     if plans is not None:
         plans.require_kernels(found)
     audited = ((subject, _audit(subject, plans, barriers)) for subject in found)
-    told = [_told(subject, audit, barriers) for subject, audit in audited if audit is not None]
-    return told, unused_remarks(found)
+    rows = [_row(subject, audit, barriers) for subject, audit in audited if audit is not None]
+    return rows, unused_remarks(found)
 
 
-def _told(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
+def _row(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
     """What a sound plan rests on is told too; one that shares nothing rests on nothing."""
     rests = audit.verdict.sound and audit.source is not PlanSource.NOTHING_MERGED
     grounds = grounds_of(subject.kernel, barriers) if rests else None

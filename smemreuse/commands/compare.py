@@ -72,7 +72,7 @@ class Asked:
 class Row:
     """One kernel and scope; `entry` is its JSON and `drawn` the kernel itself, if asked for."""
 
-    told: Comparison
+    comparison: Comparison
     entry: Data | None
     drawn: tuple[Subject, Sequence[Judged]] | None
 
@@ -121,28 +121,28 @@ def compare(
     spread = Spread() if drawn else Spread(jobs, backend)  # whole kernels are not sent about
     rows, whole = of_each(inputs, partial(_compared, asked=asked), spread, "comparing")
     note_if_empty(rows, files)
-    held = compared_with(before, [row.told for row in rows])
-    rows = [replace(row, told=one) for row, one in zip(rows, held, strict=True)]
+    held = compared_with(before, [row.comparison for row in rows])
+    rows = [replace(row, comparison=one) for row, one in zip(rows, held, strict=True)]
     shown = [
         row
         for row in rows
-        if (row.told.is_changed or not changed_only)
-        and (not only_findings or [*comparison_findings(row.told)])
+        if (row.comparison.is_changed or not changed_only)
+        and (not only_findings or [*comparison_findings(row.comparison)])
     ]
     if sort is not None:
-        shown.sort(key=lambda row: SORTS[sort](row.told))
+        shown.sort(key=lambda row: SORTS[sort](row.comparison))
     if output_format == "json":
         emit_json("compare", kernels=[_entry(row) for row in shown])
     elif output_format != "table":
-        findings = [finding for row in rows for finding in comparison_findings(row.told)]
+        findings = [finding for row in rows for finding in comparison_findings(row.comparison)]
         emit_findings("compare", findings, PLAN_RULES, output_format)
     elif few:
         _emit_few(shown)
     elif rows:
-        _emit_many(rows, shown, len({row.told.file for row in rows}), every)
+        _emit_many(rows, shown, len({row.comparison.file for row in rows}), every)
     if not whole:
         sys.exit(InputError.exit_code)
-    if any(row.told.change is not None and row.told.change.worse for row in rows):
+    if any(row.comparison.change is not None and row.comparison.change.worse for row in rows):
         sys.exit(1)
 
 
@@ -154,26 +154,27 @@ def _compared(source: Source, asked: Asked) -> tuple[list[Row], list[str]]:
         made = (each.kernel, each.scope, asked.packer, asked.objective, asked.arch)
         judged, hoped = [*judged_plans(*made).values()], hoped_for(*made)
         apart = side_by_side(each.kernel, each.scope).arena_bytes
-        told = comparison(each, apart, judged, hoped, asked.arch)
+        compared = comparison(each, apart, judged, hoped, asked.arch)
         entry = compare_entry(each, judged, hoped, asked.arch) if asked.json else None
-        rows.append(Row(told, entry, (each, judged) if asked.drawn else None))
+        rows.append(Row(compared, entry, (each, judged) if asked.drawn else None))
     return rows, [*unused_remarks(found), *declared_remarks(one.kernel for one in found)]
 
 
 def _entry(row: Row) -> Data:
     assert row.entry is not None
-    return {**row.entry, **baseline_data(row.told.change)}
+    return {**row.entry, **baseline_data(row.comparison.change)}
 
 
 def _emit_few(rows: Sequence[Row]) -> None:
     """All that there is to say of each kernel, with the maps where they are few."""
     out = console()
-    shown = [row for row in rows if row.told.buffers]
-    told = [row.told for row in shown]
-    if told:
-        emit_tables([compare_table(out, told), *hoped_lines(told)])
+    shown = [row for row in rows if row.comparison.buffers]
+    compared = [row.comparison for row in shown]
+    if compared:
+        emit_tables([compare_table(out, compared), *hoped_lines(compared)])
     _emit_changes(rows)
-    emit_tables(no_buffers(row.told.file, row.told.kernel) for row in rows if not row.told.buffers)
+    empty = [row.comparison for row in rows if not row.comparison.buffers]
+    emit_tables(no_buffers(one.file, one.kernel) for one in empty)
     if len(shown) > FEW:
         return
     drawn = [row.drawn for row in shown if row.drawn is not None]
@@ -186,7 +187,7 @@ def _emit_few(rows: Sequence[Row]) -> None:
 
 def _emit_changes(rows: Sequence[Row]) -> None:
     """What became of each kernel since the baseline."""
-    changed = [row.told.change for row in rows if row.told.change is not None]
+    changed = [row.comparison.change for row in rows if row.comparison.change is not None]
     if changed:
         emit_tables([changes_line(changed)])
     emit_tables(
@@ -199,19 +200,19 @@ def _emit_changes(rows: Sequence[Row]) -> None:
 def _emit_many(rows: Sequence[Row], shown: Sequence[Row], files: int, every: bool) -> None:
     """A summary, the worst, and a row for each kernel with shared memory."""
     out = console()
-    told = [row.told for row in rows]
-    emit_tables(summary_lines(told, files))
-    changed = [row.told.change for row in rows if row.told.change is not None]
+    compared = [row.comparison for row in rows]
+    emit_tables(summary_lines(compared, files))
+    changed = [row.comparison.change for row in rows if row.comparison.change is not None]
     if changed:
         emit_tables([changes_line(changed)])
-    names = dict(zip(map(id, told), titles_of(told), strict=True))
-    emit_tables(worst_lines(told, [*names.values()], out.width))
-    listed = [row for row in shown if row.told.buffers]
+    names = dict(zip(map(id, compared), titles_of(compared), strict=True))
+    emit_tables(worst_lines(compared, [*names.values()], out.width))
+    listed = [row for row in shown if row.comparison.buffers]
     if not listed:
         return
-    told = [row.told for row in listed]
+    compared = [row.comparison for row in listed]
     if every:
-        emit_tables([compare_table(out, told), *hoped_lines(told)])
+        emit_tables([compare_table(out, compared), *hoped_lines(compared)])
         return
-    last = [change_words(row.told.change) for row in listed if row.told.change is not None]
-    emit_tables([kernels_table(out, told, [names[id(one)] for one in told], last)])
+    last = [change_words(one.change) for one in compared if one.change is not None]
+    emit_tables([kernels_table(out, compared, [names[id(one)] for one in compared], last)])

@@ -59,8 +59,8 @@ def explain(
     found = of_kernel(read_subjects([file]), kernel_name, file)
     note_if_empty(found, [file])
     note_unused(found)
-    told = ((one, explained_pairs(one.kernel, one.scope, buffers)) for one in found)
-    explained = [(subject, pairs) for subject, pairs in told if pairs is not None]
+    asked = ((one, explained_pairs(one.kernel, one.scope, buffers)) for one in found)
+    explained = [(subject, pairs) for subject, pairs in asked if pairs is not None]
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)
     if output_format == "json":

@@ -20,7 +20,7 @@ STDIN_NAME = "<stdin>"
 SUFFIXES = (".tir", ".py")
 """Of the files that are looked for in folders; a Python file must look like a dump, too."""
 
-_KINDS_TOLD = 5
+_KINDS_LISTED = 5
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
@@ -71,8 +71,8 @@ def find_inputs(given: Sequence[str]) -> Inputs:
             paths.append(one)
             continue
         below = _Below.of(one)
-        for told in below.told():
-            click.echo(f"{printable(one)}: {told}", err=True)
+        for note in below.left_out():
+            click.echo(f"{printable(one)}: {note}", err=True)
         errors += below.errors
         if not (below.dumps or below.errors):
             errors.append(InputError("there is no *.tir and no dump in *.py below", file=one))
@@ -111,7 +111,7 @@ class _Below:
     def _not_read(self, error: OSError) -> None:
         self.errors.append(InputError(f"cannot be read: {error.strerror}", file=error.filename))
 
-    def told(self) -> Iterator[str]:
+    def left_out(self) -> Iterator[str]:
         """What is left out, in words."""
         if self.skipped:
             yield _skipped_words(self.skipped)
@@ -131,10 +131,10 @@ def _skipped_words(skipped: Counter[str]) -> str:
         f"{count:,} {printable(suffix) or 'without suffix'}"
         for suffix, count in skipped.most_common()
     ]
-    more = [f"{len(kinds) - _KINDS_TOLD:,} more kinds"] if len(kinds) > _KINDS_TOLD else []
+    more = [f"{len(kinds) - _KINDS_LISTED:,} more kinds"] if len(kinds) > _KINDS_LISTED else []
     total = skipped.total()
     files = "file that is no dump" if total == 1 else "files that are no dumps"
-    return f"skipped {total:,} {files}: {', '.join(kinds[:_KINDS_TOLD] + more)}"
+    return f"skipped {total:,} {files}: {', '.join(kinds[:_KINDS_LISTED] + more)}"
 
 
 def _read(path: str) -> Source:

@@ -60,8 +60,8 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
             raise InputError(f"the result has no policy {policy}", file=path)
         made = entry["policies"][policy]
     elif entry["policy"] != policy:
-        told = f"the plan is of policy {entry['policy']}, not {policy}"
-        raise InputError(f"{told}; --policy {entry['policy']} compares those", file=path)
+        mismatch = f"the plan is of policy {entry['policy']}, not {policy}"
+        raise InputError(f"{mismatch}; --policy {entry['policy']} compares those", file=path)
     offsets = {name: at for name, at in made["offsets"].items() if isinstance(at, int)}
     known = {one["name"]: one for one in entry["buffers"] if one["name"] in offsets}
     live = made["live"]
@@ -74,7 +74,7 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
         offsets={name: _bytes(offsets[name]) for name in known},
         arena=_bytes(made["arena_bytes"]),
         live={name: _span(live[name]) for name in known},
-        apart=frozenset(
+        conflicts=frozenset(
             frozenset(map(str, pair)) for pair in made.get("apart", ()) if {*pair} <= {*known}
         ),
         residents=_residents(entry, made),

@@ -129,14 +129,14 @@ def _saying(what: str) -> Iterator[None]:
 def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:
     """Each kernel, explained; one for which that fails, with its bytes alone."""
     titles = numbered([kernel.kernel.name for kernel in lowered])
-    told: list[RunKernel] = []
+    kernels: list[RunKernel] = []
     for kernel, title in track([*zip(lowered, titles, strict=True)], "explaining"):
         with _saying(f"{title} is not explained"):
-            told.append(run_kernel(kernel, title, linted=linted))
+            kernels.append(run_kernel(kernel, title, linted=linted))
             continue
         with _saying(f"{title} is left out"):
-            told.append(RunKernel(title, kernel.kernel, kernel.footprint()))
-    return told
+            kernels.append(RunKernel(title, kernel.kernel, kernel.footprint()))
+    return kernels
 
 
 def _print_summary(kernels: Sequence[RunKernel], objective: str) -> None:

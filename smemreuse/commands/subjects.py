@@ -84,5 +84,5 @@ def note_declared(kernels: Iterable[Kernel]) -> None:
 
 def declared_remarks(kernels: Iterable[Kernel]) -> list[str]:
     """What is told of the functions in kernels that users have declared, once for each."""
-    found = (told for kernel in kernels for told in declared_in(kernel.body))
-    return [f"assuming, where bytes are shared, that {told}" for told in dict.fromkeys(found)]
+    found = (one for kernel in kernels for one in declared_in(kernel.body))
+    return [f"assuming, where bytes are shared, that {one}" for one in dict.fromkeys(found)]

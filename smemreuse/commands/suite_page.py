@@ -117,8 +117,8 @@ def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
     failed = list[str]()
     found = spread_over(_drawn, tasks, _spread(len(tasks)))
     try:
-        for entries, told in track(found, "drawing", total=len(tasks)):
-            failed += told
+        for entries, failures in track(found, "drawing", total=len(tasks)):
+            failed += failures
             for entry in entries:
                 drawing.maps[page_title(str(entry["name"]), str(entry["scope"]))] = entry
     except BackendError as error:
@@ -190,6 +190,6 @@ def write_page(page: PageRequest, drawing: Drawing, program: str) -> None:
     notes = [*drawing.notes, *drawing.troubles]
     made = suite_page(drawing.rows, drawing.maps, title, notes).encode()
     write_output(page.file, made, page.force)
-    told = [f"{wrote(page.file, len(drawing.rows), len(made))}", *drawing.notes]
-    for line in told:
+    lines = [f"{wrote(page.file, len(drawing.rows), len(made))}", *drawing.notes]
+    for line in lines:
         say(line)

@@ -32,7 +32,7 @@ def advise_script(
     found: list[tuple[str, Ranking]] = []
     # wgmma and tensor maps are of the architecture's own features
     name = {"sm_90": "sm_90a", "sm_100": "sm_100a"}.get(arch.name, arch.name) if arch else None
-    with advising(lambda *told: found.append(told), arch=name, card=card, top=top or 2**31):
+    with advising(lambda *advice: found.append(advice), arch=name, card=card, top=top or 2**31):
         end = execute(script, args)
     if not found:
         if not end.uncaught:

@@ -126,7 +126,7 @@ class MergeSession:
             launch = choice.proposal.launches[number]
             barriers = len(frozenset[object]().union(*(one.barriers for one in launch)))
             applied = tuple(
-                AppliedPlan(kernel, one.settled, one.verdict, choice.told_for(one), barriers)
+                AppliedPlan(kernel, one.settled, one.verdict, choice.refused_for(one), barriers)
                 for one in launch
             )
             for one in applied:

@@ -43,7 +43,7 @@ def carried(kernel: Kernel, plan: Plan, verdict: Verdict) -> CarriedPlan:
         arena=_taken(kernel, plan),
         lower_bound_bytes=plan.lower_bound_bytes,
         proved=plan.proved,
-        apart=_taken(kernel, side_by_side(kernel, plan.scope)),
+        side_by_side=_taken(kernel, side_by_side(kernel, plan.scope)),
     )
 
 
@@ -87,10 +87,10 @@ def placed(kernel: Kernel, found: CarriedPlan) -> Judged:
         live=live,
         offsets={one: each.offset for one, each in both if isinstance(each.offset, int)},
         symbolic_offsets={
-            one: _told(each.offset) for one, each in both if isinstance(each.offset, str)
+            one: _parsed(each.offset) for one, each in both if isinstance(each.offset, str)
         },
         arena_bytes=found.arena.bytes,
-        arena_expr=None if found.arena.text is None else _told(found.arena.text),
+        arena_expr=None if found.arena.text is None else _parsed(found.arena.text),
         lower_bound_bytes=found.lower_bound_bytes,
         proved=found.proved,
         entries=entries,
@@ -107,6 +107,6 @@ def carried_overview(kernel: Kernel, found: ScopePlans) -> Overview:
     return replace(overview(kernel, found.scope, plans), before=found.before)
 
 
-def _told(text: str) -> Expr:
+def _parsed(text: str) -> Expr:
     """An expression of which nothing is asked but its text."""
     return Var(text)

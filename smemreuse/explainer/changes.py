@@ -173,8 +173,8 @@ class Changes:
         if remedy is None:
             return None
         one, two = found.names
-        told = f"{remedy.format(one=one, two=two)}: {against[0][1]}"
-        return ChangeKind.PAIR, told, len(against)
+        condition = f"{remedy.format(one=one, two=two)}: {against[0][1]}"
+        return ChangeKind.PAIR, condition, len(against)
 
     def _reordered(self, found: Explanation) -> tuple[ChangeKind, str, int] | None:
         """The order of the two in which the fewest of their statements would have to move."""
@@ -204,24 +204,24 @@ class Changes:
         """How all of `first` could come before all of `second`, or be put aside meanwhile."""
         one, two = (self._explainer.names[buffer] for buffer in (first, second))
         begin, end = at[second][0], at[second][-1]
-        until, behind = at[first][-1], [each for each in at[first] if each > begin]
+        until, after = at[first][-1], [each for each in at[first] if each > begin]
         ahead = [each for each in at[second] if each < until]
         before = [each for each in at[first] if each < begin]
 
-        def told(position: int) -> str:
+        def stmt_at(position: int) -> str:
             return where(entries[position].stmt)
 
-        last = f"now {told(until)} is its last use"
-        yield f"if {one} were done with before {two} begins at {told(begin)}; {last}", len(behind)
+        last = f"now {stmt_at(until)} is its last use"
+        yield f"if {one} were done with before {two} begins at {stmt_at(begin)}; {last}", len(after)
         yield (
-            f"if {two} began only behind the last use of {one}, {told(until)}; "
-            f"now it does at {told(begin)}",
+            f"if {two} began only behind the last use of {one}, {stmt_at(until)}; "
+            f"now it does at {stmt_at(begin)}",
             len(ahead),
         )
-        if before and behind and behind[0] > end:
+        if before and after and after[0] > end:
             yield (
-                f"if {one} were not held over {two}, from {told(before[-1])} to {told(behind[0])}, "
-                f"but written anew behind it",
+                f"if {one} were not held over {two}, from {stmt_at(before[-1])} "
+                f"to {stmt_at(after[0])}, but written anew behind it",
                 1,
             )
 

@@ -118,11 +118,11 @@ class _Steps:
     def _blamed(self, one: str, two: str, now: bool) -> Blame:
         """Whose range changed at the end that matters: that of the first of the two, or the other's
         beginning, by the statements there; both where that does not tell."""
-        apart = self._old if now else self._new
+        side = self._old if now else self._new
         verb = "now" if now else "no longer"
         if self._old.ends and self._new.ends:
             begins = {
-                name: apart.live[self._before[name] if now else name][0] for name in (one, two)
+                name: side.live[self._before[name] if now else name][0] for name in (one, two)
             }
             first, second = sorted((one, two), key=lambda name: begins[name])
             ends = [self._moved(first, 1), self._moved(second, 0)]
@@ -132,10 +132,10 @@ class _Steps:
             if ends[1] and not ends[0]:
                 way = "longer" if now else "shorter"
                 return (second,), f"the live range of {second} is {way}: it began at {ends[1]}"
-        told = self._why(one, two, now)
+        reason = self._why(one, two, now)
         if not now:
-            told = told and f"; before: {told.removeprefix(': ')}"
-        return (one, two), f"{one} and {two} are {verb} live together{told}"
+            reason = reason and f"; before: {reason.removeprefix(': ')}"
+        return (one, two), f"{one} and {two} are {verb} live together{reason}"
 
     def _with_partners(self, text: str, names: tuple[str, ...], edges: set[Names]) -> str:
         """Names whom a range meets now, or no longer, and the rule for it; a pair's text does."""
@@ -166,9 +166,9 @@ class _Steps:
         found: dict[Blame, set[Names]] = {}
         for one, two, now in self._changed():
             verb = "must not share now" if now else "may share now"
-            told = self._why(one, two, now)
-            was = "" if now or not told else ", which they might not"
-            text = f"{one} and {two} {verb}{was}{told}"
+            reason = self._why(one, two, now)
+            was = "" if now or not reason else ", which they might not"
+            text = f"{one} and {two} {verb}{was}{reason}"
             found.setdefault(((one, two), text), set()).add(frozenset((one, two)))
         return found
 
@@ -188,8 +188,8 @@ class _Steps:
             if before != after:
                 who = self._realigned() if kind is CauseKind.ALIGNMENT else ()
                 text = f"{word}: {before:,} to {after:,} bytes"
-                told = f" ({', '.join(map(self._alignment, who))})" if who else ""
-                yield DifferenceCause(kind, who, after - before, text + told)
+                alignments = f" ({', '.join(map(self._alignment, who))})" if who else ""
+                yield DifferenceCause(kind, who, after - before, text + alignments)
 
     def _realigned(self) -> tuple[str, ...]:
         return tuple(
@@ -208,7 +208,7 @@ def _edges(layout: NamedLayout) -> set[Names]:
     return {
         frozenset((one, two))
         for one, two in combinations(layout.sizes, 2)
-        if layout.together(one, two) or frozenset((one, two)) in layout.apart
+        if layout.together(one, two) or frozenset((one, two)) in layout.conflicts
     }
 
 

@@ -47,7 +47,7 @@ def layout_of(
             name: (plan.live[buffer].begin, plan.live[buffer].end)
             for name, buffer in by_name.items()
         },
-        apart=frozenset(
+        conflicts=frozenset(
             frozenset(names[one] for one in pair) for pair in plan.concurrent if pair <= {*placed}
         ),
         ends={name: ends(buffer) for name, buffer in by_name.items()},

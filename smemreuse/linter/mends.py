@@ -46,7 +46,7 @@ def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
 def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     """An access that is in flight when the kernel is over."""
     sentence = f"{WAITS.get(engine, 'wait for it')} {name}, behind {_at(site)}."
-    return Mend(Remedy.WAIT, sentence, behind=site, engine=engine.value)
+    return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
 def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:

@@ -71,6 +71,7 @@ class ValueNumbering:
         self._values = values
         self._changing = changing
         self._uniform = uniform
+        self._storages: dict[Buffer | Var, int] = {}
 
     def __call__(self, expr: Expr) -> ValueNumber | None:
         """None where it is not known which threads have the same value."""
@@ -85,7 +86,7 @@ class ValueNumbering:
         if isinstance(expr, Const) or expr in self._uniform:
             return self._made("value", (), repr(expr))
         if isinstance(expr, Pointer):
-            return self._made("address", (), str(id(expr.buffer.storage)))
+            return self._made("address", (), self._storage(expr.buffer))
         return None
 
     def of_operands(self, call: Call) -> ValueNumber | None:
@@ -93,10 +94,15 @@ class ValueNumbering:
         return self._made(call.op, call.args, "")
 
     def _loaded(self, load: Load) -> ValueNumber | None:
-        storage = load.buffer.storage
-        if load.buffer.scope != "global" or storage in self._changing:
+        if load.buffer.scope != "global" or load.buffer.storage in self._changing:
             return None
-        return self._made("element", load.indices, f"{storage.name} {id(storage)}")
+        return self._made("element", load.indices, self._storage(load.buffer))
+
+    def _storage(self, buffer: Buffer) -> str:
+        """The memory of a buffer, as text to hash: its name and a number, the same in every run."""
+        storage = buffer.storage
+        number = self._storages.setdefault(storage, len(self._storages))
+        return f"{storage.name} {number}"
 
     def _computed(self, call: Call) -> ValueNumber | None:
         """The number of an operation's result: a sum exactly, else the hash of operation and
@@ -198,6 +204,8 @@ def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWri
         if apart.any():
             index = int(np.argmax(apart))
             pair = (int(ids[index]), int(ids[index + 1]))
+            # Hashes have no meaningful order, so the lower thread comes first.
+            pair = pair if differ else (min(pair), max(pair))
             return SharedWrite(int(at[index]), pair, differ)
     return _overlapping(starts, traced.ids, size) or SAME
 

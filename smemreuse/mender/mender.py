@@ -146,7 +146,7 @@ class MendSearch:
 
         Returns `report` unchanged, and records the reason, where none does.
         """
-        earlier = self._stmt(hazard.other or hazard.mend.behind)
+        earlier = self._stmt(hazard.other or hazard.mend.after)
         later = self._stmt(hazard.site) if hazard.other is not None else None
         tried, why = 0, NO_PLACE
         for candidate in self.candidates.of(hazard, earlier, later):

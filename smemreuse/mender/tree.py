@@ -120,7 +120,7 @@ def with_insertions(body: Block, insertions: Sequence[Insertion]) -> tuple[Block
     around: dict[tuple[Stmt, bool], list[Stmt]] = {}
     for one in insertions:
         made = [Evaluate(each.call) for each in one.inserted]
-        around.setdefault((one.anchor, one.behind), []).extend(made)
+        around.setdefault((one.anchor, one.after), []).extend(made)
     origins: dict[Stmt, Stmt] = {}
     touched = _touched(body, {anchor for anchor, _ in around})
 

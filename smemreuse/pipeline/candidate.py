@@ -42,7 +42,7 @@ class Candidate:
     @property
     def passes(self) -> bool:
         """Whether it is proved, or a bounded check found nothing but that there is more."""
-        unfinished = self.verdict.stopped_early and len(self.verdict.told) == 1
+        unfinished = self.verdict.stopped_early and len(self.verdict.findings) == 1
         return self.verdict.sound or unfinished
 
     @cached_property

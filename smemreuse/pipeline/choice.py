@@ -114,7 +114,7 @@ class Choice:
     proposal: Proposal
     refused: Mapping[Candidate, tuple[Candidate, ...]]
 
-    def told_for(self, chosen: Candidate) -> tuple[Judged, ...]:
+    def refused_for(self, chosen: Candidate) -> tuple[Judged, ...]:
         """What was refused in the place of a candidate, with the verdicts."""
         return tuple((one.plan, one.verdict) for one in self.refused[chosen])
 

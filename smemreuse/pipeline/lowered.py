@@ -62,7 +62,7 @@ class LoweredKernel:
 
     def __repr__(self) -> str:
         """One line: its name, the bytes of a block before and after, and the verdicts."""
-        return f"LoweredKernel({', '.join([self.footprint().told, *self._verdicts])})"
+        return f"LoweredKernel({', '.join([self.footprint().summary, *self._verdicts])})"
 
     @property
     def _verdicts(self) -> list[str]:

@@ -111,8 +111,8 @@ def refusals(advice: Advice) -> str:
     if not refused:
         return f"all {len(advice.estimates):,} candidates fit"
     wants = Counter(one.occupancy_limit for one in refused)
-    told = ", ".join(f"{count:,} by {name}" for name, count in wants.most_common())
-    return f"{len(refused):,} of {len(advice.estimates):,} candidates do not fit: {told}"
+    reasons = ", ".join(f"{count:,} by {name}" for name, count in wants.most_common())
+    return f"{len(refused):,} of {len(advice.estimates):,} candidates do not fit: {reasons}"
 
 
 def label(advice: Advice) -> str:

@@ -45,29 +45,29 @@ def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None
     )
 
 
-def check_entry(told: Checked) -> Data:
+def check_entry(row: Checked) -> Data:
     """One kernel of `smemreuse.check/1`."""
-    audit = told.audit
+    audit = row.audit
     return {
-        "file": told.file,
-        "name": told.kernel,
-        "scope": told.scope,
+        "file": row.file,
+        "name": row.kernel,
+        "scope": row.scope,
         "plan": audit.source.value,
         "arena_bytes": audit.arena,
         "offsets": dict(audit.offsets),
         **verdict_data(audit.verdict),
-        "rests_on": grounds_data(told.grounds),
-        **baseline_data(told.change),
+        "rests_on": grounds_data(row.grounds),
+        **baseline_data(row.change),
     }
 
 
-def check_lines(told: Checked) -> Iterator[Text]:
+def check_lines(row: Checked) -> Iterator[Text]:
     """The verdict, what it is on, and what was found."""
-    if not told.has_buffers:
-        yield no_buffers(told.file, told.kernel)
+    if not row.has_buffers:
+        yield no_buffers(row.file, row.kernel)
         return
-    audit = told.audit
-    where = f"{printable(told.file)}: {told.kernel} ({told.scope})"
+    audit = row.audit
+    where = f"{printable(row.file)}: {row.kernel} ({row.scope})"
     verdict = verdict_text(audit.verdict)
     if audit.source is PlanSource.NOTHING_MERGED:
         yield Text(f"{where}, {NOTHING_TO_AUDIT}; with nothing shared it is ").append(verdict)
@@ -75,7 +75,7 @@ def check_lines(told: Checked) -> Iterator[Text]:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
-    yield from grounds_lines(told.grounds)
+    yield from grounds_lines(row.grounds)
 
 
 def audits_line(found: Sequence[Checked]) -> Text:
@@ -92,11 +92,11 @@ def audits_line(found: Sequence[Checked]) -> Text:
     return line
 
 
-def audit_findings(told: Checked) -> Iterator[Finding]:
+def audit_findings(row: Checked) -> Iterator[Finding]:
     """That a plan is refuted or not proved; with a baseline, what is worse than there."""
-    found = told.audit.verdict
-    if told.change is not None:
-        yield from change_findings(told.change, told.line, found.first_finding)
+    found = row.audit.verdict
+    if row.change is not None:
+        yield from change_findings(row.change, row.line, found.first_finding)
         return
     if found.sound:
         return
@@ -104,5 +104,5 @@ def audit_findings(told: Checked) -> Iterator[Finding]:
     kind = FindingKind.UNSOUND_PLAN if refuted else FindingKind.UNPROVED_PLAN
     level = Level.ERROR if refuted else Level.WARNING
     message = f"{kind.sentence}: {found.first_finding}"
-    place = Location(told.file, told.line)
-    yield plan_finding(kind, level, told.kernel, told.scope, message, place)
+    place = Location(row.file, row.line)
+    yield plan_finding(kind, level, row.kernel, row.scope, message, place)

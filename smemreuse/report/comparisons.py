@@ -312,9 +312,9 @@ def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -
     turns = [one for turn in zip_longest(*kinds) for one in turn if one is not None]
     shown = sorted(turns[:WORST], key=lambda one: [*Concern].index(one[0].concern or Concern.GAP))
     counts = Counter(row.concern for row, _ in concerned)
-    told = ", ".join(f"{concern}: {counts[concern]:,}" for concern in Concern if counts[concern])
+    by_concern = ", ".join(f"{one}: {counts[one]:,}" for one in Concern if counts[one])
     yield Text()
-    yield Text(f"The worst {len(shown)} of {len(concerned):,} ({told}):", style="bold")
+    yield Text(f"The worst {len(shown)} of {len(concerned):,} ({by_concern}):", style="bold")
     for row, title in shown:
         yield from _concern_lines(row, title, width)
     yield Text()

@@ -40,18 +40,18 @@ def heading(found: Difference, title: str | None = None) -> str:
     more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "no change"
     renamed = f", taken for what was {old.kernel}" if old.kernel != new.kernel else ""
     title = title or f"{new.kernel} ({new.scope})"
-    told = f"{title}{renamed}: {old.arena:,} to {new.arena:,} bytes, {more}"
+    sizes = f"{title}{renamed}: {old.arena:,} to {new.arena:,} bytes, {more}"
     blocks = found.blocks
     if blocks is None or old.residents is None or new.residents is None:
-        return told
+        return sizes
     on = new.residents.arch
     if on != old.residents.arch:
-        return f"{told}; {blocks[0]} blocks per SM on {old.residents.arch}, {blocks[1]} on {on}"
+        return f"{sizes}; {blocks[0]} blocks per SM on {old.residents.arch}, {blocks[1]} on {on}"
     if blocks[0] == blocks[1]:
-        return f"{told}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
+        return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
     limits = f", for want of {' and '.join(new.residents.limits)}" if lost else ""
-    return f"{told}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
+    return f"{sizes}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
 
 
 def only_line(layout: NamedLayout, side: str) -> Text:

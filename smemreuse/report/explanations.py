@@ -53,8 +53,8 @@ def explain_lines(
     share = f"are {words}" if found.sharing is Sharing.NOT_PROVED else words
     yield Text(f"{subject.kernel.name} ({subject.scope}): {one} and {two} {share} bytes")
     for name, live, ends in zip(found.names, found.live, found.lifetimes, strict=True):
-        told = f", {ends}" if ends else ""
-        lived = f"live in [{live[0]}, {live[1]}){told}" if live else "unused"
+        between = f", {ends}" if ends else ""
+        lived = f"live in [{live[0]}, {live[1]}){between}" if live else "unused"
         yield Text(f"  {name} is {lived}")
     for reason in found.reasons:
         yield Text(f"  {reason}")
@@ -154,9 +154,9 @@ def grouped(pairs: Sequence[Names], most: int = 1_000) -> list[str]:
         (f"{', '.join(names)} with {', '.join(shared)}", len(names) * len(shared))
         for shared, names in alike.items()
     ]
-    told = [line for line, _ in lines[:most]]
+    listed = [line for line, _ in lines[:most]]
     rest = sum(count for _, count in lines[most:])
-    return [*told, f"and {rest} more pairs (--all)"] if rest else told
+    return [*listed, f"and {rest} more pairs (--all)"] if rest else listed
 
 
 def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
@@ -187,8 +187,8 @@ def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
             yield f"{short}: {len(alike)} pair{'s' if len(alike) > 1 else ''}, told by --all"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
-        told = alike[0].causes[0].text if alike[0].causes else alike[0].verdict.first_finding
-        yield f"  {'for one, ' if len(alike) > 1 else ''}{told}"
+        reason = alike[0].causes[0].text if alike[0].causes else alike[0].verdict.first_finding
+        yield f"  {'for one, ' if len(alike) > 1 else ''}{reason}"
 
 
 def _by(pairs: Sequence[Explanation], keys: Sequence[str]) -> dict[str, list[Explanation]]:

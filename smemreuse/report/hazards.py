@@ -15,7 +15,7 @@ from smemreuse.results.findings import Finding, Level, Location
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
 from smemreuse.results.mending import Mending
 
-MAX_TOLD = 5
+MAX_LISTED = 5
 """Hazards of a kernel that are listed where it is one of many; JSON has all."""
 
 _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
@@ -75,11 +75,11 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
 
 def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
     """The first hazards of one of many kernels, a line for each; none where it was not linted."""
-    for hazard in found.hazards[:MAX_TOLD] if found is not None else ():
+    for hazard in found.hazards[:MAX_LISTED] if found is not None else ():
         sure = "certain" if hazard.certain else "possible"
         yield Text(f"{name}: {hazard.kind} ({sure}): {hazard.witness}")
-    if found is not None and len(found.hazards) > MAX_TOLD:
-        yield Text(f"{name}: ... and {len(found.hazards) - MAX_TOLD} more hazards")
+    if found is not None and len(found.hazards) > MAX_LISTED:
+        yield Text(f"{name}: ... and {len(found.hazards) - MAX_LISTED} more hazards")
     for reason in found.unknown[:1] if found is not None else ():
         yield Text(f"{name}: lint does not follow: {reason}")
 
@@ -93,8 +93,8 @@ def linted_line(found: Sequence[Linted]) -> Text:
         line.append(", " if place else "").append(f"{statuses[status]:,} ")
         line.append_text(status_text(status))
     kinds = Counter(str(hazard.kind) for one in found for hazard in one.report.hazards)
-    told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    return line.append(f"; {told}" if told else "")
+    by_kind = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+    return line.append(f"; {by_kind}" if by_kind else "")
 
 
 # JSON -------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
         "mend": {
             "remedy": mend.remedy.value,
             "sentence": mend.sentence,
-            "behind": site_data(mend.behind),
+            "behind": site_data(mend.after),
             "before": site_data(mend.before),
             "threads": list(mend.threads) if mend.threads is not None else None,
             "engine": mend.engine or None,

@@ -46,7 +46,7 @@ def _mended(one: Mended, kernel: str) -> Data:
     return {
         "remedy": one.remedy.value,
         "put_in": [str(each) for each in insertion.inserted],
-        "side": "behind" if insertion.behind else "before",
+        "side": "behind" if insertion.after else "before",
         "at": site_data(Site.of(insertion.anchor)),
         "mends": hazard_data(one.hazard, kernel),
         "sentence": one.sentence,

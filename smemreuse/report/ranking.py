@@ -16,7 +16,7 @@ from smemreuse.results.ranking import Config, KernelEstimate, Ranked, Ranking
 TO_COMPILE = 3.2
 """Seconds of a processor that nvcc and TileLang take for a kernel: the median of those that were
 measured for docs/results/spaces."""
-ERRORS_TOLD = 3
+ERRORS_LISTED = 3
 
 
 def configuration(config: Config) -> str:
@@ -38,7 +38,7 @@ def ranking_lines(console: Console, name: str, found: Ranking) -> Iterator[Rende
         yield Text(
             f"of too much shared memory, the least is {least.bytes:,} of {least.limit:,} bytes"
         )
-    for error, times in Counter(one.error for one in found.failed).most_common(ERRORS_TOLD):
+    for error, times in Counter(one.error for one in found.failed).most_common(ERRORS_LISTED):
         yield Text(f"{times} not lowered: {error}", style="yellow")
 
 

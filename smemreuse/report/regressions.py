@@ -55,5 +55,5 @@ def changes_line(changes: Sequence[BaselineChange]) -> Text:
     same = sum(not one.is_any for one in changes)
     better = len(changes) - new - same - sum(bool(one.worse and one.before) for one in changes)
     counts = {"worse": worse, "better": better, "new": new, "as before": same}
-    told = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    return Text(f"against the baseline: {told or 'nothing'}", style="bold red" if worse else "")
+    counted = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    return Text(f"against the baseline: {counted or 'nothing'}", style="bold red" if worse else "")

@@ -52,8 +52,8 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
         for trouble, count in sorted(troubles.items(), key=lambda each: each[0].name):
             cells = [trouble.name, str(count), *blank, "-"]
             last = ["-", word] if not audits_only else ["not judged" if word == "left" else word]
-            told = [Text(one, style="bold red") for one in last]
-            table.add_row(*map(Text, cells), *told, *([Text("-")] if suite.linted else []))
+            last_cells = [Text(one, style="bold red") for one in last]
+            table.add_row(*map(Text, cells), *last_cells, *([Text("-")] if suite.linted else []))
     return table
 
 
@@ -170,8 +170,8 @@ def _totals(suite: Suite, audits_only: bool) -> str:
         parts.append(f"smemreuse's: {_counted(suite.verdicts('ours'))}")
     if suite.linted:
         statuses = Counter(one.lint.status for one in suite.kernels if one.lint is not None)
-        told = ", ".join(f"{statuses[one]} {one}" for one in LintStatus if statuses[one])
-        parts.append(f"lint: {told}")
+        by_status = ", ".join(f"{statuses[one]} {one}" for one in LintStatus if statuses[one])
+        parts.append(f"lint: {by_status}")
     parts.append(f"{sum(suite.left.values())} left, {sum(suite.failed.values())} failed")
     return "; ".join(parts)
 
@@ -294,7 +294,7 @@ def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> D
                 "name": kernel.footprint.arch or DEFAULT_ARCH,
                 "assumed": kernel.footprint.arch is None,
             },
-            "side_by_side": {"bytes": last.apart.bytes, **_taken(last.apart)},
+            "side_by_side": {"bytes": last.side_by_side.bytes, **_taken(last.side_by_side)},
             "policies": {name: _plan(one) for name, one in found.plans.items()},
         },
         page_title(name, found.scope),

@@ -37,8 +37,11 @@ class Taken:
 
 @dataclass(frozen=True)
 class CarriedPlan:
-    """What a page shows of a plan in one process, made in another. `apart` is what the buffers
-    would take side by side."""
+    """What a page shows of a plan that another process made.
+
+    `proved` says that an exact search found no smaller plan. `side_by_side` is what the buffers
+    take when none share bytes.
+    """
 
     scope: str
     provenance: Provenance
@@ -47,7 +50,7 @@ class CarriedPlan:
     arena: Taken
     lower_bound_bytes: int
     proved: bool
-    apart: Taken
+    side_by_side: Taken
 
 
 @dataclass(frozen=True)

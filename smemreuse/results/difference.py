@@ -32,7 +32,7 @@ class NamedLayout:
     """One plan of a kernel and scope by its buffers' names, of a dump or of what a verb has told.
 
     Sizes, alignments, offsets and `arena` are bytes; buffers of symbolic size are left out. `live`
-    are half-open positions. `apart` are pairs that must not share
+    are half-open positions. `conflicts` are pairs that must not share
     though they are not live together. `ends` are the statements between which a buffer is live,
     with their lines; `touches` what the kernel does with it, by which renamed buffers are found;
     `stages` how many stages of a pipeline it has, where that is known;
@@ -47,7 +47,7 @@ class NamedLayout:
     offsets: Mapping[str, int]
     arena: int
     live: Mapping[str, tuple[int, int]]
-    apart: frozenset[Names] = frozenset()
+    conflicts: frozenset[Names] = frozenset()
     ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     touches: Mapping[str, object] = field(default_factory=dict)
     stages: Mapping[str, int] = field(default_factory=dict)

@@ -56,6 +56,6 @@ def plan_finding(
     kind: FindingKind, level: Level, kernel: str, scope: str, message: str, place: Location
 ) -> Finding:
     """A finding of a plan for one kernel and scope, of which there is one of each kind."""
-    told = "\0".join((kernel, scope, kind.value))
-    print_ = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    identity = "\0".join((kernel, scope, kind.value))
+    print_ = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
     return Finding(kind.value, level, kernel, message, place, print_)

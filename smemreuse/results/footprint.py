@@ -33,7 +33,7 @@ class KernelFootprint:
     fits: bool | None
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Its name, the bytes before and after, and of how many, in a few words."""
         before, after = (_bytes(each) for each in (self.bytes_before, self.bytes_after))
         limit = f" of {self.limit:,}" if self.limit is not None else ""

@@ -87,7 +87,7 @@ class Mend:
 
     remedy: Remedy
     sentence: str
-    behind: Site | None = None
+    after: Site | None = None
     before: Site | None = None
     threads: tuple[int, int] | None = None
     engine: str = ""
@@ -116,15 +116,15 @@ class Hazard:
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
-        mend = replace(self.mend, behind=_bare(self.mend.behind), before=_bare(self.mend.before))
+        mend = replace(self.mend, after=_bare(self.mend.after), before=_bare(self.mend.before))
         site = self.site.without_statement()
         return replace(self, site=site, other=_bare(self.other), mend=mend)
 
     def fingerprint(self, kernel: str) -> str:
         """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
         other = self.other.statement if self.other is not None else ""
-        told = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
-        return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+        identity = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
+        return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
 def _bare(site: Site | None) -> Site | None:

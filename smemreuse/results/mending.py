@@ -27,7 +27,7 @@ class Insertion:
     """Statements that are put in on one side of a statement of the kernel, in their order."""
 
     anchor: Stmt
-    behind: bool
+    after: bool
     inserted: tuple[Inserted, ...]
 
     def at(self, anchor: Stmt, others: Mapping[Stmt, Stmt]) -> Insertion:
@@ -36,12 +36,12 @@ class Insertion:
             one if one.copied is None else replace(one, copied=others[one.copied])
             for one in self.inserted
         )
-        return Insertion(anchor, self.behind, made)
+        return Insertion(anchor, self.after, made)
 
     @property
     def where(self) -> str:
         """The place, in words."""
-        return f"{'behind' if self.behind else 'before'} {Site.of(self.anchor)}"
+        return f"{'behind' if self.after else 'before'} {Site.of(self.anchor)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,9 +81,9 @@ class Preconditions:
             against = [one for one in self.report.hazards if one.kind in assumption.kinds]
             certain = [one for one in against if one.certain]
             if against:
-                told = (certain or against)[0]
+                hazard = (certain or against)[0]
                 found.append(
-                    OpenAssumption(assumption, f"{told.kind}: {told.witness}", bool(certain))
+                    OpenAssumption(assumption, f"{hazard.kind}: {hazard.witness}", bool(certain))
                 )
             elif self.report.unknown:
                 found.append(OpenAssumption(assumption, f"not followed: {self.report.unknown[0]}"))

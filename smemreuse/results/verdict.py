@@ -72,10 +72,10 @@ class Verdict:
     @property
     def first_finding(self) -> str:
         """What comes first among the things that keep the verdict from being sound."""
-        return self.told[0] if self.told else self.verdict.value
+        return self.findings[0] if self.findings else self.verdict.value
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[str, ...]:
         """All that keeps the verdict from being sound."""
         return (*map(str, self.violations), *self.uncovered)
 

@@ -86,7 +86,7 @@ def test_a_row_needs_no_dump(name: str) -> None:
 
 def test_a_scope_in_which_nothing_is_merged_has_its_buffers_side_by_side() -> None:
     found = carried_unmerged(kernel_of("batched_gemm.sm_80"), DYNAMIC)
-    assert found.arena == found.apart
+    assert found.arena == found.side_by_side
     assert found.verdict.sound
 
 

@@ -74,7 +74,7 @@ def mended(kernel: Kernel, stage: BarrierStage = BarrierStage.PRESENT) -> Mendin
 
 def put_in(found: Mending) -> list[tuple[str, str, int | None]]:
     return [
-        (str(one), "behind" if each.behind else "before", each.anchor.line)
+        (str(one), "behind" if each.after else "before", each.anchor.line)
         for each in found.insertions
         for one in each.inserted
     ]
@@ -335,7 +335,7 @@ def test_a_fence_stands_before_the_loops_of_what_needs_it() -> None:
     (one,) = found.insertions
     assert [str(each) for each in one.inserted] == ["fence_proxy_async()"]
     assert isinstance(one.anchor, For)
-    assert (one.anchor.var.name, one.behind) == ("i", False)
+    assert (one.anchor.var.name, one.after) == ("i", False)
     assert found.after.clean
 
 

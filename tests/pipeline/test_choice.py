@@ -51,8 +51,9 @@ def test_the_first_that_may_be_applied_is() -> None:
     tried = [next(iter(proposal)).plan for proposal in verify.asked]
     (chosen,) = found.proposal
     assert chosen.plan.offsets == tried[-1].offsets
-    told = [plan.offsets for plan, _ in found.told_for(chosen)]
-    assert told == [one.offsets for one in tried[:-1] if one.arena_bytes < chosen.plan.arena_bytes]
+    refused = [plan.offsets for plan, _ in found.refused_for(chosen)]
+    smaller = [one for one in tried[:-1] if one.arena_bytes < chosen.plan.arena_bytes]
+    assert refused == [one.offsets for one in smaller]
 
 
 def kept_early() -> tuple[Attempts, Candidate]:

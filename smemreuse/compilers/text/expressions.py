@@ -18,7 +18,7 @@ from smemreuse.ir.kernel import Buffer
 Value: TypeAlias = Buffer | Expr
 
 
-class Names(Protocol):
+class NameLookup(Protocol):
     """What the expression reader asks of the table of names."""
 
     prefixes: frozenset[str]
@@ -117,7 +117,7 @@ def script_name(func: ast.expr, prefixes: frozenset[str]) -> str | None:
 class ExpressionReader:
     """Reads expressions; `names` resolves identifiers and says which prefix means TVMScript."""
 
-    def __init__(self, names: Names):
+    def __init__(self, names: NameLookup):
         self._names = names
 
     def read(self, node: ast.expr) -> Expr:

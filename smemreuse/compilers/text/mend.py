@@ -99,10 +99,10 @@ class _MendEditor(LineEdits):
         indent = self.indent(node)
         if indent is None or self.lines[node.lineno - 1].lstrip().startswith("elif"):
             raise PlanError("no line can be put in there; write one statement on each, and no elif")
-        line = (node.end_lineno or node.lineno) if insertion.behind else node.lineno - 1
+        line = (node.end_lineno or node.lineno) if insertion.after else node.lineno - 1
         prefix = _prefix(function)
         texts = [self._text(function, one, prefix) for one in insertion.inserted]
-        self._added.append((line, insertion.behind, indent, [indent + text for text in texts]))
+        self._added.append((line, insertion.after, indent, [indent + text for text in texts]))
 
     def edit(self) -> None:
         """Of what is put in at one line, the end of what comes before it is first."""

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY
 
-from smemreuse.compilers.tilelang.estimate import Footprint, LoweringRequest, resolve_place
+from smemreuse.compilers.tilelang.estimate import FunctionFootprint, LoweringRequest, resolve_place
 from smemreuse.errors import BackendError
 from smemreuse.pipeline.options import checked_options
 from smemreuse.progress import track
@@ -36,7 +36,7 @@ class SizedConfig:
     """A configuration and what its kernels take."""
 
     config: Config
-    footprint: Footprint
+    footprint: FunctionFootprint
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,14 @@ NAME_ONE = 'Say which GPU it is for: arch="sm_90a", or target={"kind": "cuda", "
 
 
 @dataclass(frozen=True, repr=False)
-class Footprint:
+class FunctionFootprint:
     """The shared memory of a TileLang function: one entry for each kernel it launches, in bytes."""
 
     kernels: tuple[KernelFootprint, ...]
 
     def __repr__(self) -> str:
         """One line: each kernel, and its bytes before and after."""
-        return f"Footprint({'; '.join(each.told for each in self.kernels)})"
+        return f"Footprint({'; '.join(each.summary for each in self.kernels)})"
 
     @property
     def bytes(self) -> int:
@@ -72,7 +72,7 @@ def footprint(
     objective: str = "speed",
     pass_configs: Mapping[str, Any] | None = None,
     **kwargs: Any,
-) -> Footprint:
+) -> FunctionFootprint:
     """The bytes of shared memory that a kernel needs under `merge`, and whether it fits.
 
     `kernel` is a PrimFunc, a compiled kernel, or what makes one of `args` and `kwargs`: a
@@ -162,9 +162,9 @@ class LoweringRequest:
             lowered_in(session, func, self.place.target, self.all_pass_configs)
         return kernels_in(log, func)
 
-    def footprint(self) -> Footprint:
+    def footprint(self) -> FunctionFootprint:
         """What its kernels take; raises as the function of this name does."""
-        return Footprint(tuple(_known(one, self.place.arch) for one in self.lowered()))
+        return FunctionFootprint(tuple(_known(one, self.place.arch) for one in self.lowered()))
 
 
 def kernels_in(log: SessionLog, func: Any) -> list[LoweredKernel]:

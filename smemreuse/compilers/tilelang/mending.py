@@ -85,7 +85,7 @@ class MendWriter:
         around: dict[bool, dict[int, list[Any]]] = {False: {}, True: {}}
         for one in insertions:
             place = self._reader.places[one.anchor]
-            around[one.behind].setdefault(place, []).extend(map(self._made, one.inserted))
+            around[one.after].setdefault(place, []).extend(map(self._made, one.inserted))
         return LiveRewriter(tirx, before=around[False], after=around[True]).rewritten(self._func)
 
     def _made(self, inserted: Inserted) -> Any:

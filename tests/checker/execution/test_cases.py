@@ -332,7 +332,7 @@ def test_what_is_right_is_not_proved_by_a_glance_where_there_is_more() -> None:
     assert verdict(body) is SOUND
     found = judge(body, elements=64, glancing=True)
     assert found.verdict is UNPROVED
-    assert found.told == (ONLY_GLANCED,)
+    assert found.findings == (ONLY_GLANCED,)
 
 
 def test_what_a_glance_sees_whole_is_judged() -> None:
@@ -357,7 +357,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
 def test_a_glance_begins_where_a_loop_has_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = traced(monkeypatch)
-    assert judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True).told
+    assert judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True).findings
     assert seen == [[0]]
 
 
@@ -365,7 +365,7 @@ def test_a_glance_asks_for_no_third_kind_of_blocks(monkeypatch: pytest.MonkeyPat
     body = pipeline("4 + bx % 3") + SYNC + USE_B
     seen = traced(monkeypatch)
     monkeypatch.setattr("smemreuse.checker.execution.traces.LONG", 100)
-    assert judge(body, elements=64, blocks=3, glancing=True).told == (ONLY_GLANCED,)
+    assert judge(body, elements=64, blocks=3, glancing=True).findings == (ONLY_GLANCED,)
     assert len(seen) == GLANCE
     assert judge(body, elements=64, blocks=3).verdict is SOUND
 
@@ -374,8 +374,8 @@ def test_a_glance_follows_a_trace_so_far(monkeypatch: pytest.MonkeyPatch) -> Non
     """What it sees until then counts."""
     monkeypatch.setattr("smemreuse.checker.execution.traces.LONG", 8)
     late = TO_AND_FRO + 8 * SYNC
-    assert judge(late, glancing=True).told == (ONLY_GLANCED,)
+    assert judge(late, glancing=True).findings == (ONLY_GLANCED,)
     assert judge(late).verdict is SOUND
     wrong = judge("As[tx] = 1\nBs[tx] = 1\nO[tx] = As[63 - tx]\n" + late, glancing=True)
     assert wrong.violations
-    assert ONLY_GLANCED in wrong.told
+    assert ONLY_GLANCED in wrong.findings
