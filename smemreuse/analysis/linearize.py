@@ -146,6 +146,9 @@ class _ByPolicy(Linearizer):
             self.leaf(stmt)
 
     def _attr(self, stmt: Attr) -> None:
+        """Makes a scope of the first thread axis and of scope attributes; other attributes only
+        touch.
+        """
         if stmt.key == THREAD_EXTENT and not self.in_launch:
             self.launch(stmt)
         elif stmt.key in SCOPE_ATTRS:

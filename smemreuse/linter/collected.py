@@ -33,11 +33,11 @@ Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
 
 @dataclass
 class LintContext:
-    """What the traces of one lint have in common, and what they have found.
+    """What the traces of one lint share, and the hazards that they have found.
 
-    `changing` is the memory that the kernel may write, `uniform` are variables that are the same
-    for all threads of a block. `registers` are accumulators, which are followed only for what is in
-    flight into them.
+    `changing` is the global memory that the kernel may write. `uniform` are variables with the same
+    value in all threads of a block. `registers` are accumulators; only writes in flight to them are
+    followed.
     """
 
     body: Block
@@ -52,7 +52,7 @@ class LintContext:
 
 
 class Collected(Findings):
-    """The findings of one trace, added to those of the others."""
+    """The findings of one trace, which are added to those of the other traces."""
 
     def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
         super().__init__(layout, body)

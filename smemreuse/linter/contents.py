@@ -29,7 +29,9 @@ from smemreuse.semantics.table import evaluated_effect
 
 
 class ContentHazards(Collected):
-    """What accesses do to bytes, and find there."""
+    """Finds hazards of contents: reads of unwritten bytes, races within a statement, bad
+    indices.
+    """
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
         """Adds the hazard of a read of bytes that were never written, or may not have been (rule

@@ -65,8 +65,7 @@ class Apart:
 def lint(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> LintReport:
     """The hazards of a kernel: of each shared buffer with itself, whatever is merged.
 
-    A kernel in which buffers have been merged is taken apart first; whether they may share their
-    bytes is another question, `check`'s.
+    Merged buffers are separated first. Whether they may share their bytes is for `check` to say.
     """
     return lint_apart(taken_apart(kernel), barriers_follow(kernel, barriers))
 
@@ -126,8 +125,9 @@ def taken_apart(kernel: Kernel) -> Apart:
 
 @dataclass(frozen=True)
 class _LintSubject:
-    """A kernel to be traced: its shared buffers' bytes and names, its accesses to them, and what
-    may be done for it and others."""
+    """A kernel to be traced: bytes and names of its shared buffers, its accesses, and the work
+    budget.
+    """
 
     kernel: Kernel
     sizes: Mapping[Buffer, int]
@@ -138,7 +138,10 @@ class _LintSubject:
 
 
 def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...], tuple[str, ...]]:
-    """The hazards that traces find, what they do not follow, and what they assume."""
+    """The hazards that the traces find, the reasons why they are incomplete, and their assumptions.
+
+    If a hazard is only possible, a second trace splits the cases of conditions on data.
+    """
     kernel, accesses = subject.kernel, subject.accesses
     operations = operations_of(kernel)
     precise = precise_operands(kernel.body, accesses.by_statement, accesses.pointers)

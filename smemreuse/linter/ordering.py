@@ -26,7 +26,7 @@ IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no prom
 
 
 class OrderHazards(Collected):
-    """Accesses of which one should come before the other."""
+    """Finds hazards of order: two accesses of which one must happen before the other."""
 
     _fenced_in_part = False
 
@@ -129,9 +129,9 @@ class OrderHazards(Collected):
         self._add(hazard, later, traced.buffer)
 
     def still_read(self, engines: Engines) -> None:
-        """The kernel is over: what a store still reads may be gone by then.
+        """At the kernel's end, adds the hazard of stores that may still read shared memory.
 
-        How long a block's shared memory lasts after its last thread is the hardware's choice.
+        How long a block's shared memory outlives its last thread is up to the hardware.
         """
         for buffer, flying in engines.pending.items():
             for pending in flying:

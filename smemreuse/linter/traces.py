@@ -21,7 +21,7 @@ class KernelHazards(ContentHazards, OrderHazards, WaitingHazards):
 
 
 class HazardTraces(BlockTraces):
-    """Traces a kernel; what is found is in `known`."""
+    """Traces one kernel; the hazards go to the lint context `known`."""
 
     def __init__(self, setting: Setting, known: LintContext):
         super().__init__(setting)

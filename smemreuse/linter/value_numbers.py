@@ -33,7 +33,9 @@ _WIDE: tuple[Expr, ...] = tuple(
 
 @dataclass(frozen=True)
 class ValueNumber:
-    """A number for each thread, and the hash of what is added to it, 0 for nothing."""
+    """A value as a sum: a known number for each thread, and the hash of the rest (0 if there is
+    none).
+    """
 
     rest: np.ndarray
     number: np.ndarray
@@ -122,7 +124,7 @@ class ValueNumbering:
         return self._made(call.op, call.args, "")
 
     def _made(self, kind: str, operands: tuple[Expr, ...], name: str) -> ValueNumber | None:
-        """What comes out alike where the operands are."""
+        """The value number of an operation: equal for equal operands."""
         seed = np.uint64(zlib.crc32(f"{kind} {name} {len(operands)}".encode()) + 1)
         rest = np.full(self._threads.count, seed * np.uint64(0x1B873593), np.uint64)
         for operand in operands:
@@ -170,7 +172,9 @@ def stores(stmt: Stmt) -> bool:
 
 
 def stored_by(stmt: Stmt, numbers: ValueNumbering) -> ValueNumber | None:
-    """What it stores; of copies to one place, where they are from stands for that."""
+    """The value number that a statement stores; of a copy to one place, that of its
+    source address.
+    """
     if isinstance(stmt, Store):
         return numbers(stmt.value)
     call = evaluated_call(stmt)

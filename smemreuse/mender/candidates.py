@@ -183,8 +183,10 @@ class MendCandidates:
 
     @cached_property
     def _free_number(self) -> int | None:
-        """The number of a named barrier that the kernel does not use; the highest, since passes
-        that are yet to come take the lowest. None where it is not known."""
+        """The highest number of a named barrier that the kernel does not use; None if not known.
+
+        It is the highest because later passes take the lowest.
+        """
         used: set[int] = set()
         for stmt in walk_statements(self.kernel.body):
             call, effect = evaluated_call(stmt), evaluated_effect(stmt)
@@ -202,7 +204,7 @@ class MendCandidates:
 
 
 def _is_release(stmt: Stmt) -> bool:
-    """Whether threads tell others at a statement what they have done."""
+    """Whether a thread signals others at this statement that its earlier work is done."""
     effect = evaluated_effect(stmt)
     if effect is None:
         return False

@@ -48,11 +48,11 @@ Found = tuple[object, tuple[str, ...]]
 
 
 def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
-    """The least that makes a kernel clean, as far as barriers, waits and proxy fences can.
+    """The fewest insertions of barriers, waits and proxy fences that make a kernel clean, if these
+    can.
 
-    Certain hazards and possible ones are mended. `barriers` is as for `lint`; what a later pass
-    inserts is not put in. Where nothing can be put in the kernel stays as it is, and the reason is
-    given for each hazard that is left.
+    Both certain and possible hazards are mended. `barriers` is as for `lint`; what a later pass
+    inserts is not inserted here. Each hazard that is left comes with the reason.
     """
     later = barriers_follow(kernel, barriers)
     apart = taken_apart(kernel)
@@ -61,7 +61,7 @@ def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
 
 
 def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
-    """What was found for a kernel whose merged buffers were taken apart, for the kernel itself."""
+    """The mending of a kernel with separated buffers, transferred to the merged kernel itself."""
     theirs, ours = (list(_acting(one)) for one in (apart, kernel))
     places = dict(zip(theirs, ours, strict=False))
     needed = {one.insertion.anchor for one in found.mends}
@@ -123,7 +123,9 @@ class MendSearch:
         return Mending(self.before, report, tuple(self.chosen), left)
 
     def _next(self, report: LintReport) -> Hazard | None:
-        """The first hazard that has not been tried; those that are certain come first."""
+        """The first hazard that was not refused, certain ones first; refuses those that cannot be
+        mended.
+        """
         for hazard in report.hazards:
             key = self._key(hazard)
             if key in self.refused:

@@ -17,7 +17,7 @@ Judge = Callable[[Kernel, Plan], Verdict]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A plan for one kernel and storage scope. Its verdict is reached when first asked for."""
+    """A plan for one kernel and storage scope, with a verdict that is computed on first use."""
 
     kernel: Kernel
     plan: Plan
@@ -85,7 +85,7 @@ class Candidate:
 class Proposal:
     """A candidate for each storage scope of each kernel of one function.
 
-    They are applied together or not at all: a function is rewritten and looked at as a whole.
+    They are applied together or not at all, because a function is rewritten and checked as a whole.
     """
 
     launches: tuple[tuple[Candidate, ...], ...]

@@ -23,7 +23,7 @@ from smemreuse.versions.merges import Merge
 
 
 class Verifier(Protocol):
-    """Says what the checker finds of a proposal where it is applied."""
+    """Checks a proposal where it is applied, and returns it with those verdicts."""
 
     def __call__(self, proposal: Proposal) -> Proposal:
         """The same plans with their verdicts; some may be left out that are not worth an arena."""
@@ -109,7 +109,7 @@ class Attempts:
 
 @dataclass(frozen=True)
 class Choice:
-    """The proposal to apply, and for each of its candidates what was refused in its place."""
+    """The proposal to apply, and for each of its candidates those that were refused before it."""
 
     proposal: Proposal
     refused: Mapping[Candidate, tuple[Candidate, ...]]

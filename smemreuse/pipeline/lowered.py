@@ -22,11 +22,11 @@ from smemreuse.versions.merges import Merge
 
 @dataclass(frozen=True, repr=False)
 class AppliedPlan:
-    """A plan that went into a kernel, and what the checker said of it on the synchronized IR.
+    """A plan that went into a kernel, and the checker's verdict on it on the synchronized IR.
 
-    `rejected` are the tighter plans that were made before and not applied, with their verdicts.
-    `barriers` is how many the pass itself inserted for the plans of the kernel: none where a later
-    pass of the compiler does.
+    `rejected` are the tighter plans that were tried before, with their verdicts. `barriers` counts
+    those that the merge pass itself inserted for the kernel's plans: 0 where a later pass inserts
+    them.
     """
 
     kernel: Kernel
@@ -73,16 +73,17 @@ class LoweredKernel:
         return self.stock.plan(self.kernel, scope)
 
     def stock_verdict(self, scope: str) -> Verdict:
-        """The verdict on that plan; where nothing tells what barriers it gets, they are assumed.
+        """The verdict on the compiler's own plan for a scope, computed on first use.
 
-        It takes a synchronization and a check of the whole function, and is made when asked for.
+        It needs a synchronization and a check of the whole function. Barriers are assumed where the
+        IR that would have them is not known.
         """
         if self.judge_stock is not None:
             return self.judge_stock(scope)
         return judge(self.kernel, self.stock_plan(scope))
 
     def footprint(self, arch: Architecture | None = None) -> KernelFootprint:
-        """On `arch`, by default what the kernel's target says."""
+        """The shared memory of a block on `arch`, by default the one of the kernel's target."""
         arch = arch or target_architecture(self.kernel)
         threads = threads_of(self.kernel)
         scopes = [applied.plan.scope for applied in self.plans]

@@ -38,10 +38,10 @@ REGISTER_BYTES = 4
 
 
 def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | None) -> int | None:
-    """Blocks per SM, as far as shared memory and threads go; 0 for a kernel that cannot run.
+    """Resident blocks per SM, as limited by shared memory and threads; 0 if the kernel cannot run.
 
-    None if not known. `arch` is by default what the kernel's target says. A number of threads that
-    is not known is taken for the smallest, under which shared memory alone sets the limit.
+    None if not known. `arch` is by default that of the kernel's target. An unknown number of
+    threads counts as the smallest, for which shared memory alone is the limit.
     """
     on, _ = architecture_for(kernel, arch)
     return block_memory(kernel, plans).blocks(on, threads_of(kernel) or WARP)

@@ -25,7 +25,7 @@ N = TypeVar("N", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What a plan is made with; `strict` shares only what is proved."""
+    """The options of a plan; `strict` shares only what is proved."""
 
     policy: PolicyName
     packer: PackerName
@@ -36,7 +36,7 @@ class PlanOptions:
 def checked_options(
     policy: str, packer: str, objective: str, *, strict: bool = False
 ) -> PlanOptions:
-    """Options by their names; raises `PlanError` for one that is not known."""
+    """The options with these names; raises `PlanError` for a name that does not exist."""
     return PlanOptions(
         known("policy", policy, policy_names()),
         known("packer", packer, packer_names()),

@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Chosen:
-    """A plan for one scope of a dumped kernel, and what was refused in its place."""
+    """The plan to apply to one scope of a dumped kernel, and the candidates refused before it."""
 
     candidate: Candidate
     refused: tuple[Candidate, ...]
@@ -87,9 +87,9 @@ def planned(
 ) -> Chosen:
     """The merged allocation of one kernel and storage scope.
 
-    That of policy `dataflow` is the one that would be applied. Those of attribution rules are what
-    these say, whatever the checker does. `arch` is what objective `speed` is for; by default what
-    the kernel's target says.
+    For policy `dataflow` it is the plan that would be applied. For an attribution rule it is the
+    rule's plan, whatever the checker says. `arch` matters to objective `speed`; it is by default
+    that of the kernel's target.
     """
     if options.policy == "dataflow":
         return choose_for(kernel, scope, options, arch)

@@ -47,7 +47,7 @@ APPLIED = 6
 
 
 class OwnFirst(Enum):
-    """What became of the compiler's own layout as the first candidate of a lowering."""
+    """The fate of the compiler's own layout as the first candidate of a lowering."""
 
     OPEN = "not proposed"
     PROPOSED = "it is the candidate to apply next"
@@ -282,7 +282,7 @@ class PlanSearch:
         return not plan.provenance.failures and all(plan.offsets != one.offsets for one in own)
 
     def _origin_of_own(self, own: Merge, plan: Plan) -> Origin | None:
-        """What justifies that a compiler's own layout is applied; None where nothing does."""
+        """The justification for applying a compiler's own layout; None if there is none."""
         keeps = self._keeps_unproved(own)
         if self.trusting and keeps:
             return Origin.KEPT_FROM_COMPILER
@@ -338,7 +338,7 @@ class PlanSearch:
         return found
 
     def _least_sharing(self, proved: Candidate, room: int) -> Candidate:
-        """The least sharing in so many bytes that passes."""
+        """The plan with the least sharing in an arena of `room` bytes that passes the check."""
         tight = proved.plan
         for _ in range(ROUNDS):
             least = Candidate(self.kernel, with_least_sharing(self.kernel, tight, room))

@@ -66,7 +66,7 @@ def ranges_by_the_rules(facts: KernelFacts, scope: str) -> Liveness:
 
 
 def ranges_of(facts: KernelFacts, scope: str, start: Start, packer: PackerName) -> Liveness:
-    """The ranges and conflicts that one start stands for."""
+    """The live ranges and conflicts from which this kind of start packs its first plan."""
     if start is Start.DATAFLOW:
         return facts.ask(ranges_by_the_rules, scope)
     found = facts.ask(attributed_ranges, scope, "inner", packer)
@@ -138,7 +138,7 @@ def least_bytes(facts: KernelFacts, scope: str, start: Start, packer: PackerName
 def plan_from(
     facts: KernelFacts, scope: str, start: Start, packer: PackerName, conflicts: frozenset[Pair]
 ) -> Plan:
-    """The smallest arena of one start in which no pair of `conflicts` shares bytes."""
+    """The smallest arena for the ranges of one start, if no pair of `conflicts` may share bytes."""
     ranges = ranges_of(facts, scope, start, packer)
     made = Provenance("dataflow", packer, "bytes", start.value)
     return packed(with_conflicting(ranges, conflicts), made)
@@ -168,11 +168,10 @@ def side_by_side(facts: KernelFacts, scope: str, packer: PackerName) -> Plan:
 def wanted_plan(
     facts: KernelFacts, scope: str, options: PlanOptions, arch: Architecture | None
 ) -> Plan:
-    """The plan of an attribution rule, or the one that shares nothing.
+    """The plan of an attribution rule, or for objective `none` the one that shares nothing.
 
-    A policy and a packer that together stand for a compiler's own merge get that merge's live
-    ranges, and where nothing else may be made of those its plan, with all its faults; the
-    provenance tells them.
+    A policy and packer that together name a compiler's own merge get that merge's live ranges, and
+    where these allow no other layout its plan, sound or not; the provenance says so.
     """
     policy, packer, objective = options.policy, options.packer, options.objective
     stock = merge_for(facts.kernel, policy, packer)

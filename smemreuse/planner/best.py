@@ -46,9 +46,9 @@ def smallest(problem: Problem, budget: Budget) -> Placement:
 
 
 def fitting(problem: Problem, capacity: int, budget: Budget) -> Placement:
-    """A placement of at most `capacity` bytes, where one is found; else one that is larger.
+    """A placement of at most `capacity` bytes if one is found, else a larger one.
 
-    An exact search is made only where the portfolio finds none, and may fail for want of budget.
+    The exact search runs only if the portfolio finds none, and may exhaust its budget.
     """
     found = greedy(problem, problem.lower_bound)
     if found.arena <= capacity or problem.lower_bound > capacity:

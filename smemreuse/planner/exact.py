@@ -47,7 +47,9 @@ Order = Sequence[int]
 
 @dataclass
 class Budget:
-    """What a search may still spend: `nodes` of its tree, and seconds up to `deadline`, if any."""
+    """What a search may still spend: `nodes` of its tree, and time up to `deadline`, if there is
+    one.
+    """
 
     nodes: int
     deadline: float | None = None
@@ -70,8 +72,11 @@ def within(problem: Problem, capacity: int, budget: Budget) -> Placement | None:
 def within_by_turns(
     problem: Problem, capacity: int, budget: Budget, seed: int = 0
 ) -> Placement | None:
-    """As `within`, for live ranges: orders of the items take turns, since which one decides differs
-    from problem to problem. Deterministic for one `seed`; others try other orders."""
+    """As `within`, for problems with live ranges: several orders of the items are searched in turn.
+
+    Which order decides a problem fastest differs. The result is deterministic for one `seed`; other
+    seeds try other orders.
+    """
     together = cliques(problem)
     for order, nodes in _turns(problem, together, seed):
         turn = Budget(min(nodes, budget.nodes), budget.deadline)
@@ -293,8 +298,11 @@ class _PlacementSearch:
 
 
 def cliques(problem: Problem) -> list[list[int]]:
-    """Items of which no two may share: the maximal sets of those live at one position, in order of
-    time; of a graph without live ranges the first `MAX_CLIQUES` maximal cliques."""
+    """Maximal sets of items that all conflict with each other.
+
+    With live ranges these are the sets live at one position, in order of time; else the first
+    `MAX_CLIQUES` maximal cliques of the graph.
+    """
     if problem.intervals is None:
         found = islice(nx.find_cliques(problem.conflicts), MAX_CLIQUES)
         return [sorted(clique) for clique in found]

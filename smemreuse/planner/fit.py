@@ -107,10 +107,10 @@ class RaceAnswer:
 
 
 def raced(problem: Problem, capacity: int, budget: Budget, processes: int) -> Placement | None:
-    """A placement of at most `capacity` bytes; None if there is none or the budget is exhausted.
+    """A placement of at most `capacity` bytes, by several searches that race in separate processes.
 
-    Problems are those of live ranges. Each search gets a process, also where fewer are asked for.
-    Ctrl-C exhausts the budget.
+    None if there is none, or if the budget is exhausted, also by Ctrl-C. The problem needs live
+    ranges. Every search gets a process, even if `processes` is smaller.
     """
     deadline = budget.deadline if budget.deadline is not None else math.inf
     context = multiprocessing.get_context("spawn")

@@ -85,10 +85,10 @@ class Problem:
 
 
 def with_conflicts(problem: Problem, pairs: Iterable[tuple[int, int]]) -> Problem:
-    """The same items with more conflicts, which then are no longer those of intervals.
+    """The same items with additional conflicts; the result has no intervals.
 
-    The lower bound becomes the heaviest clique, as far as it can be found: each item's clique is
-    grown greedily, which proves a bound but not always the best one.
+    Its lower bound is the heaviest clique found by growing each item's clique greedily, which is a
+    valid bound but not always the best one.
     """
     new = [pair for pair in dict.fromkeys(pairs) if not problem.conflicts.has_edge(*pair)]
     if not new:
@@ -109,7 +109,7 @@ def bounded(
     pairs: Iterable[tuple[int, int]],
     names: Sequence[str] = (),
 ) -> Problem:
-    """The problem of items of which these pairs conflict, with its lower bound."""
+    """The problem of items with these conflicting pairs, with its lower bound."""
     conflicts: nx.Graph = nx.Graph(pairs)
     conflicts.add_nodes_from(range(len(sizes)))
     bound = max(_clique_bound(conflicts, sizes), *sizes, 0)
@@ -129,8 +129,10 @@ def with_sizes(problem: Problem, sizes: Sequence[int]) -> Problem:
 
 
 def heaviest_together(problem: Problem) -> frozenset[int]:
-    """Items of which no two may share, as heavy as they are found: all of them where there are
-    more than are searched exactly."""
+    """The heaviest set found of items that all conflict with each other.
+
+    All items, where they are too many for the exact search.
+    """
     items = len(problem.sizes)
     if items > EXACT_CLIQUE_ITEMS:
         return frozenset(range(items))

@@ -14,8 +14,11 @@ from smemreuse.planner.problem import Placement, Problem, arena_of
 
 @dataclass(frozen=True)
 class Reduced:
-    """`problem` holds those numbered `items` of the original that have a size and a live range;
-    one byte of it stands for `unit` bytes."""
+    """A smaller problem with the same answers.
+
+    It has the `items` of the original that have a size and a live range, renumbered. One byte of
+    `problem` stands for `unit` bytes.
+    """
 
     problem: Problem
     items: tuple[int, ...]

@@ -30,7 +30,7 @@ _BITS = attrgetter("bits")
 
 @dataclass
 class _Entry:
-    """A piece of the arena; the items of one layer lie side by side, the layers above each other.
+    """A piece of the arena with layers on top of each other; the items of a layer lie side by side.
 
     Sizes are in bits, as in TVM.
     """
@@ -42,7 +42,7 @@ class _Entry:
 def layered(problem: Problem) -> Placement:
     """Packs as Apache TVM does. Raises `PlanError` without live ranges.
 
-    Items of up to 32 bits, to which TVM's pass gives no place at all, come behind all others.
+    TVM's pass gives items of up to 32 bits no place; here they follow after all others.
     """
     timeline = problem.timeline()
     if timeline is None:
@@ -87,7 +87,7 @@ def _joined(entries: list[_Entry]) -> Iterator[list[int]]:
 
 
 def _lay_out(problem: Problem, entries: list[_Entry]) -> tuple[dict[int, int], int]:
-    """Offsets of the entries one behind the other, and where the last of them ends."""
+    """The offsets of consecutive entries, and the end of the last one."""
     offsets: dict[int, int] = {}
     base = 0
     for entry in entries:

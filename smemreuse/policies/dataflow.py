@@ -71,7 +71,7 @@ class Widening:
 
 @dataclass(frozen=True)
 class Dataflow:
-    """Live ranges on inner's sequence, what widened each, and conflicts beyond their overlaps."""
+    """Live ranges on inner's sequence, the reasons that widened each, and additional conflicts."""
 
     sequence: Linearization
     live: Mapping[Buffer, LiveRange]
@@ -101,7 +101,7 @@ def _inner_sequence(facts: KernelFacts, scope: str) -> Linearization:
 
 
 class _Growing:
-    """Live ranges of one storage scope, and the clauses that let them grow."""
+    """The live ranges of one storage scope, and the clauses F1, F2 and F5 that widen them."""
 
     def __init__(self, facts: KernelFacts, sequence: Linearization):
         self.sequence = sequence
@@ -145,7 +145,7 @@ class _Growing:
                 self._grow(buffer, 0, self._end, reason)
 
     def while_in_flight(self) -> None:
-        """F5."""
+        """Keeps buffers live until their asynchronous accesses are waited for (F5)."""
         found = self._facts.ask(async_lifetimes)
         ends = program_points(self._facts.kernel.body, self.sequence.entries).end
         for buffer, waits in found.retired_by.items():
@@ -168,7 +168,7 @@ class _Growing:
             self._grow(buffer, self.live[buffer].begin, self._end, reason)
 
     def over_loops(self) -> None:
-        """F2."""
+        """Keeps a buffer live through each loop that may carry its contents between rounds (F2)."""
         loops = [
             stmt
             for stmt in walk_statements(self._facts.kernel.body)

@@ -363,7 +363,7 @@ def _unlisted(argument: Expr, effect: Effect, pointers: Pointers) -> Iterator[Me
 
 
 def _as_done(access: MemoryAccess, effect: Effect) -> MemoryAccess:
-    """An access of what is not understood, by the engine that carries the operation out."""
+    """The access as an operation that is not understood makes it: by that operation's engine."""
     return replace(
         access,
         certain=False,

@@ -36,9 +36,9 @@ from smemreuse.semantics.table import calls_of, effect_of
 class Argument:
     """What a function does with one of its arguments.
 
-    `access` None is a plain value, passed by value. `surely` says who has accessed all of the bytes
-    when the function returns: each `thread` that called it, or the threads of the `block` together;
-    None where that is not known. With `known` False nothing is known of the argument.
+    `access` None means a plain value. `surely` says who has certainly accessed all of the bytes at
+    return: each calling `thread`, or the threads of the `block` together; None if unknown. With
+    `known` False nothing is known of the argument.
     """
 
     access: Access | None = None
@@ -67,7 +67,7 @@ class Declaration:
     source: str
 
     def row(self, name: FunctionName, parameters: int) -> Effect:
-        """The effect of a call with so many arguments, in positions of these."""
+        """The effect of a call with so many `parameters`, in positions of these."""
         words = f"`{name.path}` does as declared by {self.source}"
         if parameters != len(self.arguments):
             reason = (
@@ -109,7 +109,7 @@ _lock = threading.Lock()
 
 
 def declare(declaration: Declaration) -> None:
-    """Adds a row. Raises `InputError` for what is no function's name, or has a row already."""
+    """Adds a row. Raises `InputError` for an invalid name, or a function that has a row already."""
     name = declaration.name
     parsed = parse_name(name)
     if parsed is None or parsed.path != name:
@@ -124,7 +124,9 @@ def declare(declaration: Declaration) -> None:
 
 
 def declared_in(block: Block) -> tuple[str, ...]:
-    """On whose word whatever is said of a block rests: a clause for each declared function."""
+    """For each declared function that a block calls, a clause that names the declaration
+    relied on.
+    """
     if not DECLARED:  # as mostly, and this is asked for every plan
         return ()
     effects = (effect_of(call) for stmt in walk_statements(block) for call in calls_of(stmt))

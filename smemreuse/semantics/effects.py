@@ -17,7 +17,7 @@ from smemreuse.ir.expr import Call
 
 
 class Engine(Enum):
-    """What carries an access out, and so what has to be waited for before it is over (rule 5)."""
+    """The unit that executes an access, which decides what waits for its completion (rule 5)."""
 
     THREAD = "thread"
     CP_ASYNC = "cp.async"
@@ -40,7 +40,7 @@ class Proxy(Enum):
 
 
 class OperandKind(Enum):
-    """An operand that is found by what it is."""
+    """Identifies an operand by its kind instead of its position."""
 
     SHARED = "the first operand that points into shared memory"
     BARRIER = "the first operand that is an element of an mbarrier buffer"
@@ -58,7 +58,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """`count` times so many bytes, `stride` bytes apart."""
+    """`count` runs of so many bytes each, `stride` bytes apart."""
 
     bytes: int
     stride: int
@@ -72,20 +72,20 @@ class Strided:
 
 @dataclass(frozen=True, slots=True)
 class BytesIn:
-    """As many bytes as the operand at this position says."""
+    """A size in bytes that the operand at this position states."""
 
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class ElementsIn:
-    """As many elements of what the pointer points to as the operand at this position says."""
+    """A size in elements of the pointer's type that the operand at this position states."""
 
     at: int
 
 
 class Extent(Enum):
-    """A size that no operand beside the pointer tells."""
+    """A size that only the pointer operand itself can tell."""
 
     CLAIMED = "what the access pointer claims"
     WHOLE = "anywhere in the buffer"
@@ -106,10 +106,10 @@ class OnlyIf:
 class Operand:
     """One operand through which memory is accessed.
 
-    `access` None is what the access pointer's own mask says. `certain` says whether all of the
-    bytes are surely accessed: True, False, or under a condition. `swizzled` operands are aligned to
-    the period of the swizzle (rule 7). With `by_warp` the lanes of a warp access the bytes
-    together, and which lane which of them is not said.
+    `access` None means what the access pointer's mask says. `certain`: whether all bytes are surely
+    accessed (True, False, or under a condition). `swizzled`: the operand is aligned to the period
+    of the swizzle (rule 7). `by_warp`: the lanes of a warp access the bytes together, and which
+    lane takes which is unspecified.
     """
 
     at: Position
@@ -150,9 +150,10 @@ class Signal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mbarrier:
-    """What is done to which mbarrier; `count` is the operand that the signal speaks of.
+    """An operation's effect on an mbarrier; `count` is the operand that states its number of
+    arrivals.
 
-    `hands_over` is False for an arrival that counts, and orders nothing of what came before it.
+    `hands_over` is False for an arrival that counts but orders no earlier access.
     """
 
     signal: Signal
@@ -210,7 +211,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A local that from now on stands for a buffer, whose bytes a matrix instruction reads."""
+    """A local that becomes a matrix descriptor: later instructions read a buffer through it."""
 
     local: int
     buffer: int
@@ -357,7 +358,7 @@ Rows: TypeAlias = dict[str, Row]
 
 
 def unknown_effect(reason: str) -> Effect:
-    """That of an operation which may do anything to what it is handed, at any time later."""
+    """The effect of an operation that may do anything to its operands, at any later time."""
     return Effect(
         handed_on=True,
         follows=True,

@@ -57,8 +57,10 @@ def byte_offset(index: Expr, dtype: str) -> Expr:
 
 
 def pointee_dtype(pointer: Expr) -> str:
-    """The type that a pointer points to: of its `type_annotation`, or of what is loaded; `uint8`
-    where it does not say."""
+    """The element type of a pointer: that of its `type_annotation`, or of the element it addresses.
+
+    `uint8` where it states none.
+    """
     if isinstance(pointer, Call) and pointer.op == "address_of":
         load = pointer.args[0]
         return load.buffer.dtype if isinstance(load, Load) else "uint8"
@@ -77,9 +79,9 @@ def pointee_bits(pointer: Expr) -> int:
 
 
 def bytes_of(pointer: Expr, elements: int) -> tuple[int, bool]:
-    """Bytes that so many elements from a pointer on take, and whether exactly those.
+    """The bytes that so many elements from a pointer on take, and whether it is exactly those.
 
-    Elements of fewer bits than a byte has may begin and end in the middle of one.
+    Elements smaller than a byte may begin and end in the middle of one.
     """
     bits = pointee_bits(pointer)
     if not is_laid_out(pointee_dtype(pointer)):
@@ -99,7 +101,7 @@ def _index(pointer: Expr) -> Expr:
 
 
 def _is_multiple(expr: Expr, number: int) -> bool:
-    """Whether an index is seen to be a multiple of a number."""
+    """Whether the way an index is written shows that it is a multiple of `number`."""
     if number == 1:
         return True
     if isinstance(expr, Const):
@@ -111,8 +113,10 @@ def _is_multiple(expr: Expr, number: int) -> bool:
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """The row-major element index of a buffer access; the last index may be a vector, which is
-    one ramp then, as far as it is understood."""
+    """The row-major element index of a buffer access.
+
+    For a vector access it is a single ramp, as far as the last index is understood.
+    """
     flat = _as_ramp(indices[-1]) if indices else Const(0)
     scale: Expr = Const(1)
     for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
@@ -122,7 +126,7 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
 
 
 def lanes_of(index: Expr) -> int | None:
-    """How many elements an index names, of a vector; None if it names one, or who knows."""
+    """The number of elements of a vector index; None for a scalar index or an unknown number."""
     if isinstance(index, Call) and index.op == "ramp":
         lanes = constant(index.args[2])
         return lanes if lanes is not None and lanes <= MAX_LANES else None
@@ -130,7 +134,7 @@ def lanes_of(index: Expr) -> int | None:
 
 
 def lane_of(expr: Expr, lane: int) -> Expr:
-    """What one lane of a vector is worth, of operations that do the same for each lane."""
+    """The value of one lane of a vector expression, for operations that treat all lanes alike."""
     if isinstance(expr, Call):
         if expr.op == "ramp":
             base, stride, _ = expr.args

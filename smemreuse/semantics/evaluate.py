@@ -32,10 +32,10 @@ def unknown_load(load: Load, threads: Threads) -> Value:
 
 @dataclass(frozen=True)
 class Threads:
-    """The active threads: their linear indices in the block, and what their variables hold.
+    """Active threads: their linear indices in the block, and the values of variables in each.
 
-    `row` is how many threads of the block differ in threadIdx.x alone; 0 for all of them, and
-    `NOBODY` where it is not known which threads they are.
+    `row` is the extent of threadIdx.x; 0 means that of the whole block, and `NOBODY` that the
+    indices do not name known threads.
     """
 
     ids: np.ndarray
@@ -309,7 +309,7 @@ def is_arithmetic(call: Call) -> bool:
 
 
 def wraps(expr: Expr) -> bool:
-    """Whether there is something unsigned in an expression, whose sums wrap."""
+    """Whether an expression has an unsigned part, whose sums wrap."""
     return any(
         (isinstance(node, Var) and node.unsigned > 0)
         or (isinstance(node, Load) and unsigned_bits(node.buffer.dtype) > 0)

@@ -40,7 +40,7 @@ _STARTS_SOMETHING = re.compile(
 
 
 def foreign_effect(call: Call) -> Effect:
-    """What a function without a row may do, as far as its text or its name tells."""
+    """The effect of a CUDA function without a row, as far as its text or name shows it."""
     return Effect(
         handed_on=True,
         by_reference=not takes_values(call),
@@ -53,7 +53,9 @@ def foreign_effect(call: Call) -> Effect:
 
 
 def is_over_at_return(call: Call) -> bool:
-    """Whether nothing that a function does outlasts its call, as far as can be read."""
+    """Whether a CUDA function certainly leaves nothing running after it returns, by its text or
+    name.
+    """
     name, *others = _texts(call)
     if _STARTS_SOMETHING.search(name) or names_instructions(call):
         return False
