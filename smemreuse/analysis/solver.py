@@ -184,13 +184,13 @@ class Solver(Generic[S]):
             return Exits(None, {})
         rounds = self._analysis.rounds(loop, entered)
         if rounds is None:
-            end, jumps = self._around(loop, entered)
+            end, jumps = self._fixpoint(loop, entered)
         else:
-            end, jumps = self._listed(loop, entered, rounds)
+            end, jumps = self._exact_rounds(loop, entered, rounds)
         end = _either(end, jumps.get(Leaving.BREAK), self._analysis.join)  # S6
         return self._after(before, end, _only(jumps, Leaving.RETURN))
 
-    def _around(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
+    def _fixpoint(self, loop: For | While, entered: S) -> tuple[S | None, Mapping[Leaving, S]]:
         """The states after a loop, by iterating its body until the state at its head is a fixpoint
         (S5).
         """
@@ -209,7 +209,7 @@ class Solver(Generic[S]):
             return state
         return self._analysis.transfer(loop, state)
 
-    def _listed(
+    def _exact_rounds(
         self, loop: For | While, state: S | None, rounds: Iterable[Callable[[S], S]]
     ) -> tuple[S | None, Mapping[Leaving, S]]:
         """The states after a loop whose rounds are listed: the body is solved once for each (S7).

@@ -18,9 +18,9 @@ from smemreuse.linter.value_numbers import (
     SAME,
     UNKNOWN,
     ValueNumbering,
-    meeting_in_one,
     stored_by,
     stores,
+    writes_to_same_byte,
 )
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.semantics.accesses import MemoryAccess
@@ -86,7 +86,7 @@ class ContentHazards(Collected):
         if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return
         numbers = ValueNumbering(threads, values, self._known.changing, self._known.uniform)
-        meeting = meeting_in_one(traced, stored_by(stmt, numbers))
+        meeting = writes_to_same_byte(traced, stored_by(stmt, numbers))
         if meeting is SAME:
             return
         if meeting is UNKNOWN:

@@ -181,7 +181,7 @@ def stored_by(stmt: Stmt, numbers: ValueNumbering) -> ValueNumber | None:
     return None if call is None else numbers.of_operands(call)
 
 
-def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWrite:
+def writes_to_same_byte(traced: TracedAccess, value: ValueNumber | None) -> SharedWrite:
     """Whether threads that write to the same byte in one statement write the same value.
 
     `value` numbers the values that they store. The result is `SAME`, `UNKNOWN`, or a pair of
@@ -191,7 +191,7 @@ def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWri
     if traced.starts is None:
         return SharedWrite()
     if traced.by_warp:
-        return _of_warps(traced)
+        return _same_tiles(traced)
     if footprint is None or (footprint.count != 1 and footprint.stride != footprint.size):
         return UNKNOWN
     size = footprint.count * footprint.size
@@ -214,7 +214,7 @@ def meeting_in_one(traced: TracedAccess, value: ValueNumber | None) -> SharedWri
     return _overlapping(starts, traced.ids, size) or SAME
 
 
-def _of_warps(traced: TracedAccess) -> SharedWrite:
+def _same_tiles(traced: TracedAccess) -> SharedWrite:
     """Whether warps that each write a tile, as one access of all lanes, write the same bytes.
 
     `SAME` if the tiles of all warps are disjoint, `UNKNOWN` if some coincide as a whole, which may

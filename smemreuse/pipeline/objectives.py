@@ -88,7 +88,7 @@ class SmStanding:
         return cls(blocks, arch.l1_left(memory.total, threads, registers) if blocks else 0)
 
 
-def reckoned(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
+def with_occupancy(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
     """The same plan with its occupancy: resident blocks, and the L1 that it leaves on an SM.
 
     Unchanged where the number of resident blocks is not known.

@@ -17,7 +17,7 @@ from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel
 from smemreuse.pipeline.candidate import Candidate
 from smemreuse.pipeline.judging import Effort
-from smemreuse.pipeline.objectives import SpeedObjective, reckoned, with_least_sharing
+from smemreuse.pipeline.objectives import SpeedObjective, with_least_sharing, with_occupancy
 from smemreuse.pipeline.optimistic_check import order_is_settled
 from smemreuse.pipeline.options import PlanOptions
 from smemreuse.pipeline.starts import (
@@ -97,7 +97,7 @@ class PlanSearch:
             return Candidate(self.kernel, wanted_plan(self._facts, self.scope, options, self.arch))
         found = self._own_at_first() or self._proved_or_own()
         if options.objective == "speed":
-            found = Candidate(self.kernel, reckoned(self.kernel, found.plan, self.arch))
+            found = Candidate(self.kernel, with_occupancy(self.kernel, found.plan, self.arch))
         return found.made_for(options.objective)
 
     def learn(self, judged: Candidate) -> None:

@@ -13,7 +13,7 @@ from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, Load, Var, children, constant
 from smemreuse.ir.kernel import Bind, Block, Buffer, For, Kernel, While, walk_statements
-from smemreuse.pipeline.objectives import reckoned, rooms, with_least_sharing
+from smemreuse.pipeline.objectives import rooms, with_least_sharing, with_occupancy
 from smemreuse.pipeline.options import PlanOptions, known, policy_names
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.policies.dataflow import dataflow
@@ -183,7 +183,7 @@ def wanted_plan(
     if objective == "speed":
         for room in rooms(facts.kernel, plan, arch)[:1]:
             plan = with_least_sharing(facts.kernel, plan, room)
-        plan = reckoned(facts.kernel, plan, arch)
+        plan = with_occupancy(facts.kernel, plan, arch)
     return plan.with_provenance(objective=objective)
 
 

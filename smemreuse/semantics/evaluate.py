@@ -197,9 +197,9 @@ def _binary(op: str, left: Typed, right: Typed) -> Typed:
     if op == "mul" and bits == 32:
         left32, right32 = (np.asarray(np.asarray(one) % 2**32, dtype=np.uint64) for one in (a, b))
         return _plain(left32 * right32 % np.uint64(2**32)), bits, None
-    most = _most(op, left, right)
+    most = _result_bound(op, left, right)
     if most is not None and most > _LARGEST:
-        most = _grown(op, _magnitude(a), _magnitude(b))
+        most = _grown_bound(op, _magnitude(a), _magnitude(b))
         if most > _LARGEST:  # it may not fit into the int64 that it is computed in
             return None, bits, None
     return _wrapped(_plain(_BINARY[op](a, b)), bits), bits, None if bits else most
@@ -209,13 +209,13 @@ def _has_zero(value: int | np.ndarray) -> bool:
     return value == 0 if isinstance(value, int) else bool(np.any(np.equal(value, 0)))
 
 
-def _most(op: str, left: Typed, right: Typed) -> int | None:
+def _result_bound(op: str, left: Typed, right: Typed) -> int | None:
     """An upper bound of the result's absolute value, from two known operands, if one is tracked.
 
     Operations that can make numbers larger always get a bound.
     """
     if op in _GROWING:
-        return _grown(op, _bound(left), _bound(right))
+        return _grown_bound(op, _bound(left), _bound(right))
     if op in ("floordiv", "div"):
         return left[2]
     if op in ("floormod", "mod"):
@@ -223,7 +223,7 @@ def _most(op: str, left: Typed, right: Typed) -> int | None:
     return None
 
 
-def _grown(op: str, left: int, right: int) -> int:
+def _grown_bound(op: str, left: int, right: int) -> int:
     """An upper bound of |result| from upper bounds of the absolute values of both operands."""
     if op == "mul":
         return left * right

@@ -180,10 +180,10 @@ class Collisions:
             places = (begin[0] // first.width * first.width - places[0],)
         key = (first, second, loop, places)
         if key not in self._known:
-            self._known[key] = self._found(one, two, loop, places, spend)
+            self._known[key] = self._collide_at(one, two, loop, places, spend)
         return self._known[key]
 
-    def _found(
+    def _collide_at(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], spend: Spend
     ) -> bool:
         """As `_collide`, for buffers that begin at `places`: tries some blocks and rounds.
@@ -195,8 +195,8 @@ class Collisions:
         reaches = [False, False]
         for place, rounds in tried:
             shifted = None if one[1].by_pointer else loop
-            first = self._those(one, rounds, place, None)
-            second = self._those(two, rounds, place, shifted)
+            first = self._elements_of(one, rounds, place, None)
+            second = self._elements_of(two, rounds, place, shifted)
             if first is None or second is None or not _compatible(first, second):
                 return False
             if shifted is not None and not _goes_on(shifted, rounds, first):
@@ -245,7 +245,7 @@ class Collisions:
             for at in (*tried, *((last,) if last is not None and last > ROUNDS else ())):
                 yield {**first, each: at}
 
-    def _those(
+    def _elements_of(
         self,
         made: Made,
         rounds: Mapping[For, int],

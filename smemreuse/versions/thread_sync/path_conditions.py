@@ -141,10 +141,10 @@ class PathConditions:
         mine = tuple((loop, rounds[loop]) for loop in self.loops(stmt) if loop in rounds)
         key = (stmt, mine, place)
         if key not in self._known:
-            self._known[key] = self._found(stmt, dict(mine), place)
+            self._known[key] = self._active_at(stmt, dict(mine), place)
         return self._known[key]
 
-    def _found(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
+    def _active_at(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
         """The threads that reach a statement: all threads, restricted frame by frame."""
         active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
         for frame in self.frames[stmt]:
