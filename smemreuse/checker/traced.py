@@ -49,7 +49,7 @@ class TracedAccess:
 
     @property
     def key(self) -> AccessKey:
-        """What is the same whenever the statement is carried out for the same bytes."""
+        """Equal for all executions of a statement that access the same bytes."""
         return AccessKey(
             self.where,
             self.by_thread,
@@ -62,7 +62,7 @@ class TracedAccess:
 
 @dataclass(frozen=True, eq=False)
 class AccessKey:
-    """What tells accesses apart: arrays by their identity, as they are computed only once."""
+    """The identity of an access. Arrays are compared by identity, since each is computed once."""
 
     where: ByteIndices
     by_thread: np.ndarray

@@ -98,8 +98,8 @@ def verdict_of_layout(
         assume_barriers=version_of(kernel).synchronizes_later,
         accesses=facts_of(kernel).memory,
         work=work_of(facts.kernel),
-        glancing=effort is Effort.BOUNDED,
-        hoping=effort is not Effort.PROOF,
+        bounded=effort is Effort.BOUNDED,
+        optimistic=effort is not Effort.PROOF,
     )
     if not needed:
         return verdict

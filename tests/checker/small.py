@@ -112,13 +112,13 @@ def judge_kernel(
     offsets: Mapping[str, int] | None = None,
     *,
     assume_barriers: bool = False,
-    glancing: bool = False,
+    bounded: bool = False,
 ) -> Verdict:
     """The verdict where every buffer begins at 0, or where `offsets` say by name."""
     places = {one: (offsets or {}).get(one.name, 0) for one in kernel.allocations(SCOPE)}
     arena = max(place + (one.size or 0) for one, place in places.items())
     return check_plan(
-        kernel, SCOPE, places, arena, {}, assume_barriers=assume_barriers, glancing=glancing
+        kernel, SCOPE, places, arena, {}, assume_barriers=assume_barriers, bounded=bounded
     )
 
 
@@ -131,11 +131,11 @@ def judge(
     blocks: int = 1,
     offsets: Mapping[str, int] | None = None,
     assume_barriers: bool = False,
-    glancing: bool = False,
+    bounded: bool = False,
 ) -> Verdict:
     """The verdict on a kernel whose buffers share all their bytes."""
     kernel = kernel_of(body, threads=threads, elements=elements, declared=declared, blocks=blocks)
-    return judge_kernel(kernel, offsets, assume_barriers=assume_barriers, glancing=glancing)
+    return judge_kernel(kernel, offsets, assume_barriers=assume_barriers, bounded=bounded)
 
 
 def statement(kernel: Kernel, text: str) -> Stmt:

@@ -36,7 +36,8 @@ class ThreadBlocks:
         return {var: int(values[first]) for var, values in pairs}
 
     def kinds_if_alike(self, number: int) -> int:
-        """How many kinds there are, if the others have as many blocks as the first `number`."""
+        """An estimate of the number of kinds, as if each had as many blocks as the first
+        `number`."""
         settled = len(self.open) - int(self.open.sum())
         return number * len(self.open) // max(settled, 1)
 
@@ -49,7 +50,7 @@ class ThreadBlocks:
         for expr, everyone, outcome in decisions:
             threads = _asking(expr, everyone)
             where = np.flatnonzero(same)
-            kinds, of_kind = self._told_apart(variables_in(expr), where)
+            kinds, of_kind = self._distinguished(variables_in(expr), where)
             if threads.count * len(kinds) > MAX_DECISION:
                 same[:] = False
                 break
@@ -69,7 +70,7 @@ class ThreadBlocks:
             if run.key in longer:
                 continue
             where = np.flatnonzero(same)
-            kinds, of_kind = self._told_apart(run.block.keys(), where)
+            kinds, of_kind = self._distinguished(run.block.keys(), where)
             found = run.longer({var: grid[var][kinds] for var in run.block}, work)[of_kind]
             longer[run.key] = np.full(len(same), NOT_ALIKE)
             longer[run.key][where] = found
@@ -78,10 +79,12 @@ class ThreadBlocks:
             for other in run.together:
                 same &= longer[run.key] == (0 if other is None else longer[other.key])
 
-    def _told_apart(
+    def _distinguished(
         self, names: Collection[Var], where: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A block of each kind that variables can distinguish, and of which kind each is."""
+        """Groups the open blocks `where` by the values of some variables.
+
+        Returns one block of each group, and the number of the group of each block."""
         numbers = np.zeros(len(where), dtype=np.int64)
         for var, values in zip(self._variables, self._grid, strict=True):
             if var in names:
@@ -105,8 +108,8 @@ class ThreadBlocks:
 
 
 def _asking(expr: Expr, threads: Threads) -> Threads:
-    """Who has to be asked what an expression is worth, with no more than what is in it: one thread,
-    if that is the same to all of them."""
+    """The threads for which an expression has to be evaluated, with the variables in it alone: one
+    thread, if its value is the same for all of them."""
     nodes = list(walk(expr))
     names = {node for node in nodes if isinstance(node, Var)}
     values = {name: value for name, value in threads.values.items() if name in names}

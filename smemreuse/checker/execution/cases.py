@@ -24,7 +24,7 @@ MAX_CASES = 512
 """Cases of one kind of thread block."""
 
 Given = dict[Key, int]
-"""What is taken for granted in a case."""
+"""The assumptions of a case: outcomes of conditions, and loop lengths, by expression."""
 
 
 @dataclass
@@ -50,7 +50,8 @@ class Need:
 
 @dataclass
 class Fork:
-    """What has been tried of something that is not known, and in which cases it has come up."""
+    """An unknown condition or length: the values tried for it, and the cases in which it came
+    up."""
 
     is_length: bool
     tried: dict[int, None] = field(default_factory=dict)
@@ -82,23 +83,25 @@ class Cases:
             yield Case(self, given, usual=not contrary)
 
     def _is_of_length(self, case: Given) -> bool:
-        """Whether what was given last in a case is a length, not the outcome of a condition."""
+        """Whether the last assumption of a case is a length, not the outcome of a condition."""
         return self._forks[next(reversed(case))].is_length
 
     def _opposite(self) -> int:
-        """The place of the open case in which what was given last is least, or most."""
+        """The index of the open case whose last assumption is least (largest with
+        `short_first`)."""
         farthest = max if self._short_first else min
         return farthest(range(len(self._open)), key=lambda at: [*self._open[at].values()][-1])
 
     def fork_length(self, key: Key, given: Given) -> int:
-        """How many rounds a loop has now of which that is not given; others are tried later."""
+        """Chooses a length for a loop of unknown length; other lengths become cases of their
+        own."""
         first, other = (0, LARGE) if self._short_first else (LARGE, LARGE)
         self.fork(key, given, first, True)
         self._try(key, range(other, other + 1))
         return first
 
     def fork(self, key: Key, given: Given, first: int, is_length: bool) -> None:
-        """Something that is not given is asked for: `first` is tried now, the others later."""
+        """Splits the present case on an unknown value: `first` is tried now, the others later."""
         fork = self._forks.setdefault(key, Fork(is_length, {first: None}))
         fork.cases.append(dict(given))
         self._open += [{**given, key: value} for value in reversed(fork.tried) if value != first]
@@ -106,7 +109,7 @@ class Cases:
             self._try(key, range(2))
 
     def is_length(self, key: Key) -> bool:
-        """Whether what is given of an expression is a length."""
+        """Whether the value assumed for an expression is a loop length."""
         return self._forks[key].is_length
 
     def _try(self, key: Key, values: range) -> None:
@@ -117,7 +120,7 @@ class Cases:
                 self._open += [{**given, key: value} for given in fork.cases]
 
     def need(self, key: Key, first: int, period: int, below: int | None = None) -> None:
-        """A length matters beyond `first` only by what it leaves when divided by `period`."""
+        """From `first` on, only a length's remainder modulo `period` matters."""
         need = self._needs.setdefault(key, Need())
         need.first, need.unit = max(need.first, first), math.lcm(need.unit, period)
         if below is not None:
@@ -128,8 +131,8 @@ class Cases:
 
 
 class Case:
-    """What is taken for granted in one trace; of a condition that nothing is given of, that it
-    holds, if `usual`."""
+    """The assumptions of one trace. A condition without one is assumed to hold if `usual`, else not
+    to hold."""
 
     def __init__(
         self, cases: Cases | None = None, given: Given | None = None, *, usual: bool = True
@@ -152,9 +155,9 @@ class Case:
         return self.given[key]
 
     def need(self, key: Key, first: int, period: int, below: int | None = None) -> None:
-        """The lengths that have to be tried."""
+        """As `Cases.need`."""
         self._cases.need(key, first, period, below)
 
     def is_length(self, key: Key) -> bool:
-        """Whether what is given of an expression is a length."""
+        """Whether the value assumed for an expression is a loop length."""
         return self._cases.is_length(key)

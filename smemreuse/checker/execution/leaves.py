@@ -1,6 +1,6 @@
-"""What a trace has to know of a statement that has no others in it, found out once for all rounds.
+"""Statements without nested ones (leaves): what a trace needs of each, computed once.
 
-Most operations order nothing, so that there is nothing more to be done than their accesses.
+Most operations order nothing: a trace then only performs their accesses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SCOPES = (Attr, For, If, While, Assert)
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """`touches`: it accesses shared memory. `sets`: it stores to a local. `effect` is that of its
-    operation; of one that `orders` nothing there is nothing more to do."""
+    operation; where it `orders` nothing, a trace only performs the accesses."""
 
     touches: bool
     sets: bool
@@ -34,14 +34,14 @@ class Leaf:
 
 
 class Leaves:
-    """The leaves of one kernel, as far as they matter to a plan."""
+    """The leaves in the slice of one kernel and plan, by statement."""
 
     def __init__(self, program_slice: ProgramSlice):
         self._slice = program_slice
         self._known: dict[Stmt, Leaf | None] = {}
 
     def __call__(self, stmt: Stmt) -> Leaf | None:
-        """What is known of a statement; None where there are others in it."""
+        """The leaf of a statement; None for one with nested statements."""
         if stmt not in self._known:
             self._known[stmt] = None if isinstance(stmt, _SCOPES) else self._leaf(stmt)
         return self._known[stmt]

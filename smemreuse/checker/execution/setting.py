@@ -1,4 +1,4 @@
-"""What the traces of one check have in common."""
+"""What all traces of one check share: the slice, the layout, the budget, and cached values."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ MAX_VECTOR = 1 << 17
 
 @dataclass
 class Remembered:
-    """What depends on no plan: values of threads, and the bytes that accesses touch."""
+    """Caches that hold for every plan: values of threads, and the bytes that accesses touch."""
 
     vectors: Vectors
     footprints: Footprints
 
     @staticmethod
     def of(axes: Mapping[str, int]) -> Remembered:
-        """Nothing yet, of blocks with so many threads along their axes."""
+        """Empty caches, for blocks with these extents along the thread axes."""
         vectors = Vectors(math.prod(axes.values()), axes.get(AXES[0], 1))
         return Remembered(vectors, Footprints(Work()))
 
 
 def remembered_of(kernel: Kernel) -> Remembered:
-    """What is remembered from one check of a kernel to the next. Raises `UnknownThreads`."""
+    """The caches of a kernel, kept in its memo. Raises `UnknownThreads`."""
     return kernel.memo.once(Remembered, lambda: Remembered.of(thread_axes(kernel.body)))
 
 
 def remember_from(before: Kernel, now: Kernel) -> None:
-    """A kernel that passes have made of another one has most of its expressions, and is asked the
-    same of them: what is remembered of one is so for both."""
+    """Lets a kernel use the caches of the one that it was made from: most expressions are the
+    same."""
     try:
         if thread_axes(before.body) == thread_axes(now.body):
             now.memo.keep(Remembered, remembered_of(before))
@@ -56,7 +56,7 @@ def remember_from(before: Kernel, now: Kernel) -> None:
 
 
 class Setting:
-    """The plan, the kernel's relevant parts, and what one trace may remember for the next.
+    """The plan, the slice of the kernel, and what one trace caches for the next.
 
     `every_case`: whatever data decide is a case, not only what mbarriers depend on.
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
@@ -76,7 +76,7 @@ class Setting:
         every_case: bool = False,
         prediction: Prediction | None = None,
     ):
-        """`prediction` are the barriers that a later pass puts in, None where all are there."""
+        """`prediction`: the barriers that a later pass inserts; None if the kernel has them all."""
         self.program_slice = program_slice
         self.findings = findings
         self.every_case = every_case
@@ -96,11 +96,11 @@ class Setting:
         self._at_once: dict[For, bool] = {}
 
     def is_case(self, stmt: If | For) -> bool:
-        """Whether what data decide of a branch or a loop is a case."""
+        """Whether a data-dependent branch or loop is split into cases, instead of joined."""
         return self.every_case or self.program_slice.signals(stmt)
 
     def axis(self, stmt: Attr, threads: Threads) -> Value:
-        """The index of each thread, or of the block, that a launch gives a name to."""
+        """The value of a launch variable: an index for each thread, or None for a block index."""
         tag = tag_of(stmt)
         if tag not in self.axes:
             return 0 if stmt.value == Const(1) else None

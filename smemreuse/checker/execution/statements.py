@@ -1,5 +1,4 @@
-"""What a statement does by itself: all that one does which has no others in it, and the headers of
-branches and loops."""
+"""Executes single statements: those without nested ones, and the headers of branches and loops."""
 
 from __future__ import annotations
 
@@ -39,8 +38,9 @@ class Statements:
         self._loops = loops
 
     def perform(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
-        """Does what a statement does that has no others in it; whether it waits for a phase."""
-        self.come_behind_fence(stmt, agent)
+        """Executes a statement without nested ones. Returns whether it waits for an mbarrier phase;
+        if so, the caller continues with `wait`."""
+        self.fence_before(stmt, agent)
         threads = agent.threads
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
@@ -72,14 +72,15 @@ class Statements:
         assert leaf.effect is not None
         yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
 
-    def come_behind_fence(self, stmt: Stmt, agent: Agent) -> None:
-        """A proxy fence that the compiler's barrier pass puts before a statement, if it does."""
+    def fence_before(self, stmt: Stmt, agent: Agent) -> None:
+        """Makes the proxy fence that a pass of the compiler will insert before a statement, if any
+        (rule 11)."""
         if stmt in self._fenced:
             self._predicted.before(agent)
             self._synchronization.fence(agent, assumed=True)
 
     def access(self, stmt: Stmt, agent: Agent) -> None:
-        """What a statement itself accesses: all of a leaf, the header of a branch or loop."""
+        """Performs the accesses of a statement itself, without those of nested statements."""
         accesses = self._slice.accesses.get(stmt)
         if not accesses:
             return
@@ -90,7 +91,7 @@ class Statements:
             self._accesses.perform(access, agent, event)
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
-        """A condition or a bound is evaluated, and may read shared memory."""
+        """Performs the accesses of a condition or a loop bound, which may read shared memory."""
         if self._slice.accesses.get(stmt) and agent.threads.count:
             self._predicted.before(agent, stmt)
             self._predicted.reaches(stmt, agent)

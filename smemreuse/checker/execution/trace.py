@@ -50,14 +50,14 @@ MAX_ROUNDS = 8
 
 @dataclass(frozen=True)
 class RunningArm:
-    """Blocks that an agent of its own runs, one after the other."""
+    """An agent and the blocks that it executes, in order."""
 
     agent: Agent
     blocks: tuple[Block, ...]
 
 
 class Trace:
-    """One execution, for the block whose index is `block` where a condition asks for it."""
+    """One execution. `block` is the block index, used only where control flow depends on it."""
 
     def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
@@ -92,7 +92,8 @@ class Trace:
         self._drive(self._run(body, Agent(self.values.everyone())))
 
     def _drive(self, steps: Steps) -> None:
-        """Runs steps that have nobody left to wait for."""
+        """Runs steps to the end. Raises `Stuck` where they block: no other agent could wake
+        them."""
         before = -1
         for step in steps:
             if isinstance(step, list):
@@ -123,7 +124,7 @@ class Trace:
                 group = self._specialized(block[index:], agent)
                 if len(group) > 1:
                     skip = index + 1 + block[index:].index(group[-1][0])
-                    yield from self._branch_apart(group, agent)
+                    yield from self._branch_concurrently(group, agent)
                     continue
             if self._slice(stmt):
                 leaf = self._leaves(stmt)
@@ -161,8 +162,9 @@ class Trace:
                 break
         return group
 
-    def _branch_apart(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
-        """Runs several branches, each thread those that it takes, threads that agree together."""
+    def _branch_concurrently(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
+        """Runs several branches at the same time: one agent for each set of threads that takes the
+        same arms of all of them."""
         branches = [stmt for stmt, _ in group]
         self._predicted.enters(branches[0], agent)
         self._predicted.before_branch(branches[0], agent)
@@ -178,7 +180,7 @@ class Trace:
     # Statements ---------------------------------------------------------------------------------
 
     def _statement(self, stmt: Stmt, agent: Agent) -> Steps:
-        self._statements.come_behind_fence(stmt, agent)
+        self._statements.fence_before(stmt, agent)
         if isinstance(stmt, Attr):
             yield from self._attr(stmt, agent)
         elif isinstance(stmt, For):
@@ -192,7 +194,7 @@ class Trace:
             yield from self._run(stmt.body, agent)
 
     def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
-        """Carries out one that has no others in it; whether it waits for a phase."""
+        """Executes a statement without nested ones; whether it waits for an mbarrier phase."""
         self._tick()
         return self._statements.perform(stmt, leaf, agent)
 
@@ -235,40 +237,41 @@ class Trace:
     def _meet(self, arms: list[RunningArm], agent: Agent, branches: Sequence[If]) -> Steps:
         """Runs arms in turns; an arm that waits for an mbarrier lets the others go on.
 
-        All threads may meet at a barrier before they part, and where they have met again.
+        A predicted barrier of all threads may stand before the branch and after it.
         """
-        apart = [(arm.agent, arm.blocks) for arm in arms]
-        self._predicted.split(agent, apart, branches)
+        parts = [(arm.agent, arm.blocks) for arm in arms]
+        self._predicted.split(agent, parts, branches)
         self._predicted.before(agent)
         running = [self._run_all(arm) for arm in arms]
-        paused: dict[Steps, list[FastForwardPoint]] = {}
+        stopped: dict[Steps, list[FastForwardPoint]] = {}
         while running:
             before = self.steps
-            for arm in [one for one in running if one not in paused]:
+            for arm in [one for one in running if one not in stopped]:
                 step = next(arm, running)
                 if step is running:
                     running.remove(arm)
                     self.steps += 1
                 elif isinstance(step, list):
-                    paused[arm] = step
+                    stopped[arm] = step
             if self.steps != before:
                 continue
-            if len(paused) == len(running) > 0:
-                yield [pause for pauses in paused.values() for pause in pauses]
-            elif not paused and running:
+            if len(stopped) == len(running) > 0:
+                yield [point for points in stopped.values() for point in points]
+            elif not stopped and running:
                 yield BLOCKED
-            paused.clear()  # they go on, for those who wait for them
+            stopped.clear()  # they continue, since other agents may wait for them
         self._predicted.before(agent)
-        self._predicted.join(agent, apart, branches)
+        self._predicted.join(agent, parts, branches)
 
     def _either(self, stmt: If, agent: Agent) -> None:
-        """A condition on data: both outcomes, from the same state, then what is sure in both."""
+        """A condition on data: executes both arms from the same state, then joins the two
+        states."""
         self._work.do(STEP + self._setting.layout.weight)
         threads, before = agent.threads, self.state.copy()
         self._loops.leave_open(stmt, agent)
-        apart = self.values.varies(stmt.condition, threads)
+        divergent = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
-        with self._predicted.in_unknown_part(agent, apart):
+        with self._predicted.in_unknown_part(agent, divergent):
             timestamps = agent.timestamps.copy()
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
@@ -280,7 +283,7 @@ class Trace:
             self._drive(self._run(stmt.orelse, agent))
             agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
         self._predicted.skips(agent, stmt.then, stmt.orelse)
-        if apart:
+        if divergent:
             self._report_arms(stmt)
             self.values.mark_divergent(after_then, self.state)
         self.state.become(after_then.joined(self.state))
@@ -352,21 +355,24 @@ class Trace:
         self._repeat(stmt, stmt.condition, agent, threads)
 
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
-        """A loop of unknown length: any number of rounds, until another changes nothing."""
+        """A loop of unknown length: joins iterations until a fixpoint. Raises `Uncovered` if there
+        is none after `MAX_ROUNDS`."""
         self.findings.forked = True
         self._loops.leave_open(stmt, agent)
-        apart = self.values.varies(condition, threads)
+        divergent = self.values.varies(condition, threads)
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
             before, timestamps = self.state.copy(), agent.timestamps.copy()
             agent.threads = threads
-            with self._predicted.in_unknown_part(agent, apart):
+            with self._predicted.in_unknown_part(agent, divergent):
                 if isinstance(stmt, For):
                     agent.timestamps.begin_round(stmt)
                 self._drive(self._run(stmt.body, agent))
                 agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
-                self._statements.access(stmt, agent)  # asks again, where no barrier can come before
-            if apart:
+                self._statements.access(
+                    stmt, agent
+                )  # the condition is evaluated again; no barrier can precede it
+            if divergent:
                 self.values.mark_divergent(before, self.state)
             merged = before.joined(self.state)
             settled = round_number > 1 and merged.knows_what(before)

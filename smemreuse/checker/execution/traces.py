@@ -19,21 +19,22 @@ from smemreuse.ir.kernel import Block, Buffer
 from smemreuse.results.rules import Rule
 
 FEW_KINDS = 4
-"""Kinds of thread blocks that are tried before it is guessed how many there are."""
+"""Kinds of thread blocks that are traced before their total number is estimated."""
 
 MANY_KINDS = 16
-"""Kinds of thread blocks; of more it is tried to tell none apart."""
+"""Kinds of thread blocks; where there are more, one block of unknown index is tried for them
+all."""
 
 MAX_KINDS = 128
 
-GLANCE = 2
-"""Traces of which a glance consists: one in which all that data decide holds, one in which none of
-it does. What is wrong shows there most of the time."""
+BOUNDED_TRACES = 2
+"""Traces of a bounded check: one in which all conditions on data hold, one in which none does. They
+show most violations."""
 
 LONG = 2_000
-"""Statements of a trace after which a glance has seen enough."""
+"""Statements of a trace after which a bounded check stops."""
 
-ONLY_GLANCED = "there is more to follow than was looked at"
+CHECK_WAS_BOUNDED = "there is more to follow than was looked at"
 
 
 @dataclass
@@ -57,7 +58,8 @@ class TraceOutcome:
 
 
 class BlockTraces(ABC):
-    """Traces a kernel for every kind of thread block, in every case of what data decide."""
+    """Traces a kernel for every kind of thread block, and each for every case of data-dependent
+    control flow (`cases`)."""
 
     def __init__(self, setting: Setting):
         self._setting = setting
@@ -83,15 +85,15 @@ class BlockTraces(ABC):
             decisions, runs = self._cases(body, block.index)
             if self._is_enough:
                 return
-            if self._has_seen_enough and (decisions or runs):
-                raise BoundReached(ONLY_GLANCED)
+            if self._is_exhausted and (decisions or runs):
+                raise BoundReached(CHECK_WAS_BOUNDED)
             block.settle(decisions, self._setting.work, runs)
 
     def _cases(self, body: Block, index: Mapping[Var, int]) -> tuple[list[Decision], list[LoopRun]]:
-        """What the block index has decided in all cases of one thread block."""
+        """Traces all cases of one thread block; returns what the block index decided in them."""
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
-        for case in Cases(short_first=self._is_glance):
+        for case in Cases(short_first=self._is_bounded):
             trace = Trace(self._setting, index, case)
             goes_on = self._trace(trace, body, index)
             if case.given and trace.loops_of_block.runs:
@@ -106,45 +108,46 @@ class BlockTraces(ABC):
     @property
     @abstractmethod
     def _is_clear(self) -> bool:
-        """Whether nothing wrong has been found."""
+        """Whether no violation has been found."""
 
     @property
     def _is_enough(self) -> bool:
-        """Whether no further kind of blocks is asked about."""
+        """Whether to stop without tracing further kinds of blocks."""
         return False
 
     @property
-    def _is_glance(self) -> bool:
-        """Whether it is only looked for what is wrong, where that is soon found."""
+    def _is_bounded(self) -> bool:
+        """Whether this is a bounded check: it looks for violations that show early, and proves
+        nothing."""
         return False
 
     @property
-    def _has_seen_enough(self) -> bool:
-        """Whether a glance asks for no other kinds of blocks."""
+    def _is_exhausted(self) -> bool:
+        """Whether a bounded check has used up its traces."""
         return False
 
     def _begin_anew(self) -> None:
-        """The cases of a block are traced once more, from the first one on, and loops not compared
-        with those of other blocks: data decide in them."""
+        """Prepares to trace all cases of a block again. Loops are then no longer compared with
+        those of other blocks, since data decide in them."""
         self._setting.compares_loops = False
 
     @abstractmethod
     def _any_block(self, body: Block) -> bool:
-        """Whether nothing is wrong with a thread block of which the index is not known."""
+        """Whether a thread block of unknown index, which stands for all, shows no violation."""
 
     @abstractmethod
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
-        """Runs a trace and takes in what it finds; whether further cases are asked about."""
+        """Runs a trace and adds its findings; returns whether to trace further cases."""
 
 
 class Traces(BlockTraces):
-    """Traces a kernel under a plan; `glancing`, only so far as most of what is wrong is seen."""
+    """Traces a kernel under a plan. A `bounded` check stops early, after most violations show."""
 
-    def __init__(self, setting: Setting, *, glancing: bool = False):
+    def __init__(self, setting: Setting, *, bounded: bool = False):
         super().__init__(setting)
         self.outcome = TraceOutcome()
-        self._left = GLANCE if glancing else None
-        if glancing:
+        self._left = BOUNDED_TRACES if bounded else None
+        if bounded:
             setting.budget = min(setting.budget, LONG)
 
     @property
@@ -153,19 +156,19 @@ class Traces(BlockTraces):
 
     @property
     def _is_enough(self) -> bool:
-        return self._is_glance and not self._is_clear
+        return self._is_bounded and not self._is_clear
 
     @property
-    def _is_glance(self) -> bool:
+    def _is_bounded(self) -> bool:
         return self._left is not None
 
     @property
-    def _has_seen_enough(self) -> bool:
+    def _is_exhausted(self) -> bool:
         return self._left == 0
 
     def _begin_anew(self) -> None:
         super()._begin_anew()
-        self._left = None if self._left is None else GLANCE
+        self._left = None if self._left is None else BOUNDED_TRACES
 
     def _any_block(self, body: Block) -> bool:
         before, self.outcome = self.outcome, TraceOutcome()
@@ -179,14 +182,14 @@ class Traces(BlockTraces):
 
     def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
         if self._left == 0:
-            raise BoundReached(ONLY_GLANCED)
+            raise BoundReached(CHECK_WAS_BOUNDED)
         self._left = None if self._left is None else self._left - 1
         try:
             trace.run(body)
         except Uncovered:
-            if self._is_glance and trace.steps > LONG:
-                raise BoundReached(ONLY_GLANCED) from None
+            if self._is_bounded and trace.steps > LONG:
+                raise BoundReached(CHECK_WAS_BOUNDED) from None
             raise
         finally:
             self.outcome.add(trace)
-        return not trace.findings.found  # it is not sound, whatever the other cases show
+        return not trace.findings.found  # the other cases cannot make the plan sound

@@ -1,1 +1,1 @@
-"""The loops of a trace: run, seen to repeat themselves, and shortened."""
+"""The loops of a trace: executed, found to be periodic, and fast-forwarded."""

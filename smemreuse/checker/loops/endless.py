@@ -1,7 +1,7 @@
-"""Where a loop repeats itself of which it is not known how many rounds it has.
+"""The period of a loop of unknown length.
 
-Nothing of it can be evaluated for all rounds. So how it goes on is concluded from how what decides
-a round is written (`semantics.recurrences`), and only where that holds for all numbers.
+Its iterations cannot be enumerated. The period follows from the recurrences of the expressions that
+decide an iteration (`semantics.recurrences`), which hold for every iteration number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_VALUES = 1 << 20
 
 
 class UnboundedLoop:
-    """What decides the rounds of a loop, from its first, at `begin`, on. `threads` come to it."""
+    """The expressions that decide the iterations of a loop, from `begin` on, for `threads`."""
 
     def __init__(
         self, program_slice: ProgramSlice, loop: For, begin: int, threads: Threads, work: Work
@@ -45,8 +45,8 @@ class UnboundedLoop:
         self._first, self._period = 0, 1
 
     def found(self) -> tuple[int, int] | None:
-        """From which round on, and after how many rounds, it does the same; None if that is not
-        known. A loop that sets what decides it is none of which that is known."""
+        """The first iteration of the periodic part, and the period; None if unknown, as for a loop
+        that sets what decides its own iterations."""
         try:
             self._visit(self._loop.body)
         except NoRecurrence:
@@ -94,7 +94,7 @@ class UnboundedLoop:
         self._bound[var] = value
 
     def _decides(self, expr: Expr) -> None:
-        """What decides a round must come round again."""
+        """Adds the period of an expression. Raises `NoRecurrence` if it is not periodic."""
         self._work.do(2_000)
         recurrence = self._recurrences(expr)
         if recurrence.step:
@@ -105,7 +105,7 @@ class UnboundedLoop:
     # Values -------------------------------------------------------------------------------------
 
     def _rows(self, expr: Expr, count: int) -> np.ndarray | None:
-        """All that an expression is worth in each of the first rounds."""
+        """The values of an expression in the first `count` iterations: a row for each."""
         names = variables_in(expr)
         while (
             more := {

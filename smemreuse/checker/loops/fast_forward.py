@@ -1,8 +1,8 @@
-"""Iterations of loops that are left out, by all who have loops at the same time alike.
+"""Fast-forwarding: periodic loops leave out iterations, concurrent ones the same number each.
 
-What the iterations left out would do to mbarriers must come to nothing: each mbarrier whole phases,
-an even number of them, and everybody who waits has waited through as many. So arms of a branch stop
-between two iterations once their loops repeat themselves, and leave out as many each.
+The iterations left out must have no net effect on mbarriers: each mbarrier completes an even number
+of phases, and every waiting agent waits for as many. So the arms of a branch stop between two
+iterations once their loops are periodic, and leave out as many each.
 """
 
 from __future__ import annotations
@@ -96,29 +96,32 @@ Expected = Callable[[Slot], int | None]
 """How many arrivals complete an mbarrier's phase, where that is known."""
 
 
-def leave_out(pauses: Sequence[FastForwardPoint], expected: Expected) -> bool:
-    """Decides how many iterations loops that stand still leave out: each the same number.
+def leave_out(points: Sequence[FastForwardPoint], expected: Expected) -> bool:
+    """Sets how many iterations stopped loops leave out: each the same number.
 
-    False if what they do to mbarriers comes to nothing only together with what others do.
+    Returns False if their net effect on mbarriers is nothing only together with other agents.
     """
-    if not all(one.tally.clear for one in pauses):
+    if not all(one.tally.clear for one in points):
         return True
-    unit = _unit(pauses, expected)
+    unit = _unit(points, expected)
     if unit is None:
         return False
-    if all(one.at - one.window.first >= SEEN * unit for one in pauses):  # all has been seen
-        number = min((one.window.end - one.at) // unit for one in pauses) * unit
-        for one in pauses:
+    if all(
+        one.at - one.window.first >= SEEN * unit for one in points
+    ):  # enough periods were executed
+        number = min((one.window.end - one.at) // unit for one in points) * unit
+        for one in points:
             one.skip, one.unit = number, unit
-            one.runs = tuple(other.run for other in pauses)
+            one.runs = tuple(other.run for other in points)
     return True
 
 
-def _unit(pauses: Sequence[FastForwardPoint], expected: Expected) -> int | None:
-    """How many iterations of each of the loops come to nothing together; None if none do."""
-    unit = math.lcm(*(one.window.period for one in pauses))
+def _unit(points: Sequence[FastForwardPoint], expected: Expected) -> int | None:
+    """The least number of iterations of each loop with no net effect together; None if there is
+    none."""
+    unit = math.lcm(*(one.window.period for one in points))
     total = Tally()
-    for one in pauses:
+    for one in points:
         total.add(one.tally, unit // one.window.period)
     if any(total.due.values()):
         return None
@@ -129,7 +132,7 @@ def _unit(pauses: Sequence[FastForwardPoint], expected: Expected) -> int | None:
             return None
         times = math.lcm(times, 2 * count // math.gcd(2 * count, arrivals))
         phases[slot] = arrivals / count
-    for one in pauses:
+    for one in points:
         share = unit // one.window.period
         if any(one.tally.turns[slot] * share != phases[slot] for slot in one.tally.waits):
             return None

@@ -1,4 +1,4 @@
-"""Running the iterations of loops, and noting for them what is done to mbarriers."""
+"""Executes the iterations of loops, and tallies what they do to mbarriers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MAX_SEEN = 128
 """Iterations after which a loop of unknown length should have been seen to repeat itself."""
 
 AT_ONCE = 16
-"""Iterations that a loop with mbarriers in it is not stopped for: whoever stops lets the others
-catch up, while a producer that is ahead of them has filled more of its stages."""
+"""Iterations up to which a loop with mbarriers in it is not fast-forwarded: an arm that stops lets
+the others catch up, while a producer that is ahead of them has filled more of its stages."""
 
 
 class Loops:
@@ -51,7 +51,7 @@ class Loops:
         run: Callable[[Block, Agent], Steps],
         noted: LoopRun | None = None,
     ) -> Steps:
-        """Runs the iterations of a loop one by one, but for some that repeat what was seen."""
+        """Executes the iterations of a loop one by one; periodic ones may be left out."""
         window, threads = None, agent.threads
         if len(rounds) > AT_ONCE or not self._slice.signals(stmt):
             if agent.covered and self._block.deciding(stmt):
@@ -126,21 +126,21 @@ class Loops:
             at += 1
         agent.tallies = outer
 
-    def leave_out(self, pauses: Sequence[FastForwardPoint]) -> bool:
-        """Decides how many iterations loops that stand still together leave out."""
-        return leave_out(pauses, lambda slot: self._state.barriers[slot].expected)
+    def leave_out(self, points: Sequence[FastForwardPoint]) -> bool:
+        """Sets how many iterations loops that are stopped together leave out."""
+        return leave_out(points, lambda slot: self._state.barriers[slot].expected)
 
     def _go_on(
         self, pause: FastForwardPoint, at: int, threads: Threads, outer: Sequence[LoopTally]
     ) -> None:
-        """After iterations that were left out, all is as if they had been run."""
+        """Updates tallies and counters as if the iterations left out had been executed."""
         for loop in outer:
             loop.rounds[-1].add(pause.tally, pause.skip // pause.window.period)
         for local, values in pause.window.counters.items():
             self._state.counters.set(*local, threads.ids, int(values[at]))
 
     def leave_open(self, stmt: If | For | While, agent: Agent) -> None:
-        """How often the mbarriers in a statement are used is not known to the loops around it."""
+        """Marks the tallies of the loops around a statement as unknown: it may use mbarriers."""
         for loop in agent.tallies if self._slice.signals(stmt) else ():
             loop.rounds[-1].clear = False
 

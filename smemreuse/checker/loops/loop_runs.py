@@ -1,10 +1,10 @@
-"""Loops in which the block index decides something, and which other blocks run them alike.
+"""Loops that depend on the block index, and which other blocks execute them alike.
 
-Where a loop begins, how many rounds it has, and a condition in it may depend on the block index.
-Another block runs the loop alike if its rounds, in their order, agree with those that were executed
-in all that decides what a round does (`repetition`, evaluated for the rounds of all these blocks at
-once), and if it has so many more or fewer that whole units of what was left out make the
-difference. Whatever is decided inside such a loop need not be asked again.
+The begin of a loop, its length, and conditions in it may depend on the block index. Another block
+executes the loop alike if its iterations agree, in order, with those that were traced in every
+expression that decides an iteration (`repetition`, evaluated for all these blocks at once), and if
+its length differs by whole units of the iterations that were fast-forwarded. Decisions inside such
+a loop need not be compared one by one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOT_ALIKE = np.iinfo(np.int64).min
 
 @dataclass(eq=False)
 class LoopRun:
-    """A loop as one block has run it.
+    """An execution of a loop by one block.
 
     `block` are the indices of that block that decide something in it. `threads` came to it, with
     what locals held then. `is_exact`: no other number of rounds does. `left_out` is where the trace
@@ -55,10 +55,11 @@ class LoopRun:
     same_as: Hashable
     left_out: FastForwardPoint | None = None
 
-    def leave(self, pause: FastForwardPoint) -> None:
-        """The trace has left out rounds. Where it does so twice, other numbers do not do."""
+    def leave(self, point: FastForwardPoint) -> None:
+        """Notes that the trace left out iterations. If it does so twice, only the same length is
+        alike."""
         self.is_exact |= self.left_out is not None
-        self.left_out = pause
+        self.left_out = point
 
     @property
     def key(self) -> Hashable:
@@ -160,12 +161,12 @@ class LoopRun:
             same: np.ndarray = (others == own).all(axis=1)
             return same
         assert out is not None
-        behind, period = len(own) - out.at - out.skip, out.window.period
-        end = count - behind
+        tail, period = len(own) - out.at - out.skip, out.window.period
+        end = count - tail
         found: np.ndarray = (
             (others[:, : out.at] == own[: out.at]).all(axis=1)
             & (others[:, out.at : end] == others[:, out.at - period : end - period]).all(axis=1)
-            & (others[:, end:] == own[len(own) - behind :]).all(axis=1)
+            & (others[:, end:] == own[len(own) - tail :]).all(axis=1)
         )
         return found
 
@@ -200,7 +201,7 @@ class LoopsOfBlock:
         self._loads: dict[For, list[Load]] = {}
 
     def here(self, threads: Threads) -> Threads:
-        """Threads that know which block they are of."""
+        """The threads with the block index bound."""
         return Threads(threads.ids, {**threads.values, **self._block}, threads.load, threads.row)
 
     def decide(self, expr: Expr, agent: Agent) -> Value:
@@ -282,6 +283,6 @@ class LoopsOfBlock:
 
 
 def _place(load: Load) -> object:
-    """What tells the elements of locals apart that are read at fixed places."""
+    """The identity of an element of a local with a constant index; None for other loads."""
     index = constant(load.indices[0]) if len(load.indices) == 1 else None
     return None if index is None else (load.buffer, index)

@@ -1,8 +1,8 @@
-"""From where on, until where, and after how many iterations a loop does the same again.
+"""The periodic part of a loop of known length: first iteration, end, and period.
 
-That is seen, not concluded from how expressions are written: what decides an iteration is evaluated
-for all of them (`repetition`). What the iterations do to mbarriers must repeat itself too; that is
-counted where they are executed (`pauses`).
+It is found by enumeration: the expressions that decide an iteration are evaluated for all of them
+(`repetition`). The effects on mbarriers must be periodic too; those are tallied where iterations
+are executed (`fast_forward`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FIRST_ROUNDS = 8
 class Window:
     """Iterations `first` to `end`: each does what the one `period` iterations before it did.
 
-    `counters` is what each local that the loop sets holds in front of each iteration, and after
+    `counters` is what each local that the loop sets holds before each iteration, and after
     the last.
     """
 
@@ -52,7 +52,7 @@ class Window:
 
 
 class Periods:
-    """Answers for the loops of one kernel."""
+    """Finds and caches the periodic parts of the loops of one kernel."""
 
     def __init__(self, program_slice: ProgramSlice, work: Work):
         self._work = work
@@ -64,7 +64,7 @@ class Periods:
     def window(
         self, loop: For, rounds: range, threads: Threads, counters: Counters
     ) -> Window | None:
-        """Where a loop repeats itself most, with the shortest period; None where it does not."""
+        """The periodic part that spares most iterations; None if there is none."""
         if not SEEN < len(rounds) <= MAX_COUNT:
             return None
         set_here = self._slice.counters_set(loop.body)
@@ -88,7 +88,8 @@ class Periods:
         return self._known[key][0]
 
     def endless(self, loop: For, begin: int, threads: Threads, counters: Counters) -> Window | None:
-        """Where a loop repeats itself if it has any number of rounds; `end` is none of them."""
+        """The periodic part of a loop of any length; its `end` (0) has no meaning. None if
+        unknown."""
         asked, kept = self._asked(loop, threads, counters)
         key = (loop, begin, *asked)
         if key not in self._known:
@@ -103,8 +104,8 @@ class Periods:
     def _asked(
         self, loop: For, threads: Threads, counters: Counters
     ) -> tuple[tuple[Hashable, ...], object]:
-        """What a loop's body asks for as it is now, told apart by identity as long as what is given
-        beside it is kept."""
+        """A cache key: the present values that a loop's body reads, by identity; and the objects to
+        keep alive for it."""
         held = [counters.get(*local, threads.ids) for local in self._read(loop)]
         held += [threads.values.get(name) for name in self._variables(loop)]
         return (id(threads.ids), *map(identity, held)), (threads.ids, held)

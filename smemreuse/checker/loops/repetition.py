@@ -31,7 +31,7 @@ MAX_SPAN, MAX_KINDS = 1 << 24, 1 << 60
 """Between the numbers of a column, and kinds of iterations, that are combined as they are."""
 
 ELSEWHERE = np.iinfo(np.int64).min
-"""In a column: the iteration does not come by here."""
+"""In a column: the iteration does not reach the expression."""
 
 Local = tuple[Buffer | Var, int]
 """An element of a local buffer."""
@@ -40,11 +40,11 @@ Columns = list[np.ndarray]
 
 
 class Unclear(Exception):
-    """What the iterations of a loop do cannot be told beforehand."""
+    """The iterations of a loop cannot be predicted."""
 
 
 class Repetition:
-    """The columns of a loop's iterations. Raises `Unclear` where they cannot be told.
+    """The columns of a loop's iterations. Raises `Unclear` where they cannot be predicted.
 
     `variables` is what the loop's variable holds in each iteration, `counters` what the locals that
     the loop sets hold at its beginning; `after` is what they hold at its end. `threads` come to

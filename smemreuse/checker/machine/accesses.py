@@ -1,4 +1,4 @@
-"""Performing an access: what it requires, loses and overwrites; it is remembered (rules 2 to 6)."""
+"""Performs accesses: checks their order, updates the memory, and records them (rules 2 to 6)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Accesses:
         return reach * (1 + flying) + PAIR * (1 + len(partners))
 
     def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
-        """All that an access of a statement does when threads, or only part of them, make it."""
+        """Performs one access of a statement by the agent's threads. `event` names it in a witness.
+        Raises `Uncovered`."""
         threads = agent.threads
         if access.uncovered:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
@@ -101,15 +102,16 @@ class Accesses:
                 self._report(bit, access.barrier, threads)
 
     def _describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
-        """The bytes are read by whoever gets what stands for them from now on."""
+        """Notes that a descriptor stands for these bytes: operations that get it read them
+        later."""
         unknown = self._holders.lost(made)
         if unknown:
             raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
         self._state.descriptors.describe(made, buffer, where)
 
     def read_described(self, call: Call, engine: Engine, agent: Agent, event: int) -> None:
-        """What descriptors among an operation's operands stand for is read now, and until that is
-        waited for (rule 5). In flight it is once for each group."""
+        """An operation reads what descriptors among its operands stand for, from now until that is
+        waited for (rule 5). One access is recorded for each group."""
         ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
         made = self._holders.in_expr(call)
         for buffer, where in list(self._state.descriptors.described_by(made)):
@@ -140,7 +142,8 @@ class Accesses:
         return None if start is None else self._values(start, threads)
 
     def _check(self, traced: TracedAccess) -> None:
-        """What must have come before has, and what is read is there; a write changes that."""
+        """Checks an access: earlier accesses must happen before it, and a read must find its value.
+        A write then changes the memory."""
         memory = self._state.memory
         known = self._state.order.known_to_all(traced.warps).copies
         for partner in self._layout.partners[traced.buffer]:
@@ -158,7 +161,8 @@ class Accesses:
                 self._findings.lost(traced, lost, memory.shadows[traced.buffer])
 
     def _remember(self, traced: TracedAccess, engine: Engine) -> int:
-        """For those that come after it: as done, or as in flight under a bit of its own."""
+        """Records an access for later ones: as done, or as in flight with a bit of its own, which
+        is returned (0 if done)."""
         order = self._state.order
         if engine is Engine.THREAD:
             self._state.history.note(traced, order)
@@ -181,7 +185,7 @@ class Accesses:
     def _require_order(self, traced: TracedAccess, partner: Buffer, known: int) -> None:
         """Rules 4 to 6: earlier accesses of `partner` to these bytes must have happened before.
 
-        `known` are the bits of those in flight of which it is known that they are over.
+        `known` are the bits of asynchronous accesses that are known to be over.
         """
         history, order = self._state.history, self._state.order
         in_flight = [
@@ -203,7 +207,7 @@ class Accesses:
             self._blame(Rule.IN_FLIGHT, mine, flying)
 
     def _is_new(self, rule: Rule, traced: TracedAccess, partner: Buffer) -> bool:
-        """Whether anything that is found now would be more than is known of these two buffers."""
+        """Whether a finding now would add to what is known of these two buffers."""
         return self._findings.is_new(rule, traced.buffer, partner, traced.certain)
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
@@ -220,8 +224,8 @@ class Accesses:
             self._findings.unfenced(traced, partner, other)
 
     def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
-        """One of the accesses that another should come after, a certain one if there is any; where
-        nothing is wrong with that after all, any of the rest."""
+        """Reports one of the accesses that `traced` conflicts with, preferably a certain conflict;
+        the others only if that one turns out to be no violation."""
         found, passed, rest = None, [], iter(others)
         for other in rest:
             if found is None or (other.certain and (found.in_warp or not found.certain)):
@@ -242,7 +246,7 @@ class Accesses:
 
 
 def _directions(access: Access) -> tuple[bool, ...]:
-    """Whether it writes, for each of an access's parts in order."""
+    """An access as a sequence of reads (False) and writes (True)."""
     if access is Access.READ_WRITE:
         return (False, True)
     return (access is Access.WRITE,)

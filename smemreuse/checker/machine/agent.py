@@ -1,4 +1,4 @@
-"""Who runs the statements: threads that stay together, and that may have to wait for others."""
+"""Agents: sets of threads that execute together, and that may have to wait for others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from smemreuse.checker.machine.timestamps import Arm, Timestamps
 from smemreuse.semantics.evaluate import Threads
 
 BLOCKED = object()
-"""What a step yields while it waits for an mbarrier. Where it is between two iterations of a loop,
-some of which it may leave out, it yields a `Pause` for each such loop."""
+"""What a step yields while it waits for an mbarrier. Between two iterations of a loop, some of
+which it may leave out, it yields a list with a `FastForwardPoint` for each such loop."""
 
 Steps = Iterator[object]
 
@@ -26,7 +26,7 @@ class Agent:
     `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
     the iterations of those loops have done to mbarriers. `covered`: in a loop that is compared with
     those of other blocks as a whole (`loop_runs`). `arms` are those that these threads are in,
-    `outside` the epochs in which the others were when they parted, and `timestamps` those of the
+    `outside` the epochs of the other warps when the arms were split, and `timestamps` those of the
     statements that these have executed, for the barriers that `ThreadSync` is to insert.
     """
 
@@ -44,9 +44,9 @@ class Agent:
         return replace(self, threads=threads)
 
     @contextmanager
-    def in_part(self, apart: bool) -> Iterator[None]:
-        """Inside, only an unknown few act, if `apart`."""
-        before, self.partly = self.partly, self.partly or apart
+    def in_part(self, divergent: bool) -> Iterator[None]:
+        """Within, if `divergent`, only an unknown subset of the threads acts."""
+        before, self.partly = self.partly, self.partly or divergent
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Where the lanes of a warp wait for each other without that any access to memory is ordered.
+"""Where the lanes of a warp wait for each other, which orders no access to memory.
 
 A shuffle or a vote: what one lane read before it has come to others, and they go on only when it is
 there. PTX promises no order of accesses, so nothing is proved by that; but no execution is known in
@@ -12,7 +12,7 @@ from smemreuse.semantics.table import calls_of, effect_of
 
 
 class Convergence:
-    """The places in a kernel where lanes converge, and what loops lead round to them."""
+    """The positions in a kernel where lanes converge, and the loops around them."""
 
     def __init__(self, body: Block):
         self._places: dict[Stmt, int] = {}
@@ -40,7 +40,7 @@ class Convergence:
         )
 
     def _goes_round(self, place: int, *others: int) -> bool:
-        """Whether a loop has a place in it, and one of the others."""
+        """Whether a loop contains a position, and one of the others."""
         return any(
             begin <= place < end and any(begin <= other < end for other in others)
             for begin, end in self._loops

@@ -47,7 +47,7 @@ class ThreadSets:
 
 @dataclass(eq=False)
 class Pending:
-    """An asynchronous access of some threads; who knows its `bit` knows that it is over.
+    """An asynchronous access of some threads. A thread that knows its `bit` knows that it is over.
 
     `may_be_known`: more threads may know that it is over than are known to.
     """
@@ -60,7 +60,7 @@ class Pending:
 
 
 class Parts:
-    """What some of the threads of an access do of it, or may: made once for each set of them."""
+    """The part of an access that a subset of its threads makes, cached for each subset."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[AccessKey, ThreadSet], TracedAccess] = {}
@@ -100,7 +100,7 @@ Groups = dict[Pending, int]
 class Queue:
     """What one engine has in flight, by the threads that have to wait for it.
 
-    The sets of threads have none in common. Who is in none of them has nothing in flight.
+    The sets of threads are disjoint. A thread in none of them has nothing in flight.
     """
 
     classes: list[tuple[ThreadSet, Groups]] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Queue:
     def issuing(self, buffer: Buffer, where: ByteIndices, threads: ThreadSet) -> bool:
         """Whether all of some threads have the same access in the group that they have open.
 
-        One of which somebody may hear that it is over is not the same.
+        An access that other threads may learn to be over does not count as the same.
         """
         for members, groups in self.classes:
             if members & threads and any(
@@ -174,8 +174,8 @@ class Queue:
                 del groups[pending]
 
     def joined(self, other: Queue) -> Queue:
-        """Either may be the case: in flight is what is so on either side, and as many groups have
-        been closed since as on the side with fewer."""
+        """The join: in flight is what is so on either side; of the closed groups, the lesser number
+        counts."""
         twin = self.copy()
         for threads, theirs in other.classes:
             rest = threads
@@ -206,7 +206,7 @@ class Engines:
         )
 
     def joined(self, other: Engines) -> Engines:
-        """Either may be the case."""
+        """The join after a branch."""
         twin = self.copy()
         for engine, queue in other.queues.items():
             twin.queues[engine] = twin.queue(engine).joined(queue)
@@ -220,7 +220,8 @@ class Engines:
         return self.queues.setdefault(engine, Queue())
 
     def issue(self, engine: Engine, traced: TracedAccess, bit: int, known: int = 0) -> None:
-        """An access begins; those of the `known` bits are over for everybody, and may be left."""
+        """An access begins; those of the `known` bits are over for all threads, and may be
+        dropped."""
         flying = self.pending.setdefault(traced.buffer, {})
         if len(flying) >= MANY:
             self._drop(flying, known)
@@ -237,7 +238,7 @@ class Engines:
             queue.drop(over)
 
     def of(self, engine: Engine, buffer: Buffer) -> Iterator[TracedAccess]:
-        """An engine's accesses to a buffer for which nobody has waited in their groups."""
+        """An engine's accesses to a buffer whose groups have not been waited for."""
         for pending in self.pending.get(buffer, {}):
             if pending.engine is engine:
                 yield pending.traced
@@ -276,8 +277,8 @@ class Engines:
     def bits(self, engine: Engine, ids: np.ndarray) -> int:
         """The bits of an engine's accesses in flight that were issued by none but these threads.
 
-        They are over for whoever knows that all that these threads have issued so far is. Of an
-        access of others too, part of it is.
+        These accesses are over for a thread that knows that all accesses issued so far by these
+        threads are. Where other threads issued an access too, only part of it is.
         """
         threads, bits = self.sets(ids), 0
         for flying in self.pending.values():

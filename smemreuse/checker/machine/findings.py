@@ -1,4 +1,8 @@
-"""What a trace finds wrong with a plan, and how it tells it."""
+"""The violations that a trace finds, with their witnesses.
+
+The trace also reports events here that concern the kernel alone, not a plan: those methods are
+empty hooks, which the linter overrides.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ ONLY_CONVERGED = "with a shuffle or a vote between them, which orders no memory"
 
 @dataclass(frozen=True)
 class AccessEvent:
-    """One access of the trace, as the witness tells it: the statement, and the loops around it."""
+    """One access as a witness names it: the statement, and the values of the loops around it."""
 
     stmt: Stmt
     loops: tuple[tuple[str, int], ...]
@@ -47,8 +51,10 @@ class AccessEvent:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Threads that wait for a phase of an mbarrier of some parity, and of how many phases they know
-    that they are complete. `barrier` is as it is while they wait."""
+    """A wait for an mbarrier phase of some parity.
+
+    `known` is how many phases the threads know to be complete; `barrier` is the state during the
+    wait."""
 
     call: Call
     slot: Slot
@@ -59,7 +65,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class PairFinding:
-    """A violation, whether it surely happens or only may, and between which buffers."""
+    """A violation of a pair of buffers; `certain` if some execution surely shows it."""
 
     violation: Violation
     certain: bool
@@ -72,14 +78,14 @@ class Findings:
     def __init__(self, layout: ByteLayout, body: Block = ()) -> None:
         self.found: dict[tuple[Rule, frozenset[str]], PairFinding] = {}
         self.left: dict[Buffer, str] = {}
-        self.forked = False  # data have decided: they may never take the way that the trace takes
+        self.forked = False  # a data-dependent path was chosen, which may never be taken
         self._layout = layout
         self._body = body
         self._convergence: Convergence | None = None
         self._events: list[AccessEvent] = []
 
     def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
-        """A number by which accesses of this statement, now, are told later."""
+        """Records an execution of a statement; returns the number by which witnesses name it."""
         self._events.append(AccessEvent(stmt, loops))
         return len(self._events) - 1
 
@@ -93,7 +99,7 @@ class Findings:
         if not self.is_new(Rule.LOOP_CARRIED, buffer, owner, certain):
             return
         reader, writer, culprit = (
-            self._tell(int(number))
+            self._describe(int(number))
             for number in (traced.event, shadow.writer[byte], shadow.culprit[byte])
         )
         name = self._layout.names[buffer]
@@ -112,17 +118,17 @@ class Findings:
         in_warp: bool = False,
         found: TracedAccess | None = None,
     ) -> bool:
-        """An access is not ordered after another, or a copy in flight, of a buffer in its place.
+        """An access does not happen after an earlier one of a buffer that shares its bytes.
 
-        `other` is the other's event; `in_warp` tells that both are of lanes of one warp. `found` is
-        that other access. False where nothing is wrong with it.
+        `other` is the event of the earlier access, `found` the access itself; `in_warp`: both are
+        by lanes of one warp. Returns False where that is no violation after all.
         """
         if not self.is_new(rule, traced.buffer, partner, certain):
             return True
         names = self._layout.names
         why = "is not waited for before" if rule is Rule.IN_FLIGHT else "is not ordered before"
         witness = (
-            f"{self._tell(other)} on {names[partner]} {why} {self._tell(traced.event)} "
+            f"{self._describe(other)} on {names[partner]} {why} {self._describe(traced.event)} "
             f"on {names[traced.buffer]}, which shares its bytes"
         )
         if certain and in_warp and self._converged(other, traced.event):
@@ -146,12 +152,12 @@ class Findings:
             return
         names = self._layout.names
         witness = (
-            f"no proxy fence stands between {self._tell(other.event)} on {names[partner]} and "
-            f"{self._tell(traced.event)} on {names[traced.buffer]}, which shares its bytes"
+            f"no proxy fence stands between {self._describe(other.event)} on {names[partner]} and "
+            f"{self._describe(traced.event)} on {names[traced.buffer]}, which shares its bytes"
         )
         self._report(Rule.PROXY, traced.buffer, partner, witness, False)
 
-    # What is wrong with a kernel of itself: of a plan nothing is made of it.
+    # Events that concern the kernel, not a plan: empty here, overridden by the linter.
 
     def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
         """A read finds bytes that nothing may have been written to."""
@@ -181,13 +187,13 @@ class Findings:
         """A phase of an mbarrier is complete."""
 
     def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
-        """Threads use a barrier, which may not count as it is meant to."""
+        """Threads use a barrier in a way that may not count for the intended phase."""
 
     def waits(self, agent: Agent, waiting: Waiting) -> None:
         """Threads wait for a phase of an mbarrier that is not complete."""
 
     def goes_on(self, agent: Agent) -> None:
-        """They wait no more."""
+        """Threads that waited for a phase continue."""
 
     # Arms, and what leaves a buffer.
 
@@ -200,12 +206,12 @@ class Findings:
         self._report(Rule.DIVERGENT_ARMS, one, two, witness, False)
 
     def leaves(self, buffer: Buffer, number: int) -> None:
-        """A write surely goes beyond its buffer: whose bytes it changes there is not known."""
+        """A write surely goes out of bounds; which bytes it then changes is not known."""
         if not self.forked and buffer not in self.left:
             name, size = self._layout.names[buffer], self._layout.sizes[buffer]
-            self.left[buffer] = f"{self._tell(number)} leaves {name}, which has {size:,} bytes"
+            self.left[buffer] = f"{self._describe(number)} leaves {name}, which has {size:,} bytes"
 
-    def _tell(self, number: int) -> str:
+    def _describe(self, number: int) -> str:
         return "an earlier value" if number < 0 else str(self._events[number])
 
     def _owner_at(self, buffer: Buffer, byte: int) -> Buffer:
@@ -217,7 +223,8 @@ class Findings:
         return buffer
 
     def is_new(self, rule: Rule, one: Buffer, two: Buffer, certain: bool) -> bool:
-        """Whether nothing as certain was found before: a witness takes long to be told."""
+        """Whether nothing as certain is known yet. Asked first, since a witness takes time to
+        make."""
         names = (self._layout.names[one], self._layout.names[two])
         known = self.found.get((rule, frozenset(names)))
         return known is None or (certain and not self.forked and not known.certain)

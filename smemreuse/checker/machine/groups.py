@@ -31,12 +31,12 @@ class Groups:
     def commit(self, engine: Engine, agent: Agent) -> None:
         """Closes a group, for each thread its own.
 
-        Where only an unknown few act, the state is theirs: of the others another one tells.
+        Where only an unknown subset acts, this is the state of that subset; a join adds the rest.
         """
         self._state.engines.commit(engine, agent.threads.ids)
 
     def wait(self, call: Call, wait: Wait, agent: Agent) -> None:
-        """The oldest groups are done, if it is known how many, and for whom."""
+        """Retires the oldest groups, if it is known how many, and for which threads."""
         operands = call.args
         keep: Value = 0
         if wait.keep is not None and wait.keep < len(operands):
@@ -49,6 +49,6 @@ class Groups:
             self._state.proxies.note(traced, order)
 
     def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
-        """Reads what its descriptors stand for."""
+        """Reads the bytes that the descriptors of an operation stand for."""
         event = self._findings.event(stmt, agent.loops)
         self._accesses.read_described(call, engine, agent, event)

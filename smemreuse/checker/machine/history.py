@@ -1,8 +1,8 @@
 """Which bytes that two buffers share were accessed when, to tell ordered accesses from races.
 
-Nothing is forgotten except towards "anything": where there are too many accesses to keep each, the
-oldest are made one, of all their bytes, by whom is no longer known, in the latest epochs. Dropped
-is only what is ordered before whatever any warp does from now on.
+The history is an over-approximation: where there are too many accesses to keep each, the oldest are
+merged into one, of all their bytes, by unknown threads, in the latest epochs. An access is dropped
+only if it happens before everything that any warp does from now on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from smemreuse.checker.traced import ANYONE, AccessKey, TracedAccess
 from smemreuse.ir.kernel import Buffer
 
 RECENT = 48
-"""Accesses of a pair of buffers that are kept apart; of more, the older half is made one."""
+"""Accesses of a pair of buffers that are kept separately; of more, the older half is merged."""
 
 RECENT_OF_ITSELF = 16 * RECENT
 """Of one buffer with itself, of which all accesses come together."""
@@ -48,17 +48,18 @@ class Recent:
     bits: int = 0
 
     def again(self, later: Recent) -> Recent:
-        """The same access another time: what comes after that comes after both."""
+        """The same access made again, later: what happens after the later one happens after
+        both."""
         bits = self.bits | later.bits if self.bits and later.bits else 0
         return Recent(later.traced, np.maximum(self.epochs, later.epochs), bits)
 
     def conflict(
         self, traced: TracedAccess, theirs: ByteIndices, order: Order
     ) -> TracedAccess | None:
-        """The access, if another thread made it to one of a later one's bytes, and not before that.
+        """This access, if it conflicts with a later one: another thread, a common byte, no order.
 
-        `theirs` are the later one's bytes, as indices of this one's buffer. The conflict is only as
-        certain as it is known who touched the byte.
+        `theirs` are the bytes of the later access, as indices in this one's buffer. The conflict is
+        certain only if the threads that touched the byte are known.
         """
         mine = self.traced
         if not (traced.is_write or mine.is_write) or self.is_over(order, traced.warps):
@@ -83,9 +84,9 @@ class Recent:
         by_warp = mine.by_warp or traced.by_warp
         certain = mine.certain and bool(surely.any()) and not by_warp
         known = (earlier != ANYONE) & (later != ANYONE)
-        # One that is not certain may be told of other lanes than what is sure to be unordered.
-        told = surely if certain else perhaps
-        across = told & known & (earlier // 32 != later // 32)
+        # An uncertain conflict may involve other lanes than those that are surely unordered.
+        lanes = surely if certain else perhaps
+        across = lanes & known & (earlier // 32 != later // 32)
         return replace(mine, certain=certain, in_warp=not across.any())
 
     def _unordered(self, clock: np.ndarray, traced: TracedAccess) -> np.ndarray:
@@ -141,7 +142,7 @@ class Seen:
         return twin
 
     def joined(self, other: Seen) -> Seen:
-        """Either may be the case: all that may have happened has."""
+        """The join after a branch: the accesses of both sides."""
         twin = self.copy()
         twin.reads = np.maximum(twin.reads, other.reads)
         twin.writes = np.maximum(twin.writes, other.writes)
@@ -253,7 +254,7 @@ class History:
         return self._with({pair: seen.copy() for pair, seen in self.seen.items()})
 
     def joined(self, other: History) -> History:
-        """Either may be the case: all that may have happened has."""
+        """The join after a branch: the accesses of both sides."""
         return self._with({pair: seen.joined(other.seen[pair]) for pair, seen in self.seen.items()})
 
     def _with(self, seen: dict[BufferPair, Seen]) -> History:

@@ -2,8 +2,8 @@
 
 An arrival counts for the phase that is open when it comes, and what it hands over is known to those
 who have waited for that phase. One schedule shows which phase that was; that it is the same one in
-every schedule follows where whoever arrives knows the phases before it to be complete, and no more
-arrive than the phase expects. What is not so is not covered.
+every schedule follows if the arriving threads know the phases before it to be complete, and no more
+threads arrive than the phase expects. Otherwise it is not covered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Slot = tuple[Buffer | Var, int]
 """One mbarrier: an element of a barrier buffer."""
 
 Incarnation = tuple[Slot, int]
-"""One mbarrier since it was initialized for the so-manieth time."""
+"""One mbarrier between two initializations: the slot, and how often it was initialized."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Announcement:
     epochs: dict[int, int]
 
     def comes_before(self, ids: np.ndarray, clocks: np.ndarray) -> bool:
-        """Whether threads that arrive have announced it, or one of them knows of it; `clocks` are
-        those of their warps."""
-        behind = clocks.max(axis=0)
-        known = all(behind[warp] > epoch for warp, epoch in self.epochs.items())
+        """Whether the announcement happens before an arrival of threads `ids`: they made it
+        themselves, or one of them knows of it by the `clocks` of their warps."""
+        latest = clocks.max(axis=0)
+        known = all(latest[warp] > epoch for warp, epoch in self.epochs.items())
         return known or bool(np.isin(self.ids, ids).all())
 
 
@@ -79,8 +79,9 @@ class Barrier:
             raise Misused("more threads arrive at an mbarrier than its phase expects")
         self.handed = handed if self.handed is None else self.handed | handed
 
-    def come_behind(self, ids: np.ndarray, clocks: np.ndarray) -> None:
-        """These threads arrive: what they have announced, or know to be, holds the phase open."""
+    def cover_announcements(self, ids: np.ndarray, clocks: np.ndarray) -> None:
+        """These threads arrive: what they have announced, or know to be announced, holds the phase
+        open from now on, so that no announcement of theirs remains to be checked."""
         self.announced = tuple(one for one in self.announced if not one.comes_before(ids, clocks))
 
     def settle(self, warps: int) -> None:
@@ -102,11 +103,12 @@ class Barrier:
 
     def earliest(self, parity: int, known: int) -> int:
         """How many phases are complete at least when a wait for one of this parity is over, for
-        who knows that `known` of them are: the next that is complete may be the one."""
+        threads that know `known` of them to be: the next one may be the one waited for."""
         return known if known % 2 != parity % 2 else known + 1
 
     def joined(self, other: Barrier) -> Barrier:
-        """Either may be the case: what is handed over is what both would."""
+        """The join after a branch: hands over what both sides would. Raises `Uncovered` if the two
+        have used the mbarrier differently often."""
         used = (self.expected, self.initialized, self.arrived, self.bytes_due, self.phase)
         if used != (other.expected, other.initialized, other.arrived, other.bytes_due, other.phase):
             raise Uncovered("a branch on data decides how often an mbarrier is used")
@@ -131,7 +133,7 @@ class LastMeeting:
     group: bytes | None = None
 
     def joined(self, other: LastMeeting) -> LastMeeting:
-        """Either may be the case."""
+        """The join after a branch."""
         group = self.group if self.group == other.group else None
         return LastMeeting(max(self.number, other.number), group)
 
@@ -161,7 +163,7 @@ class Barriers:
         return Barriers(slots, dict(self.meetings))
 
     def joined(self, other: Barriers) -> Barriers:
-        """Either may be the case."""
+        """The join after a branch."""
         nothing = Barrier()
         slots = {
             slot: self.slots.get(slot, nothing).joined(other.slots.get(slot, nothing))

@@ -1,4 +1,4 @@
-"""Barriers of threads: who meets, and what is ordered by that (rule 6)."""
+"""Barriers of threads: which threads meet, and what that orders (rule 6)."""
 
 from __future__ import annotations
 
@@ -39,9 +39,12 @@ class BarrierMeetings:
         self._state.order.barrier(warps)
         self._state.proxies.fences.barrier(warps)
 
-    def assume_barrier(self, threads: Threads, *, hoping: bool = False) -> None:
-        """A later pass may put a barrier of these threads here; `hoping` is as for `check_plan`."""
-        self._state.order.assume_barrier(self._vectors.full_warps(threads.ids), hoping=hoping)
+    def assume_barrier(self, threads: Threads, *, optimistic: bool = False) -> None:
+        """A later pass may insert a barrier of these threads here; for `optimistic` see
+        `check_plan`."""
+        self._state.order.assume_barrier(
+            self._vectors.full_warps(threads.ids), optimistic=optimistic
+        )
 
     def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
         """A barrier of threads; a named one orders those who meet."""
@@ -70,7 +73,7 @@ class BarrierMeetings:
             raise Uncovered("a named barrier is shared by several arms")
 
     def _name(self, call: Call, meeting: Meeting, threads: Threads) -> Value:
-        """The number of a named barrier, if it is known; one that is not told is the block's."""
+        """The number of a named barrier; 0, the block's, where the operation names none."""
         at = meeting.identity
         if at is None or at >= len(call.args):
             return 0
@@ -93,7 +96,8 @@ class BarrierMeetings:
         order.note_phase(full, name, last.number + 1)
 
     def fence(self, agent: Agent, *, assumed: bool = False) -> None:
-        """What the async proxy does comes after generic accesses of before (rule 11)."""
+        """A proxy fence: later accesses by the async proxy happen after earlier generic ones
+        (rule 11)."""
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)

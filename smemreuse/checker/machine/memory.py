@@ -1,8 +1,8 @@
 """What the arena holds, for each buffer that shares bytes, byte by byte (rule 2).
 
 A byte's state is the set of what may be there: nothing that the buffer wrote yet, its latest value,
-or what a partner wrote over that. Who writes for sure decides; who may write adds to the set; where
-two ways meet, the sets are united. So the more there is in a set, the less is claimed.
+or what a partner wrote over that. A certain write replaces the set, an uncertain write adds to it,
+and a join unites the sets. A larger set claims less.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from smemreuse.ir.kernel import Buffer
 
 UNWRITTEN, HELD, LOST = np.uint8(1), np.uint8(2), np.uint8(4)
 """Elements of a byte's set. No well-defined kernel depends on a byte that it may not have written:
-whether somebody else wrote there then does not matter."""
+what other buffers wrote there before does not matter."""
 
 
 @dataclass
 class Shadow:
     """The bytes of one buffer: what may be in each, and which events to blame.
 
-    `writer` and `culprit` are of the value that is lost, if one may be: who wrote it, who wrote
-    over it.
+    `writer` and `culprit` are of the value that is lost, if one may be: the event that
+    wrote it, and the one that overwrote it.
     """
 
     held: np.ndarray
@@ -35,14 +35,14 @@ class Shadow:
     @staticmethod
     def empty(size: int) -> Shadow:
         """Nothing has been written yet."""
-        nobody = np.full(size, -1, dtype=np.int32)
-        return Shadow(np.full(size, UNWRITTEN), nobody, nobody.copy())
+        no_event = np.full(size, -1, dtype=np.int32)
+        return Shadow(np.full(size, UNWRITTEN), no_event, no_event.copy())
 
     def copy(self) -> Shadow:
         return Shadow(self.held.copy(), self.writer.copy(), self.culprit.copy())
 
     def joined(self, other: Shadow) -> Shadow:
-        """Either may be the case."""
+        """The join after a branch."""
         mine_is_lost = self.held & LOST != 0
         return Shadow(
             self.held | other.held,
@@ -54,7 +54,7 @@ class Shadow:
         return bool(np.array_equal(self.held, other.held))
 
     def surely_lost(self, where: ByteIndices) -> ByteIndices:
-        """Those of some bytes whose value is lost on every way here."""
+        """Those of some bytes whose value is lost on every path that leads here."""
         lost: ByteIndices = where[self.held[where] == LOST]
         return lost
 

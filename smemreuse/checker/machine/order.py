@@ -1,4 +1,4 @@
-"""What is ordered by what: a vector clock for each warp over all warps, counted in barriers.
+"""Happens-before: a vector clock for each warp over all warps, counted in barriers.
 
 An event of warp `w` in its epoch `n` happens before an event of warp `v` if `clock[v][w] > n`.
 Program order alone orders nothing across threads. What else a warp knows to be over, copies and
@@ -165,9 +165,9 @@ class Order:
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
-    def _learn(self, warps: np.ndarray, told: Knowledge) -> None:
-        """Each of these warps now knows that too."""
-        merged = {id(known): known | told for known in self._distinct(warps)}
+    def _learn(self, warps: np.ndarray, learned: Knowledge) -> None:
+        """Adds knowledge to each of these warps."""
+        merged = {id(known): known | learned for known in self._distinct(warps)}
         self._distinct_now.clear()
         if len(merged) == 1:
             (one,) = merged.values()
@@ -187,32 +187,32 @@ class Order:
         for warp in warps.tolist():
             self.known[warp] = known
 
-    def assume_barrier(self, warps: np.ndarray, *, hoping: bool = False) -> None:
-        """As a barrier that may be here, for the clock that counts with all of these; if one is
-        optimistic, also for that of barriers that surely are."""
+    def assume_barrier(self, warps: np.ndarray, *, optimistic: bool = False) -> None:
+        """A barrier that a later pass may insert here: advances `clock`; `optimistic`, also
+        `inserted`."""
         if len(warps):
-            self._meet(warps, self._clocks[: 2 if hoping else 1])
+            self._meet(warps, self._clocks[: 2 if optimistic else 1])
 
     def insert(
         self, warps: np.ndarray, epochs: np.ndarray, known: np.ndarray, among: np.ndarray | None
     ) -> None:
-        """`warps` have met since others were in these epochs, which are over for them, and so is
-        what was `known` then. Of the epochs only those of the warps `among`, if that is given."""
-        told = known.copy()
+        """A barrier is surely inserted: `warps` happen after these epochs of the other warps, and
+        after what was `known` then. With `among`, only the epochs of those warps count."""
+        learned = known.copy()
         which = slice(None) if among is None else among
-        told[which] = np.maximum(told[which], epochs[which] + 1)
+        learned[which] = np.maximum(learned[which], epochs[which] + 1)
         self._surely_past.clear()
-        self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], told)
+        self._clocks[:2, warps] = np.maximum(self._clocks[:2, warps], learned)
 
     def is_inserted(self, warps: np.ndarray, epochs: np.ndarray, among: np.ndarray | None) -> bool:
-        """Whether that is so already."""
+        """Whether `insert` would add nothing about these epochs."""
         clock = self._clocks[1][warps]
         if among is None:
             return bool((clock > epochs).all())
         return bool((clock[:, among] > epochs[among]).all())
 
     def advance(self, warps: np.ndarray) -> None:
-        """A new epoch begins for warps that meet nobody."""
+        """Begins a new epoch for warps, without a barrier."""
         self.epochs[warps] += 1
 
     def _meet(self, warps: np.ndarray, clocks: np.ndarray) -> None:
@@ -249,7 +249,7 @@ class Order:
         self._learn(warps, Knowledge(0, {barrier: phases}))
 
     def joined(self, other: Order) -> Order:
-        """What holds in both orders, after a branch that may have gone either way."""
+        """The join after a branch: only what both sides order."""
         twin = Order(0)
         twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)

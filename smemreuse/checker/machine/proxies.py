@@ -27,7 +27,7 @@ MAX_PLACES = 256
 
 
 class Fences:
-    """Up to which epoch of each warp the fences reach that each thread has after it.
+    """For each thread, up to which epoch of each warp accesses are followed by a proxy fence.
 
     Generic accesses of warp `w` in its epoch `n` come before what the async proxy does for thread
     `t` of warp `v` from now on, if `reach[v, t % 32, w] > n`.
@@ -107,7 +107,7 @@ class GenericAccesses:
         return twin
 
     def joined(self, other: GenericAccesses) -> GenericAccesses:
-        """Either may be the case: all that may have happened has."""
+        """The join after a branch: the accesses of both sides."""
         twin = self.copy()
         for buffer, places in other._places.items():
             for place in places.values():
@@ -161,7 +161,7 @@ class Proxies:
         return self._of(self.fences.copy(), self.generic.copy(), self.written.copy())
 
     def joined(self, other: Proxies) -> Proxies:
-        """What holds whichever of the two is the case."""
+        """The join after a branch."""
         return self._of(
             self.fences.joined(other.fences),
             self.generic.joined(other.generic),

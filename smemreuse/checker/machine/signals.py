@@ -23,7 +23,7 @@ ARRIVALS = {
     Signal.ARRIVE_WITH_COPIES: Engine.CP_ASYNC,
     Signal.ARRIVE_WITH_MATRICES: Engine.TCGEN05,
 }
-"""Who arrives, when what has been asked of it so far is done."""
+"""Which engine arrives, once the accesses issued to it so far are over."""
 
 
 class Signals:
@@ -47,8 +47,8 @@ class Signals:
     def wait_for_phase(self, call: Call, effect: Effect, agent: Agent) -> Steps:
         """Waits for an mbarrier's phase to complete, and learns what that hands over.
 
-        The wait may be over as soon as the earliest phase of that parity is complete that is not
-        known to be, whichever were when the schedule that is tried came by.
+        Only the earliest phase of that parity counts that is not known to be complete: another
+        schedule may end the wait there, even if later phases are complete in this one.
         """
         threads = agent.threads
         slot, parity = self._slot(call, effect, threads), self._count(call, effect, threads)
@@ -115,7 +115,7 @@ class Signals:
                 raise Uncovered("the bytes that an mbarrier expects are not known")
             barrier.bytes_due += due * threads.count
         if signal in ARRIVALS:
-            barrier.come_behind(threads.ids, order.sure[warps])
+            barrier.cover_announcements(threads.ids, order.sure[warps])
             times = self._times(call, effect, threads)
             barrier.arrive(times, self._handed(ARRIVALS[signal], effect, threads))
         phase = barrier.phase
@@ -124,8 +124,8 @@ class Signals:
             self._findings.completes(slot, barrier)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:
-        """Whoever signals knows that the phases before the open one are complete: in no schedule
-        does the signal count for one of those."""
+        """Raises `Misused` unless these threads know that all phases before the open one are
+        complete: otherwise the signal might count for an earlier phase in another schedule."""
         barriers = self._state.barriers
         known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
         if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:

@@ -1,4 +1,4 @@
-"""Everything that a branch may leave in one of two ways."""
+"""The whole state of the shadow machine, which a branch copies and joins."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class State:
         )
 
     def knows_what(self, other: State) -> bool:
-        """Whether the bytes and the counters are known alike in both."""
+        """Whether both know the same of bytes, counters and definitions: a fixpoint test for
+        loops."""
         return (
             self.memory.same(other.memory)
             and self.counters.same(other.counters)
@@ -75,7 +76,7 @@ class State:
         return given_up
 
     def joined(self, other: State) -> State:
-        """What holds whichever of the two states the machine is in."""
+        """The join of two states: what holds in both."""
         return State(
             self.memory.joined(other.memory),
             self.history.joined(other.history),

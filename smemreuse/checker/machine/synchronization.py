@@ -1,4 +1,4 @@
-"""The operations that order accesses, each handed to who follows its kind (rules 5 and 6)."""
+"""Dispatches the operations that order accesses, by their kind (rules 5 and 6)."""
 
 from __future__ import annotations
 

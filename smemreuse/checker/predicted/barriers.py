@@ -28,7 +28,8 @@ MAX_COMPARED = 64
 
 
 class PredictedBarriers:
-    """What is assumed in a trace; nothing where the kernel has all its barriers."""
+    """Applies the predicted barriers to a trace; does nothing if the kernel has all its
+    barriers."""
 
     def __init__(self, setting: Setting, state: State, synchronization: Synchronization):
         self._prediction = setting.prediction
@@ -46,17 +47,19 @@ class PredictedBarriers:
         if stmt is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
         if not agent.partly:
-            self._synchronization.assume_barrier(agent.threads, hoping=self._prediction.optimistic)
+            self._synchronization.assume_barrier(
+                agent.threads, optimistic=self._prediction.optimistic
+            )
 
     def reaches(self, stmt: Stmt, agent: Agent) -> None:
-        """Whatever collides with a statement is separated from it by a barrier."""
+        """Orders a statement after the earlier ones that collide with it, and timestamps it."""
         if self._prediction is not None and agent.threads.count and self._prediction.sees(stmt):
             if not agent.partly:
                 self._require(stmt, agent)
             agent.timestamps.note(stmt, self._stamp(agent))
 
     def passes(self, stmt: Stmt, agent: Agent) -> None:
-        """Leaves out a statement in which nothing else matters, and with it any barriers in it."""
+        """Skips a statement outside the slice, and with it any barriers in it."""
         candidates = None if self._prediction is None else self._prediction.candidates
         if candidates is not None and candidates.may_be_at(stmt):
             self._settle(agent)
@@ -70,7 +73,7 @@ class PredictedBarriers:
             self._settle(agent)
 
     def after(self, effect: Effect, agent: Agent) -> None:
-        """There is one directly after some operations, whatever collides."""
+        """Some operations have a barrier directly after them in any case."""
         prediction = self._prediction
         if prediction is not None and prediction.view.rules.follows(effect) and not agent.partly:
             self._synchronization.barrier(agent.threads)
@@ -169,15 +172,15 @@ class PredictedBarriers:
             agent.timestamps.keep(self._prediction.candidates.tail(loop.body))
 
     @contextmanager
-    def in_unknown_part(self, agent: Agent, apart: bool) -> Iterator[None]:
-        """Within, an unknown subset of the threads runs on its own, if `apart`."""
+    def in_unknown_part(self, agent: Agent, divergent: bool) -> Iterator[None]:
+        """Within, an unknown subset of the threads runs on its own, if `divergent`."""
         arms, outside = agent.arms, agent.outside
-        if self._prediction is not None and apart:
+        if self._prediction is not None and divergent:
             warps = self._vectors.warps(agent.threads.ids)
             agent.outside = self._epochs(agent, self._state.order.epochs)
             agent.arms = (*arms, Arm(warps, meets=False, may_meet=True))
         try:
-            with agent.in_part(apart):
+            with agent.in_part(divergent):
                 yield
         finally:
             agent.arms, agent.outside = arms, outside

@@ -61,10 +61,10 @@ def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:
 
 @dataclass
 class Prediction:
-    """The barriers that are to come under a plan: `offsets` are those of buffers in one arena.
+    """The barriers that `ThreadSync` will insert under a plan: `offsets` (bytes) in one arena.
 
-    With `optimistic`, all that the pass compares is taken to collide, and a barrier to be wherever
-    one may be: for a plan that is judged once more when the barriers are there.
+    With `optimistic`, all accesses that the pass compares are assumed to collide, and a barrier to
+    be at every candidate: no proof, only for plans that are checked again with the real barriers.
     """
 
     view: ThreadSyncView

@@ -23,7 +23,7 @@ NEAR = 6
 """So many statements at the ends of a way are compared with as many that are next to them."""
 
 
-MAX_WAYS = 64
+MAX_PATHS = 64
 """Ways from one buffer's accesses to the other's; of more it is not asked."""
 
 
@@ -51,33 +51,33 @@ class Compared:
 
     def everywhere(self) -> bool:
         """Whether a barrier is put on every way that needs one."""
-        there = list(islice(_ways(self._first, self._second), MAX_WAYS + 1))
-        if len(there) > MAX_WAYS or not all(self._on_the_way(*way) for way in there):
+        there = list(islice(_paths(self._first, self._second), MAX_PATHS + 1))
+        if len(there) > MAX_PATHS or not all(self._on_path(*way) for way in there):
             return False
         loop = self._region.loop
         if loop is None:
             return True
         if not isinstance(loop.owner, For):
             return False
-        back = list(islice(_ways(self._second, self._first), MAX_WAYS + 1))
-        return len(back) <= MAX_WAYS and all(
-            self._on_the_way_round(one, two, loop) for one, two in back
+        back = list(islice(_paths(self._second, self._first), MAX_PATHS + 1))
+        return len(back) <= MAX_PATHS and all(
+            self._on_back_path(one, two, loop) for one, two in back
         )
 
     def _place(self, stmt: Stmt) -> int:
         return self._facts.tree.index_in(self._region, stmt)
 
-    def _on_the_way(self, one: Stmt, two: Stmt) -> bool:
+    def _on_path(self, one: Stmt, two: Stmt) -> bool:
         return any(
             self._meet(earlier, later)
             for earlier, later in self._between(one, two)
             if self._holds_either(earlier, later, one, two)
         )
 
-    def _on_the_way_round(self, one: Stmt, two: Stmt, loop: Scope) -> bool:
+    def _on_back_path(self, one: Stmt, two: Stmt, loop: Scope) -> bool:
         """From one round to the next: behind the one, before the other, or where rounds meet."""
         inside = self._inside(loop)
-        behind, before = self._behind(one, inside), self._before(two, inside)
+        behind, before = self._after(one, inside), self._before(two, inside)
         rounds = product((one, *behind[-NEAR:]), (two, *before[:NEAR]))
         if any(self._meet_round(*pair, loop) for pair in rounds):
             return True
@@ -94,7 +94,7 @@ class Compared:
             self._bodies[loop.owner] = [stmt for stmt in self._seen if loop.owner in frames(stmt)]
         return self._bodies[loop.owner]
 
-    def _behind(self, one: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
+    def _after(self, one: Stmt, among: Sequence[Stmt]) -> Sequence[Stmt]:
         """What is seen from a statement on, and what is before it with no barrier in between."""
         since = self._prediction.position  # statements are in their order, and positions, too
         return among[bisect_left(among, since(one), key=since) :]
@@ -105,7 +105,7 @@ class Compared:
 
     def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
         """Pairs of statements that are not before the one, nor behind the other."""
-        seen = self._before(two, self._behind(one, self._seen))
+        seen = self._before(two, self._after(one, self._seen))
         yield one, two
         yield from _near(seen)
         yield from _near(seen[::-1])
@@ -144,7 +144,7 @@ class Compared:
         return not any(map(self._prediction.candidates.may_be_skipped, passed))
 
 
-def _ways(first: Accesses, second: Accesses) -> Iterator[tuple[Stmt, Stmt]]:
+def _paths(first: Accesses, second: Accesses) -> Iterator[tuple[Stmt, Stmt]]:
     found = (
         (one, two)
         for one, earlier in first

@@ -91,7 +91,7 @@ class Privacy:
         self, stmt: For | While, threads: Threads, written: np.ndarray, surely: bool
     ) -> None:
         """A loop that may have no round, or many: none counts on another."""
-        surely = surely and not self._facts.reaches.goes_round_apart(stmt)
+        surely = surely and not self._facts.reaches.iterates_divergently(stmt)
         within = self._facts.reaches.inside(stmt, threads)
         self._block(stmt.body, within, written, surely)
 

@@ -119,7 +119,7 @@ class Reaches:
                 continue
             within = self.inside(stmt, threads)
             for inner in nested_blocks(stmt):
-                self._block(inner, within, together and not self.goes_round_apart(stmt))
+                self._block(inner, within, together and not self.iterates_divergently(stmt))
 
     def inside(self, stmt: Stmt, threads: Threads, value: Value = None) -> Threads:
         """The threads within a scope that is no branch, with its variable; a loop's has `value`."""
@@ -129,7 +129,7 @@ class Reaches:
             return threads.bind(stmt.var, axis_index(tag_of(stmt), self._axes, threads))
         return threads
 
-    def goes_round_apart(self, stmt: Stmt) -> bool:
+    def iterates_divergently(self, stmt: Stmt) -> bool:
         """Whether threads may go round a loop differently often, or for different values."""
         if isinstance(stmt, For):
             return self.varies(stmt.begin) or self.varies(rounds_of(stmt))

@@ -29,7 +29,7 @@ class Counters:
         return Counters(self.everyone, dict(self.values))
 
     def joined(self, other: Counters) -> Counters:
-        """Either may be the case: known where both say the same."""
+        """The join after a branch: known where both sides agree."""
         twin = self.copy()
         for key in {**self.values, **other.values}:
             mine, theirs = self.values.get(key, UNKNOWN), other.values.get(key, UNKNOWN)
@@ -70,6 +70,6 @@ class Counters:
         self.values[storage, index] = values
 
     def forget(self, storage: Buffer | Var, ids: np.ndarray) -> None:
-        """These threads have set some element, it is not known which."""
+        """These threads have set an unknown element of a local."""
         for key in [key for key in self.values if key[0] is storage]:
             self.set(*key, ids, None)

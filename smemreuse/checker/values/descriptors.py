@@ -1,9 +1,9 @@
-"""What stands for bytes of shared memory without being an address: matrix descriptors (rule 1).
+"""Matrix descriptors: values that stand for bytes of shared memory without an address (rule 1).
 
 An operation describes a buffer in a local, and a matrix instruction later reads what its operands
-describe. Between the two a descriptor may be copied, bound to a variable, moved on to a stage. Who
-may hold which one is found without regard to the order of the statements, so what is stored through
-one name is there under all of them.
+describe. In between a descriptor may be copied, bound to a variable, or advanced to a stage. Which
+locals and variables may hold which descriptor is a flow-insensitive fixpoint, so that what is
+stored through one name is found under all its aliases.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Holder = Buffer | Var
 
 
 class Holders:
-    """Which locals and variables may hold which descriptors, and who gets them that nobody knows.
+    """Which locals and variables may hold which descriptors, and which descriptors escape.
 
-    A descriptor goes by the local in which it is made. `accesses` are those of all statements.
+    A descriptor is named by the local in which it is made. `accesses` are those of all statements.
     """
 
     def __init__(self, body: Block, accesses: Mapping[Stmt, Iterable[MemoryAccess]]):
@@ -70,7 +70,7 @@ class Holders:
         return found
 
     def lost(self, made: Holder) -> str:
-        """Why it is not known who reads by a descriptor; empty if everybody is known."""
+        """Why a descriptor may be read by unknown operations; empty if it does not escape."""
         return self._handed.get(made, "")
 
     def _follow(self, body: Block) -> None:
@@ -105,7 +105,7 @@ def _named(expr: Expr) -> Iterator[Holder]:
 
 
 def _moves(stmt: Stmt) -> Iterator[tuple[Holder, Expr]]:
-    """What may get hold of what an expression holds: an alias gives as much as it gets."""
+    """Pairs of a holder and an expression whose descriptors flow into it; aliases both ways."""
     if isinstance(stmt, Store):
         yield stmt.buffer.storage, stmt.value
         for local in _addressed(stmt.value):
@@ -138,7 +138,7 @@ def _addressed(expr: Expr) -> Iterator[Holder]:
 
 
 def _not_understood(call: Call, effect: Effect) -> str:
-    """Why nobody knows what an operation does with a descriptor that it is handed; else empty."""
+    """Why the use of a descriptor operand by an operation is unknown; empty if it is known."""
     if effect.unknown:
         return effect.unknown
     if effect.handed_on or effect.by_reference:
@@ -159,19 +159,19 @@ class Descriptors:
         return Descriptors({made: dict(where) for made, where in self.bytes.items()})
 
     def describe(self, made: Holder, buffer: Buffer, where: ByteIndices) -> None:
-        """It may stand for these bytes of a buffer too."""
-        behind = self.bytes.setdefault(made, {})
-        known = behind.get(buffer)
+        """Adds bytes of a buffer to those that a descriptor may stand for."""
+        described = self.bytes.setdefault(made, {})
+        known = described.get(buffer)
         if known is None or known is where:
-            behind[buffer] = where
+            described[buffer] = where
         elif not np.isin(where, known).all():
-            behind[buffer] = np.union1d(known, where)
+            described[buffer] = np.union1d(known, where)
 
     def joined(self, other: Descriptors) -> Descriptors:
-        """Either may be the case: each stands for the bytes of both."""
+        """The join after a branch: each stands for the bytes of both sides."""
         twin = self.copy()
-        for made, behind in other.bytes.items():
-            for buffer, where in behind.items():
+        for made, described in other.bytes.items():
+            for buffer, where in described.items():
                 twin.describe(made, buffer, where)
         return twin
 

@@ -1,4 +1,4 @@
-"""What expressions are worth in a trace: to its threads, for its block, with its counters."""
+"""Evaluation of expressions in a trace: for its threads, its block index, and its counters."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ Decision = tuple[Expr, Threads, Value]
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """What decides the values of expressions that load, and what has been decided by it."""
+    """A cache of values that is valid as long as the same threads, locals and assumptions are."""
 
     parts: tuple[object, ...]
     versions: tuple[int, ...]
-    """How much has been set or given; there only ever is more."""
+    """Version counters of the parts, which only grow."""
     decided: dict[InternedExpr, tuple[Value, bool]] = field(default_factory=dict)
     slots: dict[Load, tuple[Slot | None, bool]] = field(default_factory=dict)
 
     def same(self, other: _Now) -> bool:
-        """Whether nothing has changed in between."""
+        """Whether the cache is still valid."""
         pairs = zip(self.parts, other.parts, strict=True)
         return self.versions == other.versions and all(one is two for one, two in pairs)
 
 
 class Values:
-    """Evaluation in the present state; notes what the block index has decided."""
+    """Evaluates expressions in the present state; records the decisions that depend on the block
+    index."""
 
     def __init__(
         self,
@@ -74,7 +75,8 @@ class Values:
         return self.unknowns.value(expr, threads) if value is None else value
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
-        """The value that control flow depends on, if need be for this trace's block alone."""
+        """The value of an expression that decides control flow. Where it depends on the block
+        index, it is evaluated for this block, and the decision is recorded."""
         if not self._interned.reading(expr).loads:
             return self._vectors.uniform(self._decide(expr, threads))
         self._stay_or_move(threads)
@@ -88,7 +90,7 @@ class Values:
         return known[0]
 
     def _stay_or_move(self, threads: Threads) -> None:
-        """What is remembered of the present is forgotten where it is over."""
+        """Drops the cache if it is no longer valid."""
         now = self._asked_by(threads)
         if not self._now.same(now):
             self._now = now
@@ -141,7 +143,7 @@ class Values:
         return (load.buffer.storage, index) if isinstance(index, int) else None
 
     def bind(self, stmt: Bind, threads: Threads) -> Threads:
-        """The threads with a variable's value, also where that is not known."""
+        """The threads with a variable bound to its value (None if unknown)."""
         value = self._vectors.evaluate(stmt.value, threads)
         if value is None and self.varies(stmt.value, threads):
             self._varying.add(stmt.var)
@@ -159,12 +161,14 @@ class Values:
             self._state.memo.forget(storage, ids)
             self._varying.add(storage)
             return
-        known = [(index, told, self._definition(stmt, told, threads)) for index, told in lanes]
-        for index, told, (value, written) in known:
+        known = [
+            (index, source, self._definition(stmt, source, threads)) for index, source in lanes
+        ]
+        for index, source, (value, written) in known:
             self._state.counters.set(storage, index, ids, value)
             self._state.memo.set((storage, index), ids, written)
             if value is None and (
-                self.varies(told, threads) or threads.count < len(self._vectors.everyone)
+                self.varies(source, threads) or threads.count < len(self._vectors.everyone)
             ):
                 self._varying.add(storage)
 
@@ -174,25 +178,25 @@ class Values:
             return []
         lanes = self._slice.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
         found = []
-        for at, told in lanes or [(stmt.indices[0], stmt.value)]:
+        for at, source in lanes or [(stmt.indices[0], stmt.value)]:
             place = self(at, threads)
             if not isinstance(place, int):
                 return []
-            found.append((place, told))
+            found.append((place, source))
         return found
 
     def _definition(
-        self, stmt: Store, told: Expr, threads: Threads
+        self, stmt: Store, source: Expr, threads: Threads
     ) -> tuple[Value, SymbolicValue | None]:
         """What an element is set to: the value, or how it is written if that is not known."""
         if stmt.predicate is not None:
             return None, None
-        value = self(told, threads)
+        value = self(source, threads)
         if holds(stmt.buffer.dtype, value):
             return value, None
         if value is not None:
             return None, None
-        return None, self.unknowns.stored(stmt.buffer.dtype, told, threads)
+        return None, self.unknowns.stored(stmt.buffer.dtype, source, threads)
 
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""

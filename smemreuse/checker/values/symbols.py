@@ -1,8 +1,8 @@
-"""What is not known, and the same for all threads of a block as long as the kernel runs.
+"""Symbolic values: unknown, but the same for all threads of a block as long as the kernel runs.
 
-A value that is loaded from where the kernel never writes, at a place that all threads share, is
-such: whoever asks for it, in whatever arm, gets the same. An expression of such values and of what
-is known is written out here with nothing else in it, so that two that are the same are seen to be.
+An example is a value loaded from memory that the kernel never writes, at an index that all threads
+share: every thread, in every arm, gets the same. Expressions are rewritten in terms of such values
+and of known ones alone, so that equal values have equal expressions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
 
 Key = InternedExpr
-"""What is not known is distinguished by how it is written."""
+"""An unknown value, identified by its interned expression."""
 
 
 @dataclass(frozen=True)
 class SymbolicValue:
-    """An expression, written out; `even` if it is that in every round of the loops around."""
+    """An expression of symbolic values; `even` if it is the same in every iteration of the loops
+    around it."""
 
     form: InternedExpr
     even: bool
@@ -47,7 +48,7 @@ Place = Var | tuple[Buffer | Var, int]
 
 @dataclass
 class Definitions:
-    """What variables and locals hold of which the value is not known, but how it is written."""
+    """The symbolic values of variables and locals, by the threads that set them."""
 
     places: dict[Place, tuple[ReachingDefinition, ...]] = field(default_factory=dict)
     version: int = 0
@@ -57,12 +58,14 @@ class Definitions:
         return Definitions(dict(self.places))
 
     def joined(self, other: Definitions) -> Definitions:
-        """Either may be the case: what both say."""
+        """The join after a branch: the definitions that are on both sides."""
         found = {
             place: tuple(one for one in mine if any(map(one.same, other.places.get(place, ()))))
             for place, mine in self.places.items()
         }
-        return Definitions({place: told for place, told in found.items() if told})
+        return Definitions(
+            {place: definitions for place, definitions in found.items() if definitions}
+        )
 
     def same(self, other: Definitions) -> bool:
         """Whether as much is known in both."""
@@ -73,24 +76,25 @@ class Definitions:
         )
 
     def set(self, place: Place, ids: np.ndarray, written: SymbolicValue | None = None) -> None:
-        """These threads have set it, to what is known or not written if that is None."""
+        """These threads have set a place; `written` is None if the value is known, or not
+        symbolic."""
         self.version += 1
         before = self.places.pop(place, ())
         left = tuple(
             one for one in before if one.ids is not ids and not np.isin(one.ids, ids).any()
         )
-        told = left if written is None else (*left, ReachingDefinition(ids, written))
-        if told:
-            self.places[place] = told
+        definitions = left if written is None else (*left, ReachingDefinition(ids, written))
+        if definitions:
+            self.places[place] = definitions
 
     def forget(self, storage: Buffer | Var, ids: np.ndarray) -> None:
-        """These threads have set some element, it is not known which."""
+        """These threads have set an unknown element of a local."""
         for place in list(self.places):
             if isinstance(place, tuple) and place[0] is storage:
                 self.set(place, ids)
 
     def get(self, place: Place, ids: np.ndarray) -> SymbolicValue | None:
-        """What it holds for all of these threads, if all of them have set it together."""
+        """The definition that reaches all of these threads, if there is a single one."""
         for one in self.places.get(place, ()):
             if one.ids is ids or np.isin(ids, one.ids).all():
                 return one.written

@@ -1,7 +1,7 @@
-"""What expressions are worth in the case that a trace is for, where data decide.
+"""Values of expressions under the assumptions of a case (`execution.cases`).
 
-A trace takes for granted what a condition comes to, and how many rounds a loop has, where that is
-the same for all threads (`symbols`). It is evaluated alike wherever it is asked for.
+A trace assumes the outcome of a data-dependent condition, and the length of a data-dependent loop,
+where that is the same for all threads (`symbols`); every use of it then has the same value.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence
 
 @dataclass(frozen=True)
 class Length:
-    """The rounds of a loop, and which unknown number decides them."""
+    """A number of iterations, and the symbolic value that it is assumed for."""
 
     rounds: int
     key: Key
 
 
 class Unknowns:
-    """The values that are given in a case. `varying` is what may differ from thread to thread."""
+    """The values assumed in a case. `varying` are variables and locals that may differ between
+    threads."""
 
     def __init__(
         self,
@@ -55,15 +56,14 @@ class Unknowns:
     # Expressions, written out -------------------------------------------------------------------
 
     def written(self, expr: Expr, threads: Threads) -> SymbolicValue | None:
-        """An expression as one of what is the same for all threads, and for as long as the kernel
-        runs; None if there is more in it."""
+        """An expression in terms of symbolic values; None if it depends on anything else."""
         self._even = True
         found = self._written(expr, threads)
         is_short = found is not None and found.size <= MAX_NODES
         return SymbolicValue(found, self._even) if found is not None and is_short else None
 
     def stored(self, dtype: str, expr: Expr, threads: Threads) -> SymbolicValue | None:
-        """An expression as it is there when it has been stored in an element of a type."""
+        """The symbolic value of an expression after it was stored as an element of type `dtype`."""
         written = self.written(expr, threads)
         if written is None:
             return None
@@ -99,11 +99,11 @@ class Unknowns:
         return self._definition(var, threads) if value is None else None
 
     def _definition(self, place: Place, threads: Threads) -> InternedExpr | None:
-        told = self._state.memo.get(place, threads.ids)
-        if told is None:
+        symbolic = self._state.memo.get(place, threads.ids)
+        if symbolic is None:
             return None
-        self._even &= told.even and isinstance(place, Var)
-        return told.form
+        self._even &= symbolic.even and isinstance(place, Var)
+        return symbolic.form
 
     def _load(self, load: Load, threads: Threads) -> InternedExpr | None:
         storage = load.buffer.storage
@@ -129,13 +129,13 @@ class Unknowns:
     # What is given ------------------------------------------------------------------------------
 
     def value(self, expr: Expr, threads: Threads) -> int | None:
-        """What an expression is worth by what is given; None if that does not tell."""
+        """The value of an expression under the assumptions; None if they do not decide it."""
         written = self.written(expr, threads) if self.case.given else None
         value = None if written is None else self._follows(written.form)
         return value if value is None or written is None else self._noted(value, written, threads)
 
     def truth(self, expr: Expr, threads: Threads) -> int | None:
-        """Whether a condition that is not known holds; None if threads may differ in it."""
+        """Whether an unknown condition holds in this case; None if threads may differ in it."""
         written = self.written(expr, threads)
         if written is None:
             return None
@@ -146,7 +146,7 @@ class Unknowns:
         return self._noted(value, written, threads)
 
     def length(self, extent: Expr, threads: Threads) -> Length | None:
-        """The rounds of a loop of unknown length; None if threads may differ in it."""
+        """The length of a loop in this case; None if threads may differ in it."""
         written = self.written(extent, threads)
         if written is None or is_condition(written.form.expr):
             return None
@@ -158,16 +158,17 @@ class Unknowns:
         return found
 
     def is_uneven(self, since: int, threads: Threads) -> bool:
-        """Whether something has been given to these threads for one round of a loop alone."""
+        """Whether, since `since` (see `now`), these threads used an assumption about one iteration
+        alone."""
         return any(np.isin(ids, threads.ids).any() for ids in self._uneven[since:])
 
     @property
     def now(self) -> int:
-        """What `is_uneven` can be asked about later."""
+        """A mark to ask `is_uneven` with later."""
         return len(self._uneven)
 
     def note_uneven(self, threads: Threads) -> None:
-        """Something has been given to these threads for one round of a loop alone."""
+        """Notes that these threads used an assumption about one iteration of a loop alone."""
         self._uneven.append(threads.ids)
 
     def _noted(self, value: int, written: SymbolicValue, threads: Threads) -> int:
@@ -178,7 +179,7 @@ class Unknowns:
     # What follows from it -----------------------------------------------------------------------
 
     def _follows(self, written: InternedExpr) -> int | None:
-        """What follows from what is given, and is so for all lengths that are not tried."""
+        """The value that the assumptions imply, also for all loop lengths that are not tried."""
         asked = (written, len(self.case.given))  # of which there only ever is more
         if asked not in self._followed:
             self._followed[asked] = self._concluded(written)
@@ -196,18 +197,18 @@ class Unknowns:
         return value
 
     def _longer(self, written: InternedExpr) -> Length | None:
-        """A length that is as much more, or less, than a given one for all of those."""
+        """A length that differs from an assumed one by a constant, whatever that one is."""
         value, lengths = self._replaced(written)
         both = self._along(written, lengths[0]) if len(lengths) == 1 else None
         if value is None or both is None or both[0].step != both[0].period:
             return None
         up, down = both
-        apart = abs(value - self.case.given[lengths[0]])
-        self.case.need(lengths[0], up.first + apart, up.period, down.first + apart)
+        distance = abs(value - self.case.given[lengths[0]])
+        self.case.need(lengths[0], up.first + distance, up.period, down.first + distance)
         return Length(value, lengths[0])
 
     def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
-        """The value with all that is given put in, and the lengths in it."""
+        """The value with all assumptions substituted, and the assumed lengths in the expression."""
         given = self.case.given
         found = [part for part in self._interned.parts(written) if part in given]
         if not found or self._interned.wraps(written):
@@ -216,7 +217,8 @@ class Unknowns:
         return value, [part for part in found if self.case.is_length(part)]
 
     def _along(self, written: InternedExpr, length: Key) -> tuple[Recurrence, Recurrence] | None:
-        """How a value goes on with a length, and with one below zero; None if that is not known."""
+        """The recurrences of a value as a length grows, and as a negative one shrinks; None if
+        unknown."""
         asked = (written, length)
         if asked not in self._recurrences:
             given = {key: Const(value) for key, value in self.case.given.items() if key != length}

@@ -45,18 +45,20 @@ def check_plan(
     budget: int = DEFAULT_BUDGET,
     accesses: KernelAccesses | None = None,
     work: Work | None = None,
-    glancing: bool = False,
-    hoping: bool = False,
+    bounded: bool = False,
+    optimistic: bool = False,
 ) -> Verdict:
     """The verdict on a plan, offsets in bytes, for the buffers of one storage scope.
 
     `assume_barriers` is for IR in which barriers are yet to be inserted by a pass that sees the
     aliases, as in TileLang; without it every barrier must be in the kernel already. `accesses` are
-    those of the kernel, where somebody has found them already. `budget` is how many statements one
-    trace may execute, `work` how much may be done for all plans of the kernel together. With
-    `glancing` a plan that is wrong is found out most of the time, and soon; where nothing is found
-    and there is more to follow, the verdict has `stopped_early`. With `hoping` that pass is taken
-    to insert a barrier between all that it compares: no proof, but for who judges once more.
+    those of the kernel, if they have been computed already. `budget` is how many statements one
+    trace may execute, `work` is the budget for all plans of the kernel together.
+
+    A `bounded` check stops early: it refutes most unsound plans quickly; where it finds nothing and
+    has not seen everything, the verdict has `stopped_early`. An `optimistic` check assumes that the
+    pass inserts a barrier between all accesses that it compares. That is no proof: the caller has
+    to check again once the barriers are there.
     """
     accesses = accesses or KernelAccesses.of(kernel.body)
     names = unique_names(kernel.allocations(scope))
@@ -76,7 +78,7 @@ def check_plan(
     if not layout.partners:
         return Verdict(UNPROVED, (), beyond) if beyond else Verdict(SOUND)
     most = Work(OF_CHECK, work or work_of(kernel))
-    setup = _Setup(accesses, assume_barriers, budget, most, glancing, hoping)
+    setup = _Setup(accesses, assume_barriers, budget, most, bounded, optimistic)
     try:
         prediction = _prediction(kernel, scope, layout, setup)
     except (UnknownThreads, Uncovered) as reason:
@@ -99,7 +101,7 @@ def check_plan(
 
 @dataclass(frozen=True)
 class _Uncovered:
-    """What traces left out: of some buffers why, or of the whole plan."""
+    """Why something is not covered: by buffer, or (`whole`) for the plan as a whole."""
 
     buffers: Mapping[Buffer, str]
     whole: tuple[str, ...] = ()
@@ -113,7 +115,8 @@ class _Uncovered:
 def _open_pairs(
     layout: ByteLayout, findings: Sequence[PairFinding], uncovered: _Uncovered
 ) -> frozenset[frozenset[Buffer]]:
-    """The pairs whose sharing is to blame; all of a buffer where the other one is not known."""
+    """The pairs of buffers that keep a plan from being proved; every pair of a buffer where it is
+    not known which one is to blame."""
     blamed = set(uncovered.buffers)
     blamed |= layout.partners.keys() if uncovered.whole else set()
     pairs = {finding.pair for finding in findings}
@@ -125,7 +128,7 @@ def _open_pairs(
 def _unplaced(
     kernel: Kernel, scope: str, offsets: Mapping[Buffer, int], accesses: KernelAccesses
 ) -> tuple[str, ...]:
-    """The buffers that are used, and left out of a plan: it is not known where those are."""
+    """A reason for each buffer that the kernel uses and the plan does not place."""
     used = {one.buffer for found in accesses.by_statement.values() for one in found}
     return tuple(
         f"the plan gives no place to {buffer.name}, which is used"
@@ -136,25 +139,27 @@ def _unplaced(
 
 @dataclass(frozen=True)
 class _Setup:
-    """What is given for a check, beside the plan."""
+    """The parameters of `check_plan` beside the plan."""
 
     accesses: KernelAccesses
     assume_barriers: bool
     budget: int
     work: Work
-    glancing: bool
-    hoping: bool
+    bounded: bool
+    optimistic: bool
 
 
 def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -> Prediction | None:
-    """The barriers that a later pass puts in. It sees the buffers of the dynamic scope in one arena
-    each after the other, and any other one alone."""
+    """The barriers that a later pass inserts; None if the kernel has them all.
+
+    The pass knows the offsets of buffers in the dynamic scope; in other scopes it takes each
+    buffer for separate memory."""
     if not setup.assume_barriers:
         return None
     view, operations = view_of(kernel, setup.accesses.pointers), operations_of(kernel)
     together = (layout.offsets, layout.partners) if scope == DYNAMIC_SCOPE else ({}, {})
     return Prediction.of(
-        kernel.body, view, operations, *together, setup.work, optimistic=setup.hoping
+        kernel.body, view, operations, *together, setup.work, optimistic=setup.optimistic
     )
 
 
@@ -202,7 +207,7 @@ def _traces(
         for buffer in layout.partners:
             if layout.sizes[buffer] > MAX_BUFFER:
                 raise Uncovered(f"{layout.names[buffer]} is too large to be followed")
-        traces = Traces(setting, glancing=setup.glancing)
+        traces = Traces(setting, bounded=setup.bounded)
         outcome = traces.outcome
         traces.run(kernel.body)
     except (Uncovered, UnknownThreads) as reason:

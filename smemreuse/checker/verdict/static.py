@@ -30,7 +30,7 @@ def static_violations(
             yield Violation(Rule.ALIGNMENT, (name,), why)
         if size is None:
             for other, place in offsets.items():
-                behind = place + (other.size or 0)
-                if other is not buffer and (other.size is None or behind > offset):
+                other_end = place + (other.size or 0)
+                if other is not buffer and (other.size is None or other_end > offset):
                     why = f"{name} has no known size and may reach {names[other]}"
                     yield Violation(Rule.SYMBOLIC_SIZE, (name, names[other]), why)

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from smemreuse.checker import ONLY_GLANCED
+from smemreuse.checker import CHECK_WAS_BOUNDED
 from smemreuse.checker.execution import cases
 from smemreuse.checker.execution.cases import LARGE, Cases
 from smemreuse.checker.execution.trace import Trace
-from smemreuse.checker.execution.traces import GLANCE
+from smemreuse.checker.execution.traces import BOUNDED_TRACES
 from smemreuse.checker.values.interned import InternTable
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
@@ -318,26 +318,26 @@ def test_all_cases_come_where_a_length_is_asked_for_first() -> None:
     assert sorted(found) == [(n, c) for n in (0, 1, 2, 3, LARGE) for c in (0, 1)]
 
 
-# At a glance ------------------------------------------------------------------------------------
+# Bounded checks ------------------------------------------------------------------------------------
 
 
-def test_what_is_wrong_where_a_loop_has_no_round_is_seen_at_a_glance() -> None:
-    found = judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True)
+def test_what_is_wrong_where_a_loop_has_no_round_is_seen_at_a_bounded_check() -> None:
+    found = judge(waited_for_within("if k == 0").format("D[0]"), elements=64, bounded=True)
     assert found.violations
     assert found.verdict is UNPROVED
 
 
-def test_what_is_right_is_not_proved_by_a_glance_where_there_is_more() -> None:
+def test_what_is_right_is_not_proved_by_a_bounded_check_where_there_is_more() -> None:
     body = pipeline() + SYNC + USE_B
     assert verdict(body) is SOUND
-    found = judge(body, elements=64, glancing=True)
+    found = judge(body, elements=64, bounded=True)
     assert found.verdict is UNPROVED
-    assert found.findings == (ONLY_GLANCED,)
+    assert found.findings == (CHECK_WAS_BOUNDED,)
 
 
-def test_what_a_glance_sees_whole_is_judged() -> None:
-    assert judge(TO_AND_FRO, glancing=True) == judge(TO_AND_FRO)
-    assert judge("As[tx] = 1\nBs[tx] = As[63 - tx]\n", glancing=True).verdict is UNSOUND
+def test_what_a_bounded_check_sees_whole_is_judged() -> None:
+    assert judge(TO_AND_FRO, bounded=True) == judge(TO_AND_FRO)
+    assert judge("As[tx] = 1\nBs[tx] = As[63 - tx]\n", bounded=True).verdict is UNSOUND
 
 
 def traced(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
@@ -355,27 +355,27 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return seen
 
 
-def test_a_glance_begins_where_a_loop_has_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bounded_check_begins_where_a_loop_has_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = traced(monkeypatch)
-    assert judge(waited_for_within("if k == 0").format("D[0]"), elements=64, glancing=True).findings
+    assert judge(waited_for_within("if k == 0").format("D[0]"), elements=64, bounded=True).findings
     assert seen == [[0]]
 
 
-def test_a_glance_asks_for_no_third_kind_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bounded_check_asks_for_no_third_kind_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     body = pipeline("4 + bx % 3") + SYNC + USE_B
     seen = traced(monkeypatch)
     monkeypatch.setattr("smemreuse.checker.execution.traces.LONG", 100)
-    assert judge(body, elements=64, blocks=3, glancing=True).findings == (ONLY_GLANCED,)
-    assert len(seen) == GLANCE
+    assert judge(body, elements=64, blocks=3, bounded=True).findings == (CHECK_WAS_BOUNDED,)
+    assert len(seen) == BOUNDED_TRACES
     assert judge(body, elements=64, blocks=3).verdict is SOUND
 
 
-def test_a_glance_follows_a_trace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bounded_check_follows_a_trace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it sees until then counts."""
     monkeypatch.setattr("smemreuse.checker.execution.traces.LONG", 8)
     late = TO_AND_FRO + 8 * SYNC
-    assert judge(late, glancing=True).findings == (ONLY_GLANCED,)
+    assert judge(late, bounded=True).findings == (CHECK_WAS_BOUNDED,)
     assert judge(late).verdict is SOUND
-    wrong = judge("As[tx] = 1\nBs[tx] = 1\nO[tx] = As[63 - tx]\n" + late, glancing=True)
+    wrong = judge("As[tx] = 1\nBs[tx] = 1\nO[tx] = As[63 - tx]\n" + late, bounded=True)
     assert wrong.violations
-    assert ONLY_GLANCED in wrong.findings
+    assert CHECK_WAS_BOUNDED in wrong.findings

@@ -63,8 +63,10 @@ def test_who_judges_once_more_may_hope_for_more() -> None:
         "c[0] = 0\n" + under("while c[0] < D[0]", f"{USE_A}{USE_B}c[0] = c[0] + 1\n")
     )
     offsets = dict.fromkeys(kernel.allocations(SCOPE), 0)
-    for hoping in (False, True):
-        assert check_plan(kernel, SCOPE, offsets, 256, {}, hoping=hoping).sound is hoping
+    for optimistic in (False, True):
+        assert (
+            check_plan(kernel, SCOPE, offsets, 256, {}, optimistic=optimistic).sound is optimistic
+        )
 
 
 OWN = "As[64 + tx] = 1\nO[tx] = As[127 - tx]\n"
