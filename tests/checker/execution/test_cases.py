@@ -318,7 +318,7 @@ def test_all_cases_come_where_a_length_is_asked_for_first() -> None:
     assert sorted(found) == [(n, c) for n in (0, 1, 2, 3, LARGE) for c in (0, 1)]
 
 
-# Bounded checks ------------------------------------------------------------------------------------
+# Bounded checks -----------------------------------------------------------------------------------
 
 
 def test_what_is_wrong_where_a_loop_has_no_round_is_seen_at_a_bounded_check() -> None:
