@@ -122,6 +122,7 @@ class _Spans:
                 self._carry(begin, known)
 
     def _touch(self, stmt: Stmt) -> None:
+        """Extends the spans of the local buffers that a statement names."""
         buffers = {node.buffer for node in nodes_of(stmt) if isinstance(node, (Load, Pointer))}
         if isinstance(stmt, Store):
             buffers.add(stmt.buffer)

@@ -97,6 +97,9 @@ def with_ranges(body: Block) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
 def _block(
     block: Block, known: _VariableRanges, once: Collection[Var]
 ) -> Iterator[tuple[Stmt, Mapping[Var, Interval]]]:
+    """The statements of a block with their ranges; `once` are the variables that are bound only
+    once.
+    """
     for stmt in block:
         yield stmt, known.ranges
         if isinstance(stmt, Bind) and stmt.var in once:

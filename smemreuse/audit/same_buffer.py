@@ -59,9 +59,10 @@ def one_buffer_each(
     scope: str,
     separated: Callable[[Groups], AppliedLayout | None],
 ) -> JoinedViews | None:
-    """Joins views until none is read that shows another's contents.
+    """Joins views into buffers until no read through a buffer shows another buffer's contents.
 
-    `separated` gives the layout that has a buffer for each group. None where it gives none.
+    `separated` gives the layout with one buffer for each group of views; None where there is none,
+    and then the result is None too. Each join is an assumption of the result.
     """
     groups: Groups = tuple((view,) for view in reached)
     assumed: list[str] = []

@@ -53,6 +53,7 @@ class Separator:
         return tuple(found for stmt in block for found in self._statements(stmt))
 
     def _statements(self, stmt: Stmt) -> Iterator[Stmt]:
+        """The rewritten statement; before the first view of an allocation also that allocation."""
         made = self._allocated.get(stmt.buffer) if isinstance(stmt, Declare) else None
         if made is not None and made not in self._made:
             self._made.add(made)
@@ -60,6 +61,7 @@ class Separator:
         yield self._statement(stmt)
 
     def _statement(self, stmt: Stmt) -> Stmt:
+        """One statement with its buffers and expressions rewritten."""
         expr = self._expr
         if isinstance(stmt, Bind) and stmt.var in self.pointers:
             return Allocate(self.pointers[stmt.var], stmt.line)
@@ -104,6 +106,7 @@ class Separator:
         return buffer
 
     def _expr(self, expr: Expr) -> Expr:
+        """An expression with its buffers and access pointers rewritten."""
         rebuild: Callable[[Expr], Expr] = self._expr
         if isinstance(expr, Var):
             return Pointer(self.pointers[expr]) if expr in self.pointers else expr

@@ -99,6 +99,7 @@ def _shared_buffers(stmt: Stmt) -> list[str]:
 
 
 def _text(stmt: Stmt) -> str:
+    """The statement as one line of text; for a scope its header."""
     if isinstance(stmt, For):
         return f"for {stmt.var.name} in {stmt.kind}({_bounds(stmt)})"
     if isinstance(stmt, While):

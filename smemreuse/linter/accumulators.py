@@ -196,6 +196,7 @@ def _touched_at_all(body: Block) -> set[Buffer]:
 
 
 def _accesses(stmt: Stmt, buffers: frozenset[Buffer], where: Footprint) -> Iterator[MemoryAccess]:
+    """The accesses of a statement to accumulators, as accesses to the bytes that stand for them."""
     for buffer in dict.fromkeys(targets_of(stmt)):
         if buffer in buffers:
             yield MemoryAccess(buffer, Access.WRITE, where, stmt, engine=Engine.WGMMA)

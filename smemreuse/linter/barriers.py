@@ -101,6 +101,7 @@ class OvertakenWaits(Collected):
         self._add(hazard, self._statement_of(looked.waited.call))
 
     def _statement_of(self, call: Call) -> Stmt:
+        """The statement of the kernel that contains this very call."""
         return next(
             stmt
             for stmt in walk_statements(self._known.body)
@@ -148,6 +149,9 @@ class WaitingHazards(OvertakenWaits):
                 self._diverge(stmt, missing, certain=False)
 
     def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
+        """Adds the hazard of a barrier that `missing` threads do not reach; empty if data decide
+        which.
+        """
         site = Site.of(stmt)
         who = words.threads(missing) if len(missing) else "some threads, as data decide,"
         verb = "do" if len(missing) > 1 else "does"

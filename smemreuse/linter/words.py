@@ -10,7 +10,9 @@ from smemreuse.semantics.table import calls_of, effect_of
 
 
 def engine_of(stmt: Stmt) -> Engine:
-    """What carries out the accesses of a statement."""
+    """The engine that executes the accesses of a statement: that of its first asynchronous
+    operation.
+    """
     for call in calls_of(stmt):
         engine = effect_of(call).engine
         if engine is not Engine.THREAD:

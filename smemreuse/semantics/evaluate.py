@@ -288,6 +288,7 @@ def _select(chooser: Typed, one: Typed, other: Typed) -> Typed:
 
 
 def _cast(expr: Call, threads: Threads) -> Typed:
+    """The value of a cast to an integer type, wrapped into its range; unknown for other types."""
     dtype = expr.args[0]
     match = _INTEGER.match(str(dtype.value)) if isinstance(dtype, Const) else None
     unsigned = unsigned_bits(str(dtype.value)) if isinstance(dtype, Const) else 0

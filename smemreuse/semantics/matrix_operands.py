@@ -272,7 +272,7 @@ def _changed(stmt: Stmt) -> set[Local]:
 
 
 def _forget_in(known: dict[Local, Described], blocks: tuple[Block, ...]) -> None:
-    """What a scope changes is not known in it, in the next iteration, or after it."""
+    """Drops from `known` the descriptors that any statement of these blocks may change."""
     if blocks:
         _forget(
             known, set().union(*(_changed(one) for part in blocks for one in walk_statements(part)))

@@ -152,7 +152,12 @@ class Recurrences:
         return Recurrence(recurrence.first, recurrence.period * times, step)
 
     def _cast(self, expr: Call) -> Recurrence:
-        """The recurrence of a cast, if its type holds every value of the operand."""
+        """The recurrence of a cast: that of its operand, if the type is wide enough to hold every
+        value.
+
+        A narrower cast keeps a recurrence without a step, because equal values cast to equal
+        values.
+        """
         recurrence = self._of(expr.args[1])
         made_of = (node for node in walk(expr.args[1]) if isinstance(node, Call))
         widest = expr.args[0] == Const("int64")

@@ -60,6 +60,9 @@ def is_foreign(call: Call) -> bool:
 
 
 def _in_this_form(call: Call, effect: Effect) -> Effect:
+    """The effect, or an unknown one of the same engine if its row does not allow so many
+    operands.
+    """
     if effect.arity is None or len(call.args) in effect.arity:
         return effect
     reason = f"`{call.op}` is not known with {len(call.args)} operands"

@@ -79,6 +79,7 @@ class Attention:
         )
 
     def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
+        """Every configuration: queries of a block, warps, keys of a step, and stages."""
         engine = engine_of(card, dtype)
         for br in QUERIES:
             for warps in _warps(engine, br):

@@ -61,6 +61,7 @@ class Reduction:
         return (ONCE, LEVELS) if self.sums_only else (REGISTERS, SHARED, TWICE, LEVELS)
 
     def candidates(self, card: Card, dtype: str) -> Iterator[TileWork]:
+        """Every configuration: where the row is kept, threads for a row, and parts of a row."""
         for way in self.ways():
             for threads in ROW_THREADS:
                 if way != LEVELS:

@@ -26,8 +26,12 @@ _FOUR = OnlyIf(1, 4)
 
 
 def _ldmatrix(call: Call) -> Effect | None:
-    """`ptx_ldmatrix(transposed, matrices, source, target)`. In TIR's own form with the result's
-    type first, offsets stand beside the pointers; int8 is transposed element by element there."""
+    """The row of `ptx_ldmatrix(transposed, matrices, source, target)`, or of TIR's form of 8
+    operands.
+
+    The latter has the result's type first and offsets beside the pointers. It transposes int8
+    element by element, so its bytes are not certain.
+    """
     if len(call.args) == 4:
         return accessing(reads(2, Fixed(16), certain=_FOUR), written=(3,))
     if len(call.args) == 8:

@@ -119,6 +119,7 @@ def _arrival(found: Instruction) -> Effect | None:
 
 
 def _signalled(found: Instruction, mbarrier: Mbarrier) -> Effect:
+    """The effect of a signal to an mbarrier, which is also an access to its 8 bytes."""
     at = mbarrier.at if isinstance(mbarrier.at, int) else 0
     return accessing(
         updates(at, MBARRIER, certain=False),
@@ -129,7 +130,10 @@ def _signalled(found: Instruction, mbarrier: Mbarrier) -> Effect:
 
 
 def _touched(found: Instruction, *places: int) -> Effect:
-    """An mbarrier changes, at one of these positions, and no order is relied on."""
+    """The effect of an instruction that changes an mbarrier at one of `places` but orders nothing.
+
+    The operands before these are destinations.
+    """
     return accessing(
         *(updates(at, MBARRIER, certain=False) for at in places),
         writes_locals=tuple(range(max(places))),

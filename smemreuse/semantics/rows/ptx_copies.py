@@ -68,6 +68,7 @@ def _cp_async(found: Instruction) -> Effect | None:
 
 
 def _bulk(found: Instruction) -> Effect | None:
+    """The effect of a `cp.async.bulk` instruction, by what its words say it does."""
     if found.has("commit_group"):
         return Effect(commits=Engine.TMA_STORE)
     if found.has("wait_group"):
