@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
-    """The items, with a bar that goes when they are done; silent where nobody watches.
+    """The items, with a progress bar that vanishes at the end; none where stderr is no terminal.
 
     `total` is how many there are, where they do not know it themselves.
     """

@@ -20,9 +20,9 @@ def drawn(kernel: Kernel, plan: Plan) -> str | None:
         return None
     shown = map_of(kernel, plan)
     entry = overview_entry(Subject("", kernel, plan.scope), shown)
-    (_, verdict), apart = shown.plans[plan.policy], shown.side_by_side
+    (_, verdict), unshared = shown.plans[plan.policy], shown.side_by_side
     caption = (
         f"{kernel.name} ({plan.scope}), {plan.policy}: {plan.arena_text} of "
-        f"{apart.arena_text} bytes, {verdict.verdict}"
+        f"{unshared.arena_text} bytes, {verdict.verdict}"
     )
     return f"<p><b>{escape(caption)}</b></p>{map_fragment(entry, plan.policy)}"

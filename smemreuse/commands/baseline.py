@@ -1,4 +1,4 @@
-"""Baselines: what is known from before, as `--format json` wrote it, and is not told again."""
+"""Baselines: results that `--format json` wrote before, which are not reported again."""
 
 from __future__ import annotations
 

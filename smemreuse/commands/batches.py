@@ -83,10 +83,10 @@ def spread_options(command: F) -> F:
 def of_each(
     inputs: Inputs, work: Work[T], spread: Spread = Spread(), doing: str = "reading"
 ) -> tuple[list[T], bool]:
-    """What work makes of each input, in their order, and whether of all of them.
+    """The results of `work` for all inputs, in their order, and whether every input was read.
 
-    One of many that cannot be read is told on standard error, and the others are read; the exit
-    code is to be that of `InputError` in the end. Raises the error where it is the only one.
+    One of many that cannot be read is reported on standard error, and the others are still read;
+    the caller should then exit with the code of `InputError`. Raises the error of an only input.
     """
     results: list[T] = []
     whole = not inputs.errors
@@ -174,7 +174,7 @@ def _enter(stack: ExitStack, joblib: Any, backend: str, jobs: int) -> None:
 
 
 def _backend(name: str, jobs: int) -> AbstractContextManager[object]:
-    """What a backend needs around its use: Dask a client, Ray to be told to joblib."""
+    """The context that a backend needs: a client for Dask, a registration with joblib for Ray."""
     if name == "dask":
         return _dask_client(jobs)
     if name == "ray":

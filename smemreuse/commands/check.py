@@ -109,7 +109,7 @@ def _checked(
 
 
 def _row(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
-    """What a sound plan rests on is told too; one that shares nothing rests on nothing."""
+    """The record of an audit, with the preconditions of a sound plan that shares bytes."""
     rests = audit.verdict.sound and audit.source is not PlanSource.NOTHING_MERGED
     grounds = grounds_of(subject.kernel, barriers) if rests else None
     return checked(subject, audit, grounds)

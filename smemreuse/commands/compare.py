@@ -53,8 +53,8 @@ from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
 
 FEW = 4
-"""Files up to which everything is told of each, and kernels up to which the memory maps are drawn,
-too; `plan` draws any kernel's."""
+"""The most files for which each kernel is shown in full, and the most kernels for which memory maps
+are drawn; `plan` draws any kernel's."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ def _compared(source: Source, asked: Asked) -> tuple[list[Row], list[str]]:
     for each in found:
         made = (each.kernel, each.scope, asked.packer, asked.objective, asked.arch)
         judged, hoped = [*judged_plans(*made).values()], hoped_for(*made)
-        apart = side_by_side(each.kernel, each.scope).arena_bytes
-        compared = comparison(each, apart, judged, hoped, asked.arch)
+        unshared = side_by_side(each.kernel, each.scope).arena_bytes
+        compared = comparison(each, unshared, judged, hoped, asked.arch)
         entry = compare_entry(each, judged, hoped, asked.arch) if asked.json else None
         rows.append(Row(compared, entry, (each, judged) if asked.drawn else None))
     return rows, [*unused_remarks(found), *declared_remarks(one.kernel for one in found)]

@@ -58,7 +58,7 @@ class Inputs:
 
 
 def find_inputs(given: Sequence[str]) -> Inputs:
-    """The dumps among files and folders; what folders have besides is told on standard error.
+    """The dumps among files and folders; what is skipped in folders is named on standard error.
 
     Folders are searched to the bottom, but for hidden ones, in the order of their names; links to
     folders are not followed. A folder without a dump, or one that cannot be read, is an error,

@@ -96,7 +96,7 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
 
 
 def wrote(output: str, kernels: int, size: int) -> str:
-    """What is told of a page when it is written: where it is, its kernels and bytes."""
+    """The message that a page was written: where it is, its kernels, and its `size` in bytes."""
     where = "standard output" if output == "-" else printable(output)
     return f"wrote {where}: {counted(kernels, 'kernel')}, {size:,} bytes"
 

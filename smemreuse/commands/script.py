@@ -109,7 +109,7 @@ def _module_spec(name: str) -> ModuleSpec | None:
 
 
 def _ended(run: Callable[[], object], path: str) -> End:
-    """Runs what has its code in the file `path`, and waits for what it leaves behind."""
+    """Runs a program whose code is in the file `path`, and waits for its threads and pools."""
     known, depth = set(threading.enumerate()), sys.getrecursionlimit()
     # The script may replace `sys.stdout`; the summary is to go where it was.
     with redirect_stdout(sys.stdout), interrupted_by_sigterm() as sigterm:

@@ -1,4 +1,4 @@
-"""SIGTERM as an interrupt, for the time that a program of somebody else's runs in this process."""
+"""SIGTERM as an interrupt, while a user's program runs in this process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Interrupt:
 
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[Interrupt]:
-    """Inside, SIGTERM is an interrupt, so that a summary follows where a time limit ends a program.
+    """Makes SIGTERM an interrupt, so that a summary follows where a time limit ends a program.
 
-    That is so where nothing else is made of the signal. Processes that are forked inside do not
-    inherit it: whoever ends them does not want to wait for the call that they are in.
+    It does nothing where SIGTERM has another handler. Forked processes do not inherit it: they are
+    to end at once, and not after the call that they are in.
     """
     handler = Interrupt()
     here = threading.current_thread() is threading.main_thread()
@@ -45,7 +45,7 @@ def interrupted_by_sigterm() -> Iterator[Interrupt]:
 
 @functools.cache  # such hooks cannot be taken back
 def _mind_forks() -> None:
-    """Has forked processes take SIGTERM as ever; what comes before they do is held back."""
+    """Gives forked processes the default action of SIGTERM; a signal is held back until then."""
     if not hasattr(os, "register_at_fork"):  # nor is there a fork
         return
     held = threading.local()

@@ -83,6 +83,6 @@ def note_declared(kernels: Iterable[Kernel]) -> None:
 
 
 def declared_remarks(kernels: Iterable[Kernel]) -> list[str]:
-    """What is told of the functions in kernels that users have declared, once for each."""
+    """A remark for each device function in the kernels that users have declared."""
     found = (one for kernel in kernels for one in declared_in(kernel.body))
     return [f"assuming, where bytes are shared, that {one}" for one in dict.fromkeys(found)]

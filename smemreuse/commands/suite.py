@@ -93,7 +93,7 @@ def _document(program: Program, settings: Settings, suite: Suite, exit_code: int
 
 
 def print_suite(suite: Suite, *, audits_only: bool = False, lower_only: bool = False) -> None:
-    """The one table, and what is to be told beside it; nothing where nothing happened."""
+    """Prints the table of kernels and the notes on it; nothing where nothing happened."""
     if suite.is_empty:
         return
     out = console()

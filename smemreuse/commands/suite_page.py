@@ -1,7 +1,7 @@
-"""The page of a run of many kernels, drawn from what its processes have told and kept.
+"""The page of a run of many kernels, drawn from what its processes recorded.
 
-Plans, verdicts and rows are those of the processes that compiled the kernels. Only what is told of
-pairs of buffers is found out here, from what the merges received.
+Plans, verdicts and rows are those of the processes that compiled the kernels. Only pairs of buffers
+are explained here, from the kernels that the merges received.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class PageRequest:
 
 @dataclass
 class Drawing:
-    """What goes on a page: a row for each kernel and scope, maps by titles of rows, what is left
-    out, and what the run has told of troubles."""
+    """The contents of a page: a row for each kernel and scope, maps by the titles of their rows,
+    what is left out, and the troubles that the run recorded."""
 
     rows: list[Data] = field(default_factory=list)
     maps: dict[str, Data] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Drawing:
     troubles: list[str] = field(default_factory=list)
 
     def add(self, other: Drawing) -> None:
-        """Puts the kernels of another behind these."""
+        """Appends the kernels of another drawing."""
         self.rows += other.rows
         self.maps.update(other.maps)
         self.notes += other.notes
@@ -175,7 +175,7 @@ def _notes(suite: Suite, kernels: int, known: int, chosen: int, failed: Sequence
 
 
 def map_note(maps: int, kernels: int, order: str) -> str:
-    """What is told where not all kernels have a map."""
+    """The note on a page where not all kernels have a map."""
     return f"memory maps of {maps:,} of {kernels:,} kernels, {order}; --maps N draws more or fewer"
 
 

@@ -43,10 +43,11 @@ class Run:
 
 @contextmanager
 def taking_part(settings: Settings) -> Iterator[Run]:
-    """Inside, this process and all that it starts take part in a run; its folder goes behind it.
+    """Makes this process and all that it starts take part in a run, and yields the run.
 
-    TileLang's cache is a fresh one, but where the environment names one: what comes out of a cache
-    is not lowered, and nothing can be told of it. Other variables are put back as they were.
+    The run's folder is deleted at the end, and environment variables are restored. TileLang's cache
+    is a fresh one unless the environment names one: kernels from a cache are not lowered, so that
+    nothing can be reported of them.
     """
     with _shared_folder(settings) as run, ExitStack() as stack:
         if CACHE not in os.environ:

@@ -49,8 +49,8 @@ def carried(kernel: Kernel, plan: Plan, verdict: Verdict) -> CarriedPlan:
 
 def carried_unmerged(kernel: Kernel, scope: str) -> CarriedPlan:
     """A scope in which nothing was merged: its buffers side by side."""
-    apart = side_by_side(kernel, scope)
-    return carried(kernel, apart, judge(kernel, apart))
+    plan = side_by_side(kernel, scope)
+    return carried(kernel, plan, judge(kernel, plan))
 
 
 def _offset(plan: Plan, buffer: Buffer) -> int | str | None:

@@ -156,9 +156,9 @@ class Changes:
                 yield _Tried(found[0], pair, *found[1:], without_conflict(problem, one, two))
 
     def _condition(self, pair: BufferPair) -> tuple[ChangeKind, str, int] | None:
-        """What has to be so for a pair to share, and how many statements that changes.
+        """The change that lets a pair share: its kind, a sentence, and how many statements change.
 
-        None where it takes more than one thing, or nobody knows what.
+        None where one change is not enough, or no remedy is known.
         """
         found = self._explainer.pair(pair)
         against = [(cause.rule, cause.text) for cause in found.causes if cause.rule is not None]

@@ -2,9 +2,10 @@
 
 An arena is the heaviest set of buffers of which no two may share, and alignment padding, and what
 packing leaves beyond these. From the old kernel to the new one there is one change at a time, in
-the order of `CauseKind`: behind each the heaviest set is worked out anew, and what it weighs more
-is the bytes of that change. Padding and packing are what remains on either side. So the bytes of
-all causes add up to the whole difference; in another order they may be distributed otherwise.
+the order of `CauseKind`: after each one the heaviest set is computed again, and the growth of its
+weight is the bytes of that change. Padding and packing are what remains on either side. So the
+bytes of all causes add up to the whole difference; in another order they may be distributed
+otherwise.
 """
 
 from __future__ import annotations
@@ -116,8 +117,12 @@ class _Steps:
         }
 
     def _blamed(self, one: str, two: str, now: bool) -> Blame:
-        """Whose range changed at the end that matters: that of the first of the two, or the other's
-        beginning, by the statements there; both where that does not tell."""
+        """The buffer whose live range explains why two are `now` (or no longer) live together.
+
+        That is the first of the two if its range ends elsewhere, or the second if its range begins
+        elsewhere, by the statements there; both if neither or both changed. Returns the names and
+        a sentence.
+        """
         side = self._old if now else self._new
         verb = "now" if now else "no longer"
         if self._old.ends and self._new.ends:

@@ -39,7 +39,7 @@ def matched_kernels(old: Sequence[NamedLayout], new: Sequence[NamedLayout]) -> M
             left.remove(one)
             right.remove(same)
     if len(left) == len(right) == 1 and left[0].scope == right[0].scope:
-        pairs.append((left.pop(), right.pop()))  # renamed, as the names tell whoever reads them
+        pairs.append((left.pop(), right.pop()))  # renamed; the output shows both names
     order = {id(one): place for place, one in enumerate(new)}
     pairs.sort(key=lambda pair: order[id(pair[1])])
     return Matched(tuple(pairs), tuple(left), tuple(right))

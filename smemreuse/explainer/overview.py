@@ -34,16 +34,16 @@ def overview(
 
 def map_of(kernel: Kernel, plan: Plan) -> Overview:
     """What a map of one plan needs: no pairs, and no other plans."""
-    apart, timeline = side_by_side(kernel, plan.scope), timeline_of(kernel, plan.scope)
-    return Overview({plan.policy: (plan, judge(kernel, plan))}, apart, timeline, ())
+    unshared, timeline = side_by_side(kernel, plan.scope), timeline_of(kernel, plan.scope)
+    return Overview({plan.policy: (plan, judge(kernel, plan))}, unshared, timeline, ())
 
 
 def run_overviews(run: RunKernel, packer: str, objective: str) -> Iterator[tuple[str, Overview]]:
-    """A compiled kernel's shared scopes: beside the policies, what was applied.
+    """Each shared scope of a compiled kernel, with an overview of its plans.
 
-    Where a scope was merged, there is the compiler's own plan before the policies and the plan that
-    went into the kernel behind them. That alone was made for `objective`: among plans for the
-    fewest bytes the policies can be compared.
+    For a merged scope the plans are, in order: the compiler's own, one for each policy, and the one
+    that was applied. Only the last is made for `objective`; the policies' plans are made for the
+    fewest bytes, so that they can be compared.
     """
     merged = {each.plan.scope: each for each in run.plans}
     for scope in run.kernel.shared_scopes():

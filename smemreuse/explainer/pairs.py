@@ -103,10 +103,10 @@ class Explainer:
         return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
     def _sharing_verdict(self, pair: BufferPair) -> Verdict:
-        """The checker on a layout in which only the two share: both at 0, the others behind.
+        """The checker's verdict on a layout in which only the two share: both at 0, others after.
 
-        Where that is not proved, on the smallest plan, if the two share bytes there: what else
-        shares may bring the barriers that they need.
+        Where that is not sound, the verdict on the smallest plan, if the two share bytes there:
+        other sharing in that plan may bring the barriers that the two need.
         """
         alone = self._alone(pair)
         if alone.sound:

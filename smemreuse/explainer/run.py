@@ -13,8 +13,10 @@ from smemreuse.results.run import RunKernel, RunPlan
 def run_kernel(
     lowered: LoweredKernel, title: str | None = None, *, linted: bool = True
 ) -> RunKernel:
-    """Explains the plans of one kernel; `title` is by default its name. Its own hazards are told
-    if it is to be `linted`."""
+    """Explains the plans of one kernel; `title` is by default its name.
+
+    With `linted` the record has the kernel's own hazards too.
+    """
     plans = []
     for applied in lowered.plans:
         scope = applied.plan.scope

@@ -1,4 +1,4 @@
-"""What is told of advice: JSON, a table, and the sentences around it."""
+"""The output of `advise`: JSON, a table, and the sentences around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` tells."""
+"""The output of `check`: JSON, lines and findings."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ NOTHING_TO_AUDIT = (
 
 
 def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None) -> Checked:
-    """What is told of an audit, which keeps nothing of the kernel; `grounds` are of a sound
-    plan."""
+    """The record of an audit, without the kernel; `grounds` are preconditions of a sound plan."""
     buffers = subject.kernel.allocations(subject.scope)
     lines = {name: buffer.line for buffer, name in unique_names(buffers).items()}
     at_fault = [name for each in audit.verdict.violations for name in each.buffers]

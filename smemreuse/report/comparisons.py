@@ -1,4 +1,4 @@
-"""What `compare` tells of kernels: a record of each, names, orders and tables."""
+"""The output of `compare`: a record of each kernel, their names, orders and tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def comparison(
     hoped: Judged | None = None,
     arch: Architecture | None = None,
 ) -> Comparison:
-    """What is told of a kernel, which it does not keep.
+    """The record of one kernel and scope under each policy, without the kernel itself.
 
     Blocks per SM and the limit of a block are for `arch`, by default what the kernel says that it
     is for.

@@ -87,14 +87,14 @@ def lifetimes_data(plan: Plan) -> Data:
     """Live ranges as half-open positions, and the pairs that must not share though these do not
     overlap."""
     names = unique_names(tuple(plan.buffers))
-    apart = [
+    conflicts = [
         [names[buffer] for buffer in plan.buffers if buffer in pair]
         for pair in plan.concurrent
         if pair <= names.keys()  # it has those with locals, too
     ]
     return {
         "live": {names[buffer]: [one.begin, one.end] for buffer, one in plan.live.items()},
-        "apart": sorted(apart),
+        "apart": sorted(conflicts),
     }
 
 

@@ -1,4 +1,4 @@
-"""What `explain` tells."""
+"""The output of `explain`."""
 
 from __future__ import annotations
 
@@ -78,11 +78,10 @@ def explain_summary(
     everything: bool = False,
     hoped: Judged | None = None,
 ) -> Iterator[RenderableType]:
-    """What each plan makes of a kernel, what its bytes hang on, and who may share with whom.
+    """A kernel's plans with their verdicts, what bounds the arena, and which pairs may share.
 
-    `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Of all
-    pairs those that are live together are only counted, unless `everything` is told, as it is of
-    one buffer's.
+    `wanted` names the buffers asked for; `hoped` is a smaller plan that is not proved. Pairs that
+    are live together are only counted, unless `everything` is set or a buffer is asked for.
     """
     if not subject.has_buffers:
         yield no_buffers(subject.file, subject.kernel.name)
@@ -136,7 +135,7 @@ def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
 Names = tuple[str, str]
 
 MOST_ALLOWED, MOST_REFUSED = 8, 4
-"""Groups of pairs that may share, and of those that may not for one reason, that are told."""
+"""The most groups that are listed of pairs that may share, or that one reason keeps from it."""
 
 
 def grouped(pairs: Sequence[Names], most: int = 1_000) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `lint` tells: as text, as JSON, and as findings."""
+"""The output of `lint`: text, JSON and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of mends: lines for people, and data."""
+"""The output on mends: lines for people, and JSON."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
     of threads, is symbolic.
     """
     arch, assumed = architecture_for(subject.kernel, arch)
-    timeline, apart = found.timeline, found.side_by_side
+    timeline, unshared = found.timeline, found.side_by_side
     some_plan, _ = next(iter(found.plans.values()))
     return {
         **heading(subject),
@@ -54,7 +54,7 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
             "per_sm": arch.per_sm,
         },
         "threads": threads_of(subject.kernel),
-        "beside_the_arena": beside(subject.kernel, apart),
+        "beside_the_arena": beside(subject.kernel, unshared),
         "steps": [
             {
                 "text": entry_label(step.stmt, step.is_end),
@@ -71,9 +71,9 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
         "marks": [_mark(mark) for mark in timeline.marks],
         "buffers": buffers_data(some_plan),
         "side_by_side": {
-            "bytes": apart.arena_bytes,
-            **arena_data(apart),
-            **_residents(subject, apart, arch),
+            "bytes": unshared.arena_bytes,
+            **arena_data(unshared),
+            **_residents(subject, unshared, arch),
         },
         "policies": {
             name: {

@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers tell apart (Okabe and Ito, 2008), never the only cue."""
+"""Colours that colour-blind readers can distinguish (Okabe and Ito, 2008), never the only cue."""
 
 from __future__ import annotations
 

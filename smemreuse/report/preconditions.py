@@ -1,4 +1,4 @@
-"""What is told of the assumptions on which a sound plan rests."""
+"""The output on the assumptions on which a sound plan rests."""
 
 from __future__ import annotations
 

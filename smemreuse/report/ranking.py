@@ -1,4 +1,4 @@
-"""What is told of a ranked space: JSON, a table, and the sentences around it."""
+"""The output for a ranked space: JSON, a table, and the sentences around it."""
 
 from __future__ import annotations
 

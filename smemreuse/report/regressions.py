@@ -1,4 +1,4 @@
-"""What is told of a baseline: what is worse than there, and what else changed."""
+"""The output of a comparison with a baseline: regressions, and other changes."""
 
 from __future__ import annotations
 

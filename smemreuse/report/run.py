@@ -1,4 +1,4 @@
-"""What is told of a script's compilations: JSON, a table, and lines for what was refused."""
+"""The output of `run` for a script: JSON, a table, and lines for what was refused."""
 
 from __future__ import annotations
 

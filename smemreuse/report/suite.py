@@ -283,7 +283,7 @@ def lowered_words(kernel: SuiteKernel) -> str:
 
 
 def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> Data:
-    """As `overview_row`, of what a process has told of its kernel: it needs no dump."""
+    """As `overview_row`, from the record that a process made of its kernel; no dump is needed."""
     last = found.last
     return overview_row(
         {

@@ -39,9 +39,9 @@ class Audit:
 class Checked:
     """The audit of one kernel and scope of a file, without the kernel.
 
-    `has_buffers` tells whether there is anything in the scope, `line` where the first buffer is
-    allocated with which the plan goes wrong, and `grounds` on what a sound plan rests. `change` is
-    what became of the plan since a baseline, None without one.
+    `has_buffers` says whether the scope has any buffer. `line` is where the first buffer of the
+    violations is allocated, or of the scope if there is none. `grounds` are the preconditions of a
+    sound plan. `change` compares the plan with a baseline, None without one.
     """
 
     file: str

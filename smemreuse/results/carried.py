@@ -1,4 +1,4 @@
-"""A plan and its verdict without any part of a kernel: JSON that one process tells another."""
+"""A plan and its verdict without any part of a kernel, to send to another process as JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from smemreuse.results.verdict import Verdict
 
 @dataclass(frozen=True)
 class CarriedBuffer:
-    """One buffer of a scope; they are in the order of the kernel's allocations.
+    """One buffer of a scope; buffers are kept in the order of the kernel's allocations.
 
-    `size` is None where it is symbolic, `offset` then an expression's text. A buffer that nothing
-    touches has no offset, and is not `live`: positions of policy inner's sequence, half-open.
+    `size` is in bytes, None where it is symbolic; `offset` is then an expression's text. `live` is
+    the half-open live range in positions of policy inner's sequence. A buffer without accesses has
+    neither an offset nor a live range.
     """
 
     name: str
@@ -26,8 +27,12 @@ class CarriedBuffer:
 
 @dataclass(frozen=True)
 class Taken:
-    """Bytes of a layout, the text of the whole where that is symbolic, and what it leaves: blocks
-    on an SM as far as shared memory and threads go, and whether one fits; None if not known."""
+    """The shared memory that a layout takes, and the occupancy that follows.
+
+    `bytes` is the constant part; `text` is the whole size where it is symbolic, else None. `blocks`
+    are those that one SM holds by its shared memory and threads, and `fits` says whether it holds
+    any; both are None where that is not known.
+    """
 
     bytes: int
     text: str | None
@@ -55,8 +60,11 @@ class CarriedPlan:
 
 @dataclass(frozen=True)
 class ScopePlans:
-    """One scope of a kernel under its plans by name, the last of which is in the kernel; `before`
-    is the name of what there would be without us, None for side by side."""
+    """The plans of one scope of a kernel, by name; the last one was applied to the kernel.
+
+    `before` names the plan that the compiler would apply without smemreuse, None where it would
+    place the buffers side by side.
+    """
 
     plans: Mapping[str, CarriedPlan]
     before: str | None = None

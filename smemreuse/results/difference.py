@@ -29,12 +29,12 @@ class CauseKind(Worded):
 
 @dataclass(frozen=True)
 class NamedLayout:
-    """One plan of a kernel and scope by its buffers' names, of a dump or of what a verb has told.
+    """One plan of a kernel and scope with buffers by name, from a dump or from a verb's JSON.
 
     Sizes, alignments, offsets and `arena` are bytes; buffers of symbolic size are left out. `live`
-    are half-open positions. `conflicts` are pairs that must not share
-    though they are not live together. `ends` are the statements between which a buffer is live,
-    with their lines; `touches` what the kernel does with it, by which renamed buffers are found;
+    are half-open positions. `conflicts` are pairs that must not share although their live ranges
+    do not overlap. `ends` are the statements between which a buffer is live, with their lines;
+    `touches` what the kernel does with it, by which renamed buffers are found;
     `stages` how many stages of a pipeline it has, where that is known;
     `why` says why two must not share, or nothing.
     """
@@ -64,7 +64,8 @@ class NamedLayout:
 class DifferenceCause:
     """One change, and the bytes that it adds; fewer than none where it takes some away.
 
-    `text` tells it whole. `buffers` are named as in the new plan, but for those that vanished.
+    `text` is the whole sentence. `buffers` have their names of the new plan, or of the old plan if
+    they vanished.
     """
 
     kind: CauseKind

@@ -1,4 +1,4 @@
-"""What is to be told of a kernel as a finding: at a line of a file, by a rule of a name."""
+"""Findings of kernels for SARIF and GitHub annotations: each has a file, a line and a rule name."""
 
 from __future__ import annotations
 

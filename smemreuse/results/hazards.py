@@ -28,8 +28,11 @@ class HazardKind(Worded):
 
 
 class LintStatus(str, Enum):
-    """What is known of a kernel. `CLEAN` is proved, on the assumptions that are told; `HAZARDS` has
-    one that is certain; the others may have some, or what they do is not known."""
+    """The result of linting a kernel; the value is the word for it, in JSON too.
+
+    `CLEAN`: no hazard, proved under the assumptions listed in the report. `HAZARDS`: at least one
+    is certain. `POSSIBLE`: some may happen. `UNKNOWN`: part of the kernel could not be analysed.
+    """
 
     CLEAN = "clean"
     HAZARDS = "hazards"
@@ -82,8 +85,11 @@ class Remedy(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """How a hazard is mended, in one sentence, and what by: behind which statement, before which,
-    for which threads of the block (indices, half-open), and of which engine where it is a wait."""
+    """How to mend a hazard: `sentence` describes it, `remedy` is the kind of statement to insert.
+
+    It goes between `after` and `before`, as far as these are known, for the `threads` of the block
+    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty.
+    """
 
     remedy: Remedy
     sentence: str

@@ -15,8 +15,8 @@ from smemreuse.results.verdict import Judged
 class Overview:
     """Plans by name with their verdicts, the plan that shares nothing, and every pair explained.
 
-    `remarks` are what is to be said of a plan beside its provenance, by its name; `before` is the
-    name of the plan that there would be without us, None for `side_by_side`.
+    `remarks` are notes on a plan in addition to its provenance, by the plan's name. `before` names
+    the plan that the compiler would apply without smemreuse, None for `side_by_side`.
     """
 
     plans: Mapping[str, Judged]

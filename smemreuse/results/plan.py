@@ -73,12 +73,12 @@ class Plan:
         return f"{self.arena_bytes:,}" if self.arena_expr is None else format_expr(self.arena_expr)
 
     def offset_of(self, buffer: Buffer) -> Expr:
-        """Where a buffer lies; one that nothing touches gets 0, where it disturbs nobody."""
+        """A buffer's offset in bytes; 0 for one without accesses, which conflicts with none."""
         symbolic = self.symbolic_offsets.get(buffer)
         return Const(self.offsets.get(buffer, 0)) if symbolic is None else symbolic
 
     def in_order(self) -> list[Buffer]:
-        """The buffers by offset, those with a symbolic one behind the others."""
+        """The buffers in the order of their offsets; those with symbolic offsets come last."""
         constant = [one for one in self.buffers if one not in self.symbolic_offsets]
         constant.sort(key=lambda one: (self.offsets.get(one, 0), one.name))
         return [*constant, *self.symbolic_offsets]

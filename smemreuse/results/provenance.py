@@ -91,8 +91,8 @@ class Provenance:
 
     `fallback` tells that another packer made it. `overlap` says which buffers a compiler's pass
     lays over each other though its own rules forbid it; `failures`, that it does not compile the
-    kernel at all. `occupancy` is None for other objectives, and where nobody knows how many blocks
-    fit.
+    kernel at all. `occupancy` is None for other objectives, and where it is not known how many
+    blocks fit.
     """
 
     policy: PolicyName

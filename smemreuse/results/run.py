@@ -31,7 +31,7 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class RunKernel:
-    """One kernel of a run, with all that is told of it: an item of `plans` for each plan.
+    """One kernel of a run and everything that is reported of it; `plans` has an item for each plan.
 
     `title` is its name, made distinct where several kernels of the run have it. `lint` is what is
     known of its own hazards, None where that was not asked; `mending` what came of mending it;

@@ -85,15 +85,14 @@ class Trouble:
 
 @dataclass
 class Suite:
-    """One run: `left` are the functions that the compiler's own merge had to merge instead, with
-    how often, `failed` those that were not compiled. `untold` are those of which something could
-    not be found out; what was done to them stands.
+    """What all processes of one run have recorded.
 
-    `reloaded` are functions that came out of TileLang's cache, and that no process of the run
-    lowered; `stopped` counts the calls of kernels that were only lowered. `blind` are programs
-    whose kernels could not be seen, with the reason; `lost` counts the notes that a process could
-    not end, since it was ended itself; `unfinished` are functions of which nothing came any more
-    behind their merge.
+    `left` counts functions that the compiler's own merge had to merge instead, `failed` those that
+    were not compiled. `untold` counts functions whose report is incomplete; what was done to them
+    stands. `reloaded` are functions from TileLang's cache that no process of the run lowered.
+    `stopped` counts calls of kernels that were lowered but not compiled. `blind` are programs whose
+    kernels could not be observed, with the reason. `lost` counts records that were cut off because
+    their process was killed. `unfinished` are functions without any record after their merge.
     """
 
     kernels: list[SuiteKernel] = field(default_factory=list)

@@ -45,16 +45,16 @@ def map_style() -> str:
 def map_top(kernel: Entry) -> int:
     """The most bytes that any plan of a kernel takes: maps that agree in it have one scale."""
     arenas: list[int] = [plan["arena_bytes"] for plan in kernel["policies"].values()]
-    apart: int = kernel["side_by_side"]["bytes"]
-    return max(apart, *arenas, 1)
+    unshared: int = kernel["side_by_side"]["bytes"]
+    return max(unshared, *arenas, 1)
 
 
 def memory_map(kernel: Entry, policy: str, top: int | None = None) -> str:
-    """One plan's map: an element for each buffer, named in `data-buffer`, by its offset and life.
+    """The memory map of one plan, as HTML: a rectangle for each buffer, named in `data-buffer`.
 
-    Behind them lie barriers and waits as lines upwards, arena and lower bound as lines across, and
-    below them the loops and branches. `top` is the most bytes that the scale must hold, by default
-    `map_top`.
+    Positions go across and bytes upwards. In the background barriers and waits are vertical lines,
+    and the arena and the lower bound horizontal ones; loops and branches are drawn below. `top` is
+    the largest number of bytes that the scale must show, by default `map_top`.
     """
     plan, length = kernel["policies"][policy], max(1, len(kernel["steps"]))
     top = max(top or map_top(kernel), plan["arena_bytes"])
@@ -131,7 +131,7 @@ def buffer_tint(number: int) -> str:
 
 
 def buffer_about(kernel: Entry, one: Entry) -> str:
-    """What is told of a rectangle: its bytes, where they are, and how long it lives."""
+    """The description of a rectangle: the size, offset and live range of its buffer."""
     begin, end = one["begin"], one["end"]
     lines = (
         f"{one['name']}: {one['bytes']:,} bytes",

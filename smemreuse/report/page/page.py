@@ -42,9 +42,10 @@ def suite_page(
     title: str,
     notes: Sequence[str] = (),
 ) -> str:
-    """As `report_page`, of which not all kernels have a map: `entries` are by the titles of `rows`.
+    """The page of many kernels, of which only some have memory maps.
 
-    `notes` are told above the overview.
+    `rows` has an overview row for each kernel; `entries` are the data of those with maps, by the
+    `title` of their row. `notes` are shown above the overview.
     """
     places = {name: place for place, name in enumerate(entries)}
     shown = [{**row, "map": places.get(str(row["title"]))} for row in rows]
