@@ -69,7 +69,7 @@ def read_baseline_entries(path: str | None, verb: str) -> list[BaselineEntry] | 
 
 
 def compared_with(before: Sequence[BaselineEntry] | None, found: list[Record]) -> list[Record]:
-    """What was found, with what changed since a baseline if there is one."""
+    """The results, each with what changed since the baseline if there is one."""
     if before is None:
         return found
     held = changes([one.baseline_entry for one in found], before)

@@ -116,7 +116,7 @@ def _row(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
 
 
 def _audit(subject: Subject, plans: PlanFile | None, barriers: BarrierStage) -> Audit | None:
-    """None for a kernel of which the plan file says nothing."""
+    """The audit of one kernel; None if a plan file is given that does not have the kernel."""
     if plans is None:
         return audit_merged(subject.kernel, subject.scope, barriers)
     layout = plans.layout_for(subject)

@@ -147,7 +147,7 @@ def compare(
 
 
 def _compared(source: Source, asked: Asked) -> tuple[list[Row], list[str]]:
-    """The kernels of a dump, and what is to be said of it."""
+    """A row for each kernel and scope of a dump, and remarks for standard error."""
     found = subjects_of(source)
     rows = []
     for each in found:
@@ -166,7 +166,7 @@ def _entry(row: Row) -> Data:
 
 
 def _emit_few(rows: Sequence[Row]) -> None:
-    """All that there is to say of each kernel, with the maps where they are few."""
+    """Prints each kernel in full, with memory maps where there are few kernels."""
     out = console()
     shown = [row for row in rows if row.comparison.buffers]
     compared = [row.comparison for row in shown]
@@ -186,7 +186,7 @@ def _emit_few(rows: Sequence[Row]) -> None:
 
 
 def _emit_changes(rows: Sequence[Row]) -> None:
-    """What became of each kernel since the baseline."""
+    """Prints what changed in each kernel since the baseline."""
     changed = [row.comparison.change for row in rows if row.comparison.change is not None]
     if changed:
         emit_tables([changes_line(changed)])

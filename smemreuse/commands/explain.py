@@ -113,7 +113,7 @@ def _missing(
 
 
 def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Preconditions | None:
-    """What sharing rests on; None where none is proved."""
+    """The preconditions of sharing that is proved; None where none is proved."""
     return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
 
 

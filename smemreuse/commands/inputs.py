@@ -112,7 +112,7 @@ class _Below:
         self.errors.append(InputError(f"cannot be read: {error.strerror}", file=error.filename))
 
     def left_out(self) -> Iterator[str]:
-        """What is left out, in words."""
+        """Sentences that say what was skipped: files that are no dumps, and links to folders."""
         if self.skipped:
             yield _skipped_words(self.skipped)
         if self.links:

@@ -43,7 +43,7 @@ def read_kernels(path: str, schemas: Sequence[str], mend: str) -> list[dict[str,
 
 
 def read_layouts(path: str, policy: str) -> list[NamedLayout]:
-    """The plans of one policy that a result tells. Raises `InputError` for anything else."""
+    """The plans of one policy in a result. Raises `InputError` for anything else."""
     mend = "give a dump, or what `compare` or `plan` wrote with --format json"
     kernels = read_kernels(path, SCHEMAS, mend)
     try:
@@ -94,7 +94,7 @@ def _span(value: object) -> tuple[int, int]:
 
 
 def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents | None:
-    """Blocks per SM, where the result tells them."""
+    """Blocks per SM, where the result has them."""
     blocks, beside = made.get("blocks_per_sm"), entry.get("beside_bytes")
     if blocks is None or beside is None:
         return None

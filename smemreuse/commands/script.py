@@ -39,7 +39,7 @@ class End:
 
 
 def check_script(script: str) -> None:
-    """Raises `InputError` for what cannot be read."""
+    """Raises `InputError` if the script cannot be read."""
     path = Path(script)
     try:
         if path.is_dir():

@@ -108,5 +108,5 @@ def carried_overview(kernel: Kernel, found: ScopePlans) -> Overview:
 
 
 def _parsed(text: str) -> Expr:
-    """An expression of which nothing is asked but its text."""
+    """An expression that stands for a text; only its text is used."""
     return Var(text)

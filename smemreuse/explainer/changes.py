@@ -201,7 +201,7 @@ class Changes:
         first: Buffer,
         second: Buffer,
     ) -> Iterator[tuple[str, int]]:
-        """How all of `first` could come before all of `second`, or be put aside meanwhile."""
+        """Moves that separate two live ranges: a sentence, and how many statements each moves."""
         one, two = (self._explainer.names[buffer] for buffer in (first, second))
         begin, end = at[second][0], at[second][-1]
         until, after = at[first][-1], [each for each in at[first] if each > begin]

@@ -65,7 +65,7 @@ class _Steps:
         yield from self._remains()
 
     def _cause(self, kind: CauseKind, buffers: tuple[str, ...], text: str) -> DifferenceCause:
-        """What was changed just now, and what that weighs."""
+        """The cause of the last step, with the bytes by which the heaviest set grew."""
         before, self._weight = self._weight, self._weighed()
         return DifferenceCause(kind, buffers, self._weight - before, text)
 

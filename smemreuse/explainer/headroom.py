@@ -45,7 +45,7 @@ def headroom_of(
 
 
 def _live_at(peak: Peak, spans: Mapping[Buffer, Span], timeline: Timeline) -> Iterator[LiveThere]:
-    """The largest first."""
+    """The buffers that are live at a position, the largest first."""
     for buffer in sorted(peak.buffers, key=lambda one: -(one.size or 0)):
         begin, end = spans[buffer]
         first, last = timeline.steps[begin], timeline.steps[end - 1]

@@ -63,7 +63,7 @@ def layout_of(
 
 
 def _touches(kernel: Kernel, buffer: Buffer) -> Hashable:
-    """How often it is read and written, and by what."""
+    """A buffer's dtype, and how often each engine reads and writes it."""
     found = Counter(
         (access.access.value, str(access.engine))
         for accesses in facts_of(kernel).accesses.values()

@@ -56,7 +56,7 @@ def _by_file(one: NamedLayout) -> Hashable:
 def _once(
     found: Sequence[NamedLayout], key: Callable[[NamedLayout], Hashable]
 ) -> dict[Hashable, NamedLayout]:
-    """Those whose key no other one has."""
+    """The items whose key occurs only once, by that key."""
     counts = Counter(map(key, found))
     return {key(one): one for one in found if counts[key(one)] == 1}
 

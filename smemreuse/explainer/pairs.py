@@ -70,7 +70,7 @@ class Explainer:
         return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
     def pair(self, pair: BufferPair) -> Explanation:
-        """Worked out once for each."""
+        """The explanation of one pair; it is computed once."""
         if pair not in self._known:
             self._known[pair] = self._explained(pair)
         return self._known[pair]
@@ -164,7 +164,7 @@ class Explainer:
 
 
 def explainer_of(kernel: Kernel, scope: str) -> Explainer:
-    """The one of a kernel and scope, kept with the kernel."""
+    """The explainer of a kernel and scope; it is cached with the kernel."""
     return facts_of(kernel).ask(explainer_made, scope)
 
 

@@ -47,7 +47,7 @@ def hoped_for(
 
 
 def hoped_of(chosen: Chosen) -> Judged | None:
-    """What is hoped for in the place of a plan, with its verdict."""
+    """The smaller unproved plan that is known for a plan, with its verdict."""
     hoped = chosen.hoped
     return None if hoped is None else (hoped.plan, hoped.verdict)
 

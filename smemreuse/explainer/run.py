@@ -62,7 +62,7 @@ def _could_save(pair: BufferPair) -> int:
 
 
 def _why_unneeded(applied: AppliedPlan, found: Explanation) -> str:
-    """The objective is to blame only for what was planned with nothing else in the way."""
+    """Why a pair that may share does not: the objective, the packer, or what else decides."""
     plan = applied.plan
     if applied.rejected:
         return "the tighter plan was not proved"

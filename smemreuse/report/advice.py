@@ -34,7 +34,7 @@ def configuration(estimate: Estimate) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Three digits, with the unit that they suit."""
+    """A time with three digits, in the unit that fits its size."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= 0.9995 * factor:
             return f"{_three(seconds / factor)} {unit}"
@@ -51,7 +51,7 @@ def rate_text(rate: float) -> str:
 
 
 def flops_per_byte(value: float) -> str:
-    """Three digits, or none where nothing moves."""
+    """Arithmetic intensity with three digits; no number where no bytes are moved."""
     if math.isinf(value):
         return "-"
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.2g}"
@@ -106,7 +106,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def refusals(advice: Advice) -> str:
-    """How many do not fit, and for the want of what."""
+    """How many candidates do not fit, counted by the resource that they lack."""
     refused = [one for one in advice.estimates if not one.fits]
     if not refused:
         return f"all {len(advice.estimates):,} candidates fit"
@@ -181,7 +181,7 @@ def cells(one: Estimate, advice: Advice) -> tuple[str, ...]:
 
 
 def advice_data(advice: Advice, top: int) -> Data:
-    """The machine contract, without its schema; those that fit, and the counts of all."""
+    """The JSON of `advise` without its schema: the configurations that fit, and counts of all."""
     return {
         "problem": advice.problem,
         "dtype": advice.dtype,

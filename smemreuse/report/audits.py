@@ -61,7 +61,7 @@ def check_entry(row: Checked) -> Data:
 
 
 def check_lines(row: Checked) -> Iterator[Text]:
-    """The verdict, what it is on, and what was found."""
+    """The output on one audit: the plan that was checked, its verdict, and the reasons."""
     if not row.has_buffers:
         yield no_buffers(row.file, row.kernel)
         return
@@ -92,7 +92,7 @@ def audits_line(found: Sequence[Checked]) -> Text:
 
 
 def audit_findings(row: Checked) -> Iterator[Finding]:
-    """That a plan is refuted or not proved; with a baseline, what is worse than there."""
+    """A finding for a plan that is refuted or not proved; with a baseline, for each regression."""
     found = row.audit.verdict
     if row.change is not None:
         yield from change_findings(row.change, row.line, found.first_finding)

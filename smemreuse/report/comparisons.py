@@ -91,7 +91,7 @@ def titles_of(rows: Sequence[Comparison]) -> list[str]:
 
 
 def _folder_of(files: set[str]) -> str:
-    """The innermost folder in which all are."""
+    """The innermost folder that contains all files."""
     try:
         return commonpath([str(Path(file).parent) for file in files])
     except ValueError:  # absolute ones among relative ones
@@ -321,7 +321,7 @@ def worst_lines(rows: Sequence[Comparison], titles: Sequence[str], width: int) -
 
 
 def _concern_lines(row: Comparison, title: str, width: int) -> Iterator[Text]:
-    """One line, or two where the reason would not have half of it."""
+    """One line for a concern; two where the reason would get less than half of the line."""
     line = Text(f"  {row.concern}: ", style=_style(row.concern)).append(f"{title}:", "default")
     if len(line) <= width // 2:
         yield _cut(line.append(f" {row.why}", "default"), width)

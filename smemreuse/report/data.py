@@ -109,7 +109,7 @@ def gap_text(plan: Plan) -> str:
 
 
 def gap_of(arena: int, bound: int) -> str:
-    """As `gap_text`, of bytes."""
+    """As `gap_text`, computed from an arena and a lower bound in bytes."""
     if not bound:
         return "-"
     thousandths = -(-1000 * arena // bound)

@@ -159,7 +159,7 @@ def grouped(pairs: Sequence[Names], most: int = 1_000) -> list[str]:
 
 
 def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
-    """Who may share, and who not by what; pairs that are live together are counted."""
+    """Pairs that may share, and those that may not, by rule; pairs live together are counted."""
     for sharing in Sharing:
         found = [pair for pair in pairs if pair.sharing is sharing]
         if not found:
@@ -171,7 +171,7 @@ def grouped_lines(pairs: Sequence[Explanation]) -> Iterator[Text]:
 
 
 def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
-    """Those that may share, and why the compilers' own rule does not let them."""
+    """The pairs that may share, and why policy outer, the compilers' rule, forbids it."""
     yield from grouped([pair.names for pair in pairs], MOST_ALLOWED)
     for why, kept in _by(pairs, [pair.outer for pair in pairs]).items():
         if why:
@@ -180,7 +180,7 @@ def _allowed(pairs: Sequence[Explanation]) -> Iterator[str]:
 
 
 def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
-    """By rule, with one pair's reason in full."""
+    """The pairs that must not share, by rule, with the reason of one pair in full."""
     for short, alike in _by(pairs, [pair.forbidden_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
             yield f"{short}: {len(alike)} pair{'s' if len(alike) > 1 else ''}, told by --all"

@@ -32,7 +32,7 @@ class Linted:
     mending: Mending | None = None
 
     def without(self, known: frozenset[str]) -> Linted:
-        """Without the hazards of these fingerprints."""
+        """The report without the hazards that have these fingerprints."""
         kept = tuple(
             one for one in self.report.hazards if one.fingerprint(self.report.kernel) not in known
         )
@@ -41,7 +41,7 @@ class Linted:
 
 
 def stage_words(report: LintReport) -> str:
-    """What was taken for granted of barriers and fences."""
+    """Whether the kernel was taken to have its barriers and fences, or to get them later."""
     if report.barriers_follow:
         return "before barriers are inserted: what a later pass inserts is not missed"
     return "with all its barriers"

@@ -72,7 +72,7 @@ def _limit(found: Residents, limit: str) -> str:
 
 
 def change_words(change: Change, found: Headroom) -> str:
-    """What would be, if."""
+    """One change and its effect: the arena and the blocks per SM after it."""
     saved = found.arena_bytes - change.arena_bytes
     blocks = f", {change.blocks} blocks" if change.adds_block else ""
     return f"{change.arena_bytes:,} bytes, {saved:,} fewer{blocks}, {change.condition}"

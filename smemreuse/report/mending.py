@@ -31,7 +31,7 @@ def _outcome(mending: Mending) -> str:
 
 
 def mending_data(mending: Mending) -> Data:
-    """The mends of one kernel, as JSON has them."""
+    """The mends of one kernel as JSON."""
     return {
         "status_before": mending.before.status.value,
         "status": mending.after.status.value,

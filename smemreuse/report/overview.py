@@ -166,7 +166,7 @@ def _pair(found: Explanation) -> Data:
 
 
 def _witnesses(found: Explanation) -> Sequence[str]:
-    """What the byte trace says against sharing, first the proofs."""
+    """The checker's reasons against sharing, certain ones first."""
     violations = [
         f"rule {violation.rule}: {violation.witness}" for violation in found.verdict.violations
     ]

@@ -13,7 +13,7 @@ PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
 
 
 def grounds_lines(grounds: Preconditions | None) -> Iterator[Text]:
-    """That nothing is assumed, or a line for each assumption that is open."""
+    """A line that nothing is assumed, or one for each assumption that is not proved."""
     if grounds is None:
         return
     if grounds.proved:

@@ -23,7 +23,7 @@ _FAULTS: Mapping[StockFault, str] = {
 
 
 def notes(provenance: Provenance) -> tuple[str, ...]:
-    """What there is to say of how a plan was made, a sentence for each thing."""
+    """The notes on how a plan was made, one sentence each."""
     return tuple(_notes(provenance))
 
 

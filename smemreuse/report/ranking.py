@@ -43,7 +43,7 @@ def ranking_lines(console: Console, name: str, found: Ranking) -> Iterator[Rende
 
 
 def counts(found: Ranking) -> str:
-    """How many there are of each kind."""
+    """How many configurations are ranked, do not fit, or failed."""
     parts = [
         f"{len(found.ranked)} launch",
         f"{len(found.too_large)} ask for too much shared memory",

@@ -11,7 +11,7 @@ from smemreuse.targets.blocks import block_memory
 
 
 def blocks_per_sm(kernel: Kernel, plan: Plan, arch: Architecture) -> int | None:
-    """As far as shared memory and threads go; 0 does not launch, None is not known."""
+    """Blocks that an SM holds by its shared memory and threads; 0: too large, None: unknown."""
     return block_memory(kernel, [plan]).blocks(arch, threads_of(kernel))
 
 

@@ -41,7 +41,7 @@ def comparison_page(compared: Iterable[ComparedMaps], title: str = "What changed
 
 
 def _alike(one: ComparedMaps) -> tuple[Entry, Entry]:
-    """Both kernels with one number, and so one colour, for a buffer of both."""
+    """Both kernels with equal numbers, and so equal colours, for buffers that both have."""
     now = dict(one.difference.renamed)
     old = {buffer["name"]: number for number, buffer in enumerate(one.old["buffers"])}
     kept = {now.get(name, name): number for name, number in old.items()}

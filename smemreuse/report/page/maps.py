@@ -78,7 +78,7 @@ def memory_map(kernel: Entry, policy: str, top: int | None = None) -> str:
 
 
 def _style(**given: float) -> str:
-    """Places as percentages of what they are in."""
+    """A style attribute with positions and sizes as percentages of the parent element."""
     return ' style="' + ";".join(f"{name}:{_percent(value)}" for name, value in given.items()) + '"'
 
 

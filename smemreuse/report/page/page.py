@@ -54,7 +54,7 @@ def suite_page(
 
 
 def kernel_data(entry: Entry, title: str, top: int | None = None) -> dict[str, Any]:
-    """What the script is given of a kernel; `top` as in `memory_map`."""
+    """The data of a kernel that the page's script reads; `top` as in `memory_map`."""
     return {
         **{name: value for name, value in entry.items() if name != "source"},
         "title": title,
