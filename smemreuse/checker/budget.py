@@ -12,7 +12,7 @@ STEP = 25_000
 """Units of a statement that is executed, beside what it does to bytes."""
 
 STATEMENT = 8_000
-"""Units of a statement that is looked at before anything is executed."""
+"""Units of analysing a statement before anything is executed."""
 
 PAIR = 15_000
 """Units of an access, for its buffer and for each one that shares bytes with it."""

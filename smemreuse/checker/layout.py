@@ -1,4 +1,4 @@
-"""Where the buffers of a plan lie, and which of their bytes are the same."""
+"""The bytes of a plan: where its buffers lie, and which bytes they share."""
 
 from __future__ import annotations
 

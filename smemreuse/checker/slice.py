@@ -1,4 +1,4 @@
-"""What of a kernel the byte trace must execute: the rest is skipped.
+"""The slice of a kernel that the byte trace executes; the rest is skipped.
 
 A statement matters if it touches a buffer that shares bytes, synchronizes, or sets a local counter
 on which such a statement depends.

@@ -60,7 +60,7 @@ class Loops:
         yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
 
     def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
-        """How often a loop goes round in this case, if that is one and can be followed."""
+        """The length of a loop in this case; None if the loop is no case or its period unknown."""
         if not self._setting.is_case(stmt) or agent.partly:
             return None
         if not isinstance(begin, int) or not isinstance(step, int) or step != 1:

@@ -1,4 +1,4 @@
-"""Separation: pairs of buffers that are proved apart by the order of statements alone."""
+"""Separation: pairs of buffers that never conflict, by the order of statements alone."""
 
 from smemreuse.checker.separation.pairs import Separation
 

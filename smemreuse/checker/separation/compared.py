@@ -1,9 +1,9 @@
 """Whether a later pass surely puts a barrier wherever two buffers need one (rule 6).
 
-Between two statements that it sees collide it puts one before some statement of those in between,
-in the scope that holds both; so whoever goes from anywhere before the first to anywhere behind the
-second meets the others there. That is to be so on every way from one buffer's access to the
-other's, where one of them writes.
+Between two statements that it sees collide, the pass puts a barrier before some statement in
+between, in the scope that holds both. So every thread on a path from before the first to after the
+second meets the others there. That must hold on every path from an access of one buffer to one of
+the other, where one of them writes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import For, Stmt
 
 NEAR = 6
-"""So many statements at the ends of a way are compared with as many that are next to them."""
+"""Statements at each end of a path that are compared with as many next to them."""
 
 
 MAX_PATHS = 64
-"""Ways from one buffer's accesses to the other's; of more it is not asked."""
+"""Paths from one buffer's accesses to the other's; with more, nothing is proved."""
 
 
 class Compared:
@@ -50,7 +50,7 @@ class Compared:
         self._seen = [*prediction.view.collisions.entries]
 
     def everywhere(self) -> bool:
-        """Whether a barrier is put on every way that needs one."""
+        """Whether the pass puts a barrier on every path that needs one."""
         there = list(islice(_paths(self._first, self._second), MAX_PATHS + 1))
         if len(there) > MAX_PATHS or not all(self._on_path(*way) for way in there):
             return False
@@ -75,15 +75,15 @@ class Compared:
         )
 
     def _on_back_path(self, one: Stmt, two: Stmt, loop: Scope) -> bool:
-        """From one round to the next: behind the one, before the other, or where rounds meet."""
+        """On the back edge of a loop: after the one, before the other, or across the edge."""
         inside = self._inside(loop)
-        behind, before = self._after(one, inside), self._before(two, inside)
-        rounds = product((one, *behind[-NEAR:]), (two, *before[:NEAR]))
+        after, before = self._after(one, inside), self._before(two, inside)
+        rounds = product((one, *after[-NEAR:]), (two, *before[:NEAR]))
         if any(self._meet_round(*pair, loop) for pair in rounds):
             return True
         return any(
             self._meet(earlier, later)
-            for earlier, later in (*_near(behind), *_near(before[::-1]))
+            for earlier, later in (*_near(after), *_near(before[::-1]))
             if self._holds_either(earlier, later, one, two)
         )
 
@@ -104,14 +104,14 @@ class Compared:
         return among[: bisect_right(among, order[two], key=order.__getitem__)]
 
     def _between(self, one: Stmt, two: Stmt) -> Iterator[tuple[Stmt, Stmt]]:
-        """Pairs of statements that are not before the one, nor behind the other."""
+        """Pairs of statements that are not before the one, nor after the other."""
         seen = self._before(two, self._after(one, self._seen))
         yield one, two
         yield from _near(seen)
         yield from _near(seen[::-1])
 
     def _holds_either(self, earlier: Stmt, later: Stmt, one: Stmt, two: Stmt) -> bool:
-        """Whether the scope of a barrier holds an end of the way, so that the way leads by it."""
+        """Whether the scope of a barrier holds an end of the path, so that the path passes it."""
         scope = self._facts.tree.region((earlier, later))
         return any(scope in self._scopes(end) for end in (one, two))
 
@@ -137,8 +137,8 @@ class Compared:
         return self._all_pass(loop, passed)
 
     def _all_pass(self, scope: Scope, passed: Iterable[Stmt]) -> bool:
-        """Whether all of the group come by these statements of a scope, and meet at whatever the
-        pass takes for a barrier in them."""
+        """Whether all threads of the group execute these statements of a scope, and meet at
+        whatever the pass takes for a barrier in them."""
         if not self._facts.assumed_for(scope.statements[0], self._group):
             return False
         return not any(map(self._prediction.candidates.may_be_skipped, passed))

@@ -1,4 +1,4 @@
-"""What separation has to know of a kernel, whatever the plan is."""
+"""Facts of a kernel that separation needs, independent of the plan."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from smemreuse.semantics.evaluate import evaluate
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
 _UNDERSTOOD = (Engine.THREAD, Engine.CP_ASYNC, Engine.TMA_STORE, Engine.WGMMA)
-"""Engines whose accesses are over behind a wait for groups, if at all."""
+"""Engines whose accesses are over after a wait for groups, if at all."""
 
 Accesses = tuple[tuple[Stmt, MemoryAccess], ...]
 
 
 class Facts:
-    """The statements of a kernel: who comes to them, what they access, where all threads meet.
+    """The statements of a kernel: which threads reach them, what they access, where all threads
+    meet.
 
     `accesses` are those of all statements; `axes` the extents of the axes of a block's threads.
     """
@@ -119,7 +120,7 @@ class Facts:
         return known
 
     def splits(self, stmt: Stmt) -> bool:
-        """Whether threads that come to a branch together may part there."""
+        """Whether a branch may be divergent for threads that reach it together."""
         if not isinstance(stmt, If):
             return False
         if stmt not in self._splits:
@@ -148,7 +149,7 @@ class Facts:
         )
 
     def _is_followed(self, stmt: Stmt) -> bool:
-        """Whether what threads do behind a statement is what the statements say."""
+        """Whether control flow after a statement is as the statements say: no unknown exits."""
         if isinstance(stmt, Attr) and stmt.key == VIRTUAL_THREAD and constant(stmt.value) != 1:
             return False
         if isinstance(stmt, For) and stmt.kind == "thread_binding":

@@ -1,9 +1,9 @@
-"""Whether all threads meet between what is done to two buffers, on every way (rules 5 and 6).
+"""Whether all threads meet between what is done to two buffers, on every path (rules 5 and 6).
 
-A state says what may have been done to either buffer since a barrier: nothing, an access, or one
-that a barrier orders only if it is sure to come behind it. What is in flight is told for each
-engine by how many groups have been closed since the last of it, at the least; so it is for each
-thread by itself, whichever way it takes. States are joined towards more.
+A dataflow analysis. The state says what may have been done to either buffer since a barrier:
+nothing, an access, or an access that only a barrier surely after it orders. For accesses in flight
+it keeps, by engine, the least number of groups closed since the last one; that holds for each
+thread by itself, whichever path it takes. A join keeps what either side may have done.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MANY = 64
 MAX_ROUNDS = 2 * MANY
 
 CLOSED, OPEN, OPEN_TO_ASSUMED = range(3)
-"""Behind the last access all have met; or they have not, and a barrier that is only assumed would
-do, or would not."""
+"""All threads have met since the last access; or they have not, and a predicted barrier would order
+it; or only a barrier in the kernel would."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Since:
 
     @property
     def is_over(self) -> bool:
-        """Whether whatever comes now comes behind it."""
+        """Whether all of it happens before whatever comes now."""
         return self.done == CLOSED and not self.flying
 
     def joined(self, other: Since) -> Since:
@@ -98,7 +98,7 @@ class Since:
         return Since(max(self.done, OPEN_TO_ASSUMED if met else OPEN), self.flying - over)
 
     def out_of_an_arm(self) -> Since:
-        """Behind an arm whose threads may have met without the others."""
+        """After an arm whose threads may have met without the others."""
         return replace(self, done=OPEN_TO_ASSUMED) if self.done == OPEN else self
 
 
@@ -108,7 +108,7 @@ BEGIN: State = (Since(), Since())
 
 
 class Gap(Exception):
-    """There may be a way from one buffer's access to the other's without a barrier."""
+    """There may be a path from one buffer's access to the other's without a barrier."""
 
 
 class Gaps:
@@ -171,7 +171,7 @@ class Gaps:
         return self._sequence(body, after) if surely else after
 
     def _around(self, body: Sequence[Stmt], state: State) -> State:
-        """What may be the case where any round begins."""
+        """The fixpoint at the head of a loop."""
         for _ in range(MAX_ROUNDS):
             again = _joined(state, self._sequence(body, state))
             if again == state:

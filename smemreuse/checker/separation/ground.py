@@ -49,7 +49,7 @@ class Ground:
 
     def assumed_before(self, stmt: Stmt) -> bool:
         """Whether a later pass puts a barrier before a statement, if there is need for one: it does
-        where all come by that access the buffers (rule 6)."""
+        where all threads pass that access the buffers (rule 6)."""
         if self._prediction is None or not self._facts.assumed_for(stmt, self._group):
             return False
         if self._facts.touches(stmt):

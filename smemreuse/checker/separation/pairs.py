@@ -1,10 +1,11 @@
-"""Which pairs of buffers that share bytes are kept apart by the order of statements alone.
+"""Which pairs of buffers that share bytes are separated by the order of statements alone.
 
 In the smallest scope that holds all accesses of both, all of the one's come before all of the
-other's. On every way from one to the other, round the loops as well, all threads meet that come to
-that scope, behind the wait for whatever is asynchronous. And in a loop each finds only what was
-written in the same round. Nothing is executed, and only conditions on thread indices are evaluated:
-a branch on data changes nothing. What is not shown so is left to the trace; nothing is refuted.
+other's. On every path from one to the other, across back edges as well, all threads that reach that
+scope meet, after the wait for whatever is asynchronous. And in a loop no read is upward-exposed:
+each finds what the same iteration wrote. Nothing is executed, and only conditions on thread indices
+are evaluated: a branch on data changes nothing. What is not shown so is left to the trace; nothing
+is refuted.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ class Separation:
         if facts is None or {one, two} & facts.not_understood:
             return False
         try:
-            return self._are_apart(facts, layout, one, two)
+            return self._has_proof(facts, layout, one, two)
         except (Gap, Exposed, Uncovered):
             return False
 
-    def _are_apart(self, facts: Facts, layout: ByteLayout, one: Buffer, two: Buffer) -> bool:
+    def _has_proof(self, facts: Facts, layout: ByteLayout, one: Buffer, two: Buffer) -> bool:
         accesses = tuple(facts.by_buffer.get(one, ())), tuple(facts.by_buffer.get(two, ()))
         if not all(accesses):
             return True

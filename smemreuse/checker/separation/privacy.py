@@ -1,8 +1,8 @@
 """Whether what is read in a scope has been written in it before, byte by byte (rules 2 and 3).
 
-Statements are followed in their order with the bytes that were surely written so far. Who reads and
-who wrote may be different threads: the kernel orders them, and where no thread waits for one that
-is elsewhere it can do so only as the statements stand.
+Statements are followed in order with the bytes that were surely written so far. The reading and the
+writing thread may differ: the kernel orders them, and where no thread waits for one that is
+elsewhere, only in the order of the statements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_PLACES = 1 << 22
 
 
 class Exposed(Exception):
-    """A byte may be read that nobody has written in the scope."""
+    """An upward-exposed read: a byte may be read that was not written in the scope."""
 
 
 class Privacy:
@@ -60,7 +60,7 @@ class Privacy:
     def _sequence(
         self, statements: Sequence[Stmt], threads: Threads, written: np.ndarray, surely: bool
     ) -> np.ndarray:
-        """What is written behind some statements; `surely` if all of the threads are there."""
+        """The bytes written after some statements; `surely` if all of the threads are there."""
         for stmt in statements:
             if isinstance(stmt, Bind):
                 threads = threads.bind(stmt.var, evaluate(stmt.value, threads))
@@ -137,7 +137,7 @@ class Privacy:
         """Threads in one arm count on nothing that others do in the other one (rule 4)."""
         splits = self._facts.splits(stmt)
         if splits and any(map(self._facts.blocks, self._facts.acting(stmt))):
-            raise Exposed  # what comes behind may be done before
+            raise Exposed  # later statements may be executed earlier
         arms = list(self._facts.reaches.arms(stmt, threads))
         is_known = all(known for _, _, known in arms)
         then, orelse = (

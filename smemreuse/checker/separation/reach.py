@@ -1,8 +1,8 @@
-"""Who comes to each statement, whatever data say, and which barriers all of them meet at (rule 4).
+"""Which threads reach each statement, whatever the data, and at which barriers they meet (rule 4).
 
 Threads come together to what no condition that they may see differently decides. Where a condition
 can be evaluated, each of its arms has the threads that it holds for; where it cannot and they may
-differ, nobody knows who is inside.
+differ, the threads inside are unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reach:
 
     @property
     def key(self) -> tuple[int, bool]:
-        """What tells groups apart, as long as they are kept."""
+        """The identity of a group, valid as long as it is kept alive."""
         return id(self.threads.ids), self.together
 
     def includes(self, other: Reach) -> bool:
@@ -140,7 +140,8 @@ class Reaches:
             self._block(block, within, together and known)
 
     def arms(self, stmt: If, threads: Threads) -> Iterator[tuple[Block, Threads, bool]]:
-        """The arms of a branch, each with who is in it, and whether all of those are or nobody."""
+        """The arms of a branch: block, threads, and whether either all of those or none execute
+        it."""
         condition = evaluate(stmt.condition, threads)
         if condition is None:
             known = not self.varies(stmt.condition)
@@ -153,7 +154,7 @@ class Reaches:
 
 
 Name = object
-"""What tells barriers apart that do not complete one another."""
+"""The identity of a barrier: only uses of the same one complete each other."""
 
 
 def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:

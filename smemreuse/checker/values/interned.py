@@ -1,4 +1,4 @@
-"""What is known of expressions by how they are written, worked out once for each of a kernel.
+"""Interned expressions: what follows from the form of an expression, computed once for each.
 
 Expressions that are written alike have one and the same `InternedExpr`. Whatever follows from one
 alone is kept with it, so that the traces of a kernel ask for it again at no cost.
@@ -26,7 +26,7 @@ ONE = Threads(np.arange(1))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InternedExpr:
-    """What expressions have in common that are written alike: one of them, and its nodes."""
+    """The one object for all equal expressions: one of them, and its nodes."""
 
     expr: Expr
     size: int

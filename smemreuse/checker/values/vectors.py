@@ -20,7 +20,7 @@ Key = tuple[Hashable, ...]
 
 
 def identity(value: Value) -> Hashable:
-    """What tells a value from others, as long as it is kept: an array's identity is no number."""
+    """A key for a value, valid as long as it is kept alive: arrays are compared by identity."""
     return (id(value),) if isinstance(value, np.ndarray) else value
 
 
