@@ -88,7 +88,10 @@ def one_buffer_each(
 def _mixed(
     groups: Groups, reached: Mapping[Buffer, ReachedBytes], scope: str, layout: AppliedLayout
 ) -> Iterator[tuple[Group, Group | None]]:
-    """Groups that show another's contents: that one, or None if it is not known."""
+    """The groups whose reads may show contents that were written through another group.
+
+    Each comes with the group that wrote them, or None if that is not known.
+    """
     whole = {group: _whole(group, reached) for group in groups}
     for group, buffer in zip(groups, layout.offsets, strict=True):
         here = whole[group]

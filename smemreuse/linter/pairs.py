@@ -92,7 +92,9 @@ def touching(traced: TracedAccess, byte: int) -> np.ndarray | None:
 
 
 def _different(one: np.ndarray, two: np.ndarray) -> tuple[int, int] | None:
-    """A thread of each, not the same, of different warps if there are such."""
+    """Two different threads, one of each array, preferably of different warps; None if there are
+    none.
+    """
     best = None
     for mine in one.tolist():
         for theirs in two.tolist():

@@ -112,7 +112,9 @@ class Reduction:
         )
 
     def _times_read(self, card: Card, way: str, size: float, grid: int, together: int) -> int:
-        """From DRAM: twice where neither the SM nor L2 keeps the row."""
+        """How often a row is read from DRAM: twice where neither the SM nor L2 keeps it,
+        else once.
+        """
         if self.sums_only or way in (REGISTERS, SHARED, ONCE):
             return 1
         if way == LEVELS:
