@@ -11,10 +11,11 @@ import math
 import numpy as np
 
 from smemreuse.checker.budget import Work
+from smemreuse.checker.loops.repetition import enumerated
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.ir.expr import Expr, Load, Var, constant, variables_in
+from smemreuse.ir.expr import Expr, Load, Var, constant
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
-from smemreuse.semantics.evaluate import NOBODY, Threads, Value, evaluate
+from smemreuse.semantics.evaluate import NOBODY, Threads, Value
 from smemreuse.semantics.recurrences import (
     EACH_ROUND,
     STEADY,
@@ -22,9 +23,6 @@ from smemreuse.semantics.recurrences import (
     Recurrence,
     Recurrences,
 )
-
-MAX_VALUES = 1 << 20
-"""Rounds times threads, and rounds of loops inside, that an expression is evaluated for."""
 
 
 class UnboundedLoop:
@@ -40,7 +38,7 @@ class UnboundedLoop:
         self._work = work
         self._along: dict[Var, Recurrence | None] = {loop.var: EACH_ROUND}
         self._bound: dict[Var, Expr] = {}
-        self._ranges: dict[Var, range] = {}
+        self._ranges: dict[Var, np.ndarray] = {}
         self._recurrences = Recurrences(self._along, self._rows)
         self._first, self._period = 0, 1
 
@@ -75,7 +73,7 @@ class UnboundedLoop:
             numbers = [constant(expr) for expr in (stmt.begin, stmt.extent, stmt.step)]
             if None not in numbers and numbers[2]:
                 begin, extent, step = (number or 0 for number in numbers)
-                self._ranges[stmt.var] = range(begin, begin + extent, step)
+                self._ranges[stmt.var] = np.arange(begin, begin + extent, step)
             self._visit(stmt.body)
         elif isinstance(stmt, While):
             self._decides(stmt.condition)
@@ -106,41 +104,16 @@ class UnboundedLoop:
 
     def _rows(self, expr: Expr, count: int) -> np.ndarray | None:
         """The values of an expression in the first `count` iterations: a row for each."""
-        names = variables_in(expr)
-        while (
-            more := {
-                one
-                for name in names & self._bound.keys()
-                for one in variables_in(self._bound[name])
-            }
-            - names
-        ):
-            names |= more
         values = self._threads.values
         known: dict[Var, Value] = {
-            name: one for name in names if isinstance(one := values.get(name), int)
+            name: value for name, value in values.items() if isinstance(value, int)
         }
         known[self._loop.var] = np.arange(self._begin, self._begin + count)
-        rows = Threads(np.arange(count), known, self._local, NOBODY)
-        choices = {name: np.array(self._ranges[name]) for name in names & self._ranges.keys()}
-        arrays = {name: one for name in names if isinstance(one := values.get(name), np.ndarray)}
-        inside = math.prod(map(len, choices.values())) * (self._threads.count if arrays else 1)
-        if count * inside > MAX_VALUES:
-            return None
-        self._work.do(40 * count * inside)
-        if arrays:
-            rows = rows.repeated(Var("thread"), np.arange(self._threads.count))
-            for name, value in arrays.items():
-                rows = rows.bind(name, np.tile(value, count))
-        for name, numbers in choices.items():
-            rows = rows.repeated(name, numbers)
-        for name, bound in self._bound.items():
-            if name in names:
-                rows = rows.bind(name, evaluate(bound, rows))
-        found = evaluate(expr, rows)
+        iterations = Threads(np.arange(count), known, self._local, NOBODY)
+        found = enumerated(expr, iterations, self._threads, self._ranges, self._bound, self._work)
         if found is None:
             return None
-        return np.broadcast_to(found, (count * inside,)).reshape(count, inside)
+        return np.full((count, 1), found) if isinstance(found, int) else found.reshape(count, -1)
 
     def _local(self, load: Load, asking: Threads) -> Value:
         """A local, which the loop does not set, where all threads have the same."""

@@ -144,32 +144,7 @@ class Repetition:
     def _enumerated(self, expr: Expr) -> np.ndarray | None:
         """A number for what an expression is worth in an iteration, to all threads and in all
         rounds of the loops inside; None if it is not known, or would be too much."""
-        names = [node for node in walk(expr) if isinstance(node, Var)]
-        for name in names:  # grows: what is bound to a name counts for it
-            if name in self._bound:
-                names += [node for node in walk(self._bound[name]) if isinstance(node, Var)]
-        of_threads = {
-            one: value
-            for one in names
-            if isinstance(value := self._threads.values.get(one), np.ndarray)
-        }
-        ranges = {one: self._ranges[one] for one in names if one in self._ranges}
-        more = self._threads.count if of_threads else 1
-        more *= math.prod(map(len, ranges.values()))
-        if more * self._length > MAX_ENUMERATED:
-            return None
-        self._work.do(40 * more * self._length)
-        rows = self._rounds
-        if of_threads:
-            rows = rows.repeated(Var("thread"), np.arange(self._threads.count))
-            for name, value in of_threads.items():
-                rows = rows.bind(name, np.tile(value, self._length))
-        for name, choices in ranges.items():
-            rows = rows.repeated(name, choices)
-        for name, bound in self._bound.items():
-            if name in names:
-                rows = rows.bind(name, evaluate(bound, rows))
-        found = evaluate(expr, rows)
+        found = enumerated(expr, self._rounds, self._threads, self._ranges, self._bound, self._work)
         if not isinstance(found, np.ndarray):
             return None
         seen: dict[bytes, int] = {}
@@ -256,6 +231,46 @@ class Repetition:
         """Raises `Unclear` if a block sets counters, of which it is not known when it is run."""
         if self._slice.counters_set(block):
             raise Unclear
+
+
+def enumerated(
+    expr: Expr,
+    iterations: Threads,
+    threads: Threads,
+    ranges: Mapping[Var, np.ndarray],
+    bound: Mapping[Var, Expr],
+    work: Work,
+) -> Value:
+    """The value of an expression in each of `iterations`, for all `threads` and all rounds of the
+    loops inside, whose variables have `ranges`; None if it is unknown, or there are too many.
+
+    `bound` are the values of variables that are bound inside. An array has the values of one
+    iteration next to each other, as many for each.
+    """
+    names = list(dict.fromkeys(node for node in walk(expr) if isinstance(node, Var)))
+    for name in names:  # grows: what is bound to a name counts for it
+        inside = walk(bound[name]) if name in bound else ()
+        names += [one for one in inside if isinstance(one, Var) and one not in names]
+    own = {
+        name: value for name in names if isinstance(value := threads.values.get(name), np.ndarray)
+    }
+    inner = {name: ranges[name] for name in names if name in ranges}
+    count = iterations.count * (threads.count if own else 1)
+    count *= math.prod(map(len, inner.values()))
+    if count > MAX_ENUMERATED:
+        return None
+    work.do(40 * count)
+    rows = iterations
+    if own:
+        rows = rows.repeated(Var("thread"), np.arange(threads.count))
+        for name, value in own.items():
+            rows = rows.bind(name, np.tile(value, iterations.count))
+    for name, numbers in inner.items():
+        rows = rows.repeated(name, numbers)
+    for name, value_of in bound.items():
+        if name in names:
+            rows = rows.bind(name, evaluate(value_of, rows))
+    return evaluate(expr, rows)
 
 
 def _fixed(load: Load) -> bool:
