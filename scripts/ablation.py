@@ -10,8 +10,6 @@ not give off. Then each of them is off where it gave one; elsewhere nothing can 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import os
 import platform
 import sys
@@ -25,6 +23,7 @@ from typing import Any
 from scripts.ablations.subjects import VERBS, Task, brief, measured
 from scripts.ablations.switches import SWITCHES, Switch, named
 from scripts.applied.pool import forked
+from scripts.results import chosen, options_of, today, write
 
 LIMIT = 60
 """Seconds for one task: what keeps traces short is switched off too."""
@@ -33,7 +32,7 @@ LIMIT = 60
 def main() -> int:
     options = _parse()
     begin, work = time.monotonic(), _subjects(options)
-    chosen = [one for one in SWITCHES if not options.only or one.name in options.only]
+    switches = [one for one in SWITCHES if not options.only or one.name in options.only]
     if any(kind == "lower" for _, kind in work):
         os.environ["TILELANG_CACHE_DIR"] = tempfile.mkdtemp(prefix="smemreuse-ablation-")
         from scripts.applied.measure import warmed_up
@@ -44,13 +43,13 @@ def main() -> int:
 
     results: dict[Task, Any] = {}
     _run([(path, kind, "?") for path, kind in work], options, results, begin)
-    _write(options, work, results, chosen)
+    _write(options, work, results, switches)
     acted = {(path, kind): results[path, kind, "?"].get("acted", ()) for path, kind in work}
     _run([(path, kind, "") for path, kind in work], options, results, begin)
-    for switch in chosen:
+    for switch in switches:
         tasks = [(*one, switch.name) for one in work if switch.name in acted[one]]
         _run(tasks, options, results, begin)
-        _write(options, work, results, chosen)
+        _write(options, work, results, switches)
         print(
             f"{time.monotonic() - begin:5.0f} s  {_line(_row(switch, work, results))}", flush=True
         )
@@ -58,13 +57,11 @@ def main() -> int:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = options_of(__doc__, "jobs", "keywords")
     parser.add_argument("dumps", type=Path, nargs="*")
     parser.add_argument("--kernels", type=Path, help="lower these functions in TileLang")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", action="append", metavar="MECHANISM")
-    parser.add_argument("-k", dest="keywords", action="append", help="only files of such names")
     parser.add_argument("--verb", action="append", choices=[*VERBS])
     parser.add_argument("--seconds", type=float, default=1e9, help="when no new task begins")
     parser.add_argument("--one-each", action="store_true", help="of functions alike, the first")
@@ -73,15 +70,12 @@ def _parse() -> argparse.Namespace:
 
 def _subjects(options: Any) -> list[tuple[str, str]]:
     """The dumps and functions, each with what is asked of it."""
-    dumps = [path for folder in options.dumps for path in sorted(folder.rglob("*.tir"))]
-    functions = sorted(options.kernels.rglob("*.json")) if options.kernels else []
-    if options.one_each:
-        first = {(path.parent, path.stem.rpartition("__")[0]): path for path in functions[::-1]}
-        functions = sorted(first.values())
+    dumps = [path for folder in options.dumps for path in folder.rglob("*.tir")]
+    functions = options.kernels.rglob("*.json") if options.kernels else ()
+    dumps = chosen(dumps, options.keywords)
+    functions = chosen(functions, options.keywords, one_each=options.one_each)
     found = [(str(path), verb) for path in dumps for verb in options.verb or VERBS]
-    found += [(str(path), "lower") for path in functions]
-    words = options.keywords or [""]
-    return [one for one in found if any(word in one[0] for word in words)]
+    return [*found, *((str(path), "lower") for path in functions)]
 
 
 def _run(tasks: list[Task], options: Any, results: dict[Task, Any], begin: float) -> None:
@@ -143,7 +137,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _write(
-    options: Any, work: list[tuple[str, str]], results: dict[Task, Any], chosen: list[Switch]
+    options: Any, work: list[tuple[str, str]], results: dict[Task, Any], switches: list[Switch]
 ) -> None:
     """What is known so far, so that nothing is lost of a run that is ended."""
     totals = {
@@ -154,15 +148,15 @@ def _write(
         }
         for kind in dict.fromkeys(kind for _, kind in work)
     }
-    measured_ones = [one for one in chosen if any(task[2] == one.name for task in results)]
+    measured_ones = [one for one in switches if any(task[2] == one.name for task in results)]
     document = {
         "schema": "smemreuse.ablation/1",
-        "date": datetime.date.today().isoformat(),
+        "date": today(),
         "machine": {"python": platform.python_version(), "cpus": os.cpu_count()},
         "kinds": totals,
         "rows": [_row(named(one.name), work, results) for one in measured_ones],
     }
-    options.out.write_text(json.dumps(document, indent=1) + "\n")
+    write(options.out, document, 3)
 
 
 def _all_on(kind: str, results: dict[Task, Any]) -> Iterator[tuple[str, Any]]:

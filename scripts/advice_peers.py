@@ -9,7 +9,6 @@ a recommendation is mapped onto a configuration is in scripts/peers/mapping.py.
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import inspect
 import itertools
@@ -17,9 +16,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from scripts.peers import carver, mapping, matmul_heuristics
@@ -33,10 +30,10 @@ from scripts.peers.mapping import (
     there,
     tops,
 )
-from scripts.spaces.scoring import TOPS, Measured, geometric_mean, key_of, measured
+from scripts.results import markdown, options_of, today, write
+from scripts.spaces.scoring import CARD, TOPS, Measured, advice_on, geometric_mean, key_of, measured
 from smemreuse.targets.cards import CARDS
 
-ARCH, CARD = "sm_90a", "h200"
 GEMM, ATTENTION = "gemm", "attention"
 ADVISE, AT_RANDOM = "advise", "random order"
 NVIDIA, NVIDIA_PLAIN = "nvMatmulHeuristics", "nvMatmulHeuristics, told: no clusters"
@@ -61,19 +58,7 @@ def gemm_peers() -> dict[str, Recommender | None]:
 
 def advised(truth: Measured) -> list[Named]:
     """The configurations in the order of `advise`, those that launch."""
-    from fixtures.spaces import SPACES
-    from smemreuse.tilelang import advise
-
-    space = SPACES[truth.family]
-    advice = advise(
-        space.make,
-        [dict(one["config"]) for one in truth.configs],
-        arch=ARCH,
-        card=CARD,
-        pass_configs=dict(space.pass_configs),
-        **space.shapes[truth.shape],
-    )
-    return [Named(dict(one.config)) for one in advice.ranked]
+    return [Named(dict(one.config)) for one in advice_on(truth).ranked]
 
 
 def compared(truth: Measured, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -174,14 +159,14 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     heads = [
         f"{rule}: top {most}" if most == TOPS[0] else f"{most}" for rule in RULES for most in TOPS
     ]
-    lines = [f"| space | who | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
+    shown = []
     for family, held_out, who in dict.fromkeys(key[:3] for key in known):
         if family in compared:
             each = [known[family, held_out, who, rule] for rule in RULES]
-            values = " | ".join(f"{one[f'top{most}']:.3f}" for one in each for most in TOPS)
+            values = [f"{one[f'top{most}']:.3f}" for one in each for most in TOPS]
             space = f"`{family}`{', held out' * held_out}, {each[0]['shapes']} shapes"
-            lines.append(f"| {space} | {who} | {values} |")
-    return "\n".join(lines)
+            shown.append((space, who, *values))
+    return markdown(("space", "who", *heads), shown)
 
 
 def about() -> dict[str, Any]:
@@ -191,7 +176,7 @@ def about() -> dict[str, Any]:
         packages.append(matmul_heuristics.PACKAGE)
     return {
         "schema": "smemreuse.advice-peers/1",
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        "date": today(),
         "versions": {name: importlib.metadata.version(name) for name in packages},
         "rules": inspect.getdoc(mapping),
         NVIDIA: {
@@ -205,9 +190,8 @@ def about() -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
+def main() -> None:
+    parser = options_of(__doc__, "out")
     parser.add_argument("--families", nargs="*", default=[GEMM, ATTENTION])
     options = parser.parse_args()
     from fixtures.spaces import SPACES
@@ -219,11 +203,8 @@ def main() -> int:
             shapes.append(compared(truth, SPACES[truth.family].shapes[truth.shape]))
     rows = summary(shapes)
     print(table(rows))
-    if options.out:
-        data = {**about(), "summary": rows, "shapes": shapes}
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    return 0
+    write(options.out, {**about(), "summary": rows, "shapes": shapes}, 3)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,6 @@
 """Measure what share of a TileLang lowering our analysis and planning take. Needs no GPU.
 
-    python scripts/benchmark_analysis.py [--out docs/results/analysis-share.json]
+    python -m scripts.benchmark_analysis [--out docs/results/analysis-share.json]
 
 What is timed, where the pipeline calls it, is the merge pass and what `ThreadSync` takes longer
 than TileLang's own because the plan is proved on its result. Medians of several lowerings, with
@@ -10,21 +10,14 @@ comparison.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from scripts.results import about, options_of, write
 
 REPEATS = 7
 
@@ -91,10 +84,8 @@ def measure(func: Any, arch: str) -> dict[str, float]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    options = parser.parse_args()
+def main() -> None:
+    options = options_of(__doc__, "out").parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TILELANG_CACHE_DIR"] = folder
         import tilelang
@@ -107,17 +98,9 @@ def main() -> int:
             for arch in fixture.variants or fixture.archs:
                 rows.append({"fixture": fixture.name, "arch": arch, **measure(func, arch)})
                 print(*rows[-1].values(), sep="\t")
-        data = {
-            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-            "python": platform.python_version(),
-            "tilelang": tilelang.__version__,
-            "rows": rows,
-        }
-    if options.out:
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    return 0
+    head = {**about("analysis-share"), "tilelang": tilelang.__version__}
+    write(options.out, {**head, "rows": rows})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,6 @@
 """Put minimalloc's published instances to `smemreuse pack --capacity`: does each fit?
 
-    python scripts/benchmark_minimalloc.py FOLDER [--seconds 60] [--out RESULTS.json]
+    python -m scripts.benchmark_minimalloc FOLDER [--seconds 60] [--out RESULTS.json]
 
 FOLDER holds `benchmarks/challenging/*.csv` of https://github.com/google/minimalloc (Apache-2.0),
 named `A.1048576.csv`: the number is the capacity. What comes out is checked here from the table
@@ -9,21 +9,17 @@ alone.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
-import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
 from itertools import combinations
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.results import ROOT, about, options_of, write
 
 
 def overlapping(rows: list[dict[str, str]], capacity: int) -> bool:
@@ -65,30 +61,19 @@ def measured(file: Path, seconds: float, jobs: int) -> dict[str, object]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+def main() -> None:
+    parser = options_of(__doc__, "out", "jobs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each instance")
-    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     rows = []
     for file in sorted(options.folder.glob("*.*.csv")):
         rows.append(measured(file, options.seconds, options.jobs))
         print(rows[-1], flush=True)
-    data = {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-        "python": platform.python_version(),
-        "seconds": options.seconds,
-        "jobs": options.jobs,
-        "solved": sum(bool(row["fits"]) for row in rows),
-        "rows": rows,
-    }
-    if options.out:
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    return 0
+    asked = {"seconds": options.seconds, "jobs": options.jobs}
+    solved = sum(bool(row["fits"]) for row in rows)
+    write(options.out, {**about("minimalloc"), **asked, "solved": solved, "rows": rows})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,7 +1,7 @@
 """Time common kernels under TileLang's merge and ours on a CUDA device, and check the results.
 
-    python scripts/benchmark_on_gpu.py --out docs/results/benchmarks-h200.json
-    python scripts/benchmark_on_gpu.py --rehearse     # lower and compile only: needs no GPU
+    python -m scripts.benchmark_on_gpu --out docs/results/benchmarks-h200.json
+    python -m scripts.benchmark_on_gpu --rehearse     # lower and compile only: needs no GPU
 
 Each kernel of fixtures/benchmarks, at each tile, is compiled as TileLang merges it, as smemreuse
 does for the fewest bytes and for speed, and with its buffers side by side. All are held against a
@@ -15,30 +15,26 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.benchmarks import worker  # noqa: E402
-from scripts.benchmarks.process import Worker, in_turn  # noqa: E402
-from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE  # noqa: E402
-from scripts.harness import driver, environment, options_of, write  # noqa: E402
+from scripts.apart import Named, Worker, command_of, in_turn
+from scripts.benchmarks.variants import AGAIN, DEFAULT, SPEED_OBJECTIVE
+from scripts.benchmarks.worker import work
+from scripts.results import about_gpu, options_of, write
 
 SECONDS_TO_COMPILE = 300
 SECONDS_TO_LAUNCH = 40
 
 
-def workers(names: Sequence[str], arch: str, speed: str) -> list[Worker]:
+def workers(names: Sequence[str], arch: str, speed: str) -> list[Named]:
     """One for each tile."""
     from fixtures.benchmarks import BENCHMARKS
 
     tiles = [(name, tile) for name in names or BENCHMARKS for tile in BENCHMARKS[name].tiles]
-    command = (sys.executable, __file__, "--worker")
     return [
-        Worker(
-            {"benchmark": name, "tile": tile, "variants": []}, (*command, name, tile, arch, speed)
+        (
+            {"benchmark": name, "tile": tile, "variants": []},
+            Worker(command_of(work, name, tile, arch, speed)),
         )
         for name, tile in tiles
     ]
@@ -78,7 +74,7 @@ def slower(tiles: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = options_of(__doc__)
+    found = options_of(__doc__, "out", "rehearse", "arch")
     found.add_argument("--speed", default=SPEED_OBJECTIVE, help="the objective that is to be fast")
     found.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
     found.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
@@ -91,18 +87,14 @@ def main() -> int:
     started = time.monotonic()
     team = workers(options.names, options.arch, options.speed)
     tiles: list[dict[str, Any]] = []
-    about = {"schema": "smemreuse.benchmarks/1", **environment("tilelang"), "driver": driver()}
-    about["arch"] = options.arch
+    about = {**about_gpu("benchmarks", tilelang=True), "arch": options.arch}
     for found in in_turn(team, options, SECONDS_TO_LAUNCH):
         tiles.append(found)
         print(brief(found), flush=True)
-        write(options.out, about, tiles=tiles)
+        write(options.out, {**about, "tiles": tiles})
     print(f"{time.monotonic() - started:.0f} s; slower than the default: {slower(tiles) or 'none'}")
     return int(any("error" in one for one in tiles))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        worker.main(sys.argv[2:])
-    else:
-        sys.exit(main())
+    sys.exit(main())

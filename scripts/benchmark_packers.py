@@ -1,6 +1,6 @@
 """Hold the packers against one another: arena over lower bound, and time.
 
-    python scripts/benchmark_packers.py [--out docs/results/packers.json] [--seconds 10]
+    python -m scripts.benchmark_packers [--out docs/results/packers.json] [--seconds 10]
 
 `greedy by size` is TFLite's planner: largest first, into the smallest gap that holds it. Instances
 are random live ranges, chains of layers as in a network, and rectangles: a memory of known size cut
@@ -10,23 +10,14 @@ the hard instances, put to our own exact search and to CP-SAT.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from smemreuse.planner import PACKERS, Placement, Problem, cpsat, exact, validate  # noqa: E402
-from smemreuse.planner.exact import Budget  # noqa: E402
-from smemreuse.planner.greedy import best_fit, greedy  # noqa: E402
+from scripts.results import about, options_of, write
+from smemreuse.planner import PACKERS, Placement, Problem, cpsat, exact, validate
+from smemreuse.planner.exact import Budget
+from smemreuse.planner.greedy import best_fit, greedy
 
 Ranges = list[tuple[int, int, int]]  # size, begin, end
 SEED = 20_240
@@ -133,29 +124,19 @@ def attempted(count: int, seconds: float) -> dict[str, object]:
     return row
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path)
+def main() -> None:
+    parser = options_of(__doc__, "out")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each hard instance")
     options = parser.parse_args()
-    rows = []
+    rows, hard = [], []
     for kind, count, problems in instances():
         rows.append(measured(kind, count, problems))
         print(rows[-1], flush=True)
-    hard = [attempted(count, options.seconds) for count in HARD]
-    for found in hard:
-        print(found, flush=True)
-    if options.out:
-        data = {
-            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-            "python": platform.python_version(),
-            "rows": rows,
-            "hard": hard,
-        }
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    return 0
+    for count in HARD:
+        hard.append(attempted(count, options.seconds))
+        print(hard[-1], flush=True)
+    write(options.out, {**about("packers"), "rows": rows, "hard": hard})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,6 @@
 """Measure how analysis, planning and checking grow with the length of a kernel. Needs no GPU.
 
-    python scripts/benchmark_scaling.py [--out docs/results/scaling.json]
+    python -m scripts.benchmark_scaling [--out docs/results/scaling.json]
 
 The kernel is a serial loop over phases, each filling a buffer and reading it by other threads; all
 phases are local to the iteration, so that every proof has to be made and every buffer shares.
@@ -8,22 +8,13 @@ phases are local to the iteration, so that every proof has to be made and every 
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import sys
 import time
-from datetime import datetime, timezone
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from smemreuse.compilers.text.reader import parse_dump  # noqa: E402
-from smemreuse.ir.kernel import Kernel, walk_statements  # noqa: E402
-from smemreuse.pipeline.judging import judge  # noqa: E402
-from smemreuse.pipeline.planning import plan_kernel  # noqa: E402
+from scripts.results import about, options_of, write
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.kernel import Kernel, walk_statements
+from smemreuse.pipeline.judging import judge
+from smemreuse.pipeline.planning import plan_kernel
 
 BUFFERS = 8
 STATEMENTS = (100, 300, 1_000, 3_000, 10_000)
@@ -68,24 +59,14 @@ def measure(statements: int) -> dict[str, object]:
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    options = parser.parse_args()
+def main() -> None:
+    options = options_of(__doc__, "out").parse_args()
     rows = []
     for statements in STATEMENTS:
         rows.append(measure(statements))
         print(*rows[-1].values(), sep="\t")
-    if options.out:
-        data = {
-            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-            "python": platform.python_version(),
-            "rows": rows,
-        }
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    return 0
+    write(options.out, {**about("scaling"), "rows": rows}, 3)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

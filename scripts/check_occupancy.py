@@ -1,6 +1,6 @@
 """Hold our table of resident blocks against CUDA's own answer for the card at hand.
 
-    python3 scripts/check_occupancy.py --out docs/results/occupancy-h200.json
+    python3 -m scripts.check_occupancy --out docs/results/occupancy-h200.json
 
 Needs nvcc and a CUDA device: asks `cudaOccupancyMaxActiveBlocksPerMultiprocessor` about small
 kernels for many sizes of dynamic shared memory and of blocks: about one without static shared
@@ -9,17 +9,13 @@ memory, and ones with 32 static bytes before a dynamic array as TileLang and Apa
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from scripts.results import options_of, today, write
 
 STEP = 64  # bytes
 THREADS = (32, 96, 128, 160, 256, 384, 512, 640, 1024)
@@ -117,7 +113,7 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
     """One document of the answers about all kernels."""
     kernels = [each.pop("kernel") for each in found]
     return {
-        "date": datetime.now(timezone.utc).date().isoformat(),
+        "date": today(),
         **found[0],
         "asked": sum(one["asked"] for one in kernels),
         "different": sum(one["different"] for one in kernels),
@@ -126,11 +122,9 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
+    options = options_of(__doc__, "out").parse_args()
     found = summary([compare(*kernel, ask_cuda(*kernel)) for kernel in KERNELS])
-    options.out.write_text(json.dumps(found, indent=1) + "\n")
+    write(options.out, found)
     print({key: value for key, value in found.items() if key != "kernels"})
     agrees = found["limits_agree"] and all(one["padded_agrees"] for one in found["kernels"])
     return int(bool(found["different"]) or not agrees)

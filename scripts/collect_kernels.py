@@ -9,7 +9,6 @@ pass configuration. Functions that are structurally the same are kept once for e
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import itertools
 import json
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.applied.pool import forked
+from scripts.results import chosen, options_of
 
 SKIPPED = ("amd", "aws", "triton", "vllm_workspace", "FLA_KDA", "plot_layout", "autodd")
 MISSING = (
@@ -104,8 +104,8 @@ def cases(function: Any) -> Iterator[dict[str, Any]]:
                 for value in values
             ]
         )
-    for chosen in itertools.islice(itertools.product(*axes), MOST_CASES):
-        yield {name: value for each in chosen for name, value in each.items()}
+    for case in itertools.islice(itertools.product(*axes), MOST_CASES):
+        yield {name: value for each in case for name, value in each.items()}
 
 
 def label(path: Path, tree: Path) -> str:
@@ -113,23 +113,21 @@ def label(path: Path, tree: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options_of(__doc__, "jobs", "keywords")
     parser.add_argument("examples", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--arch", action="append", choices=sorted(CAPABILITY))
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120, help="seconds for each program")
-    parser.add_argument("-k", dest="keyword", default="", help="only programs of this name")
     options = parser.parse_args()
     tree = options.examples.resolve()
-    wanted = [path for path in programs(tree) if options.keyword in path.as_posix()]
+    wanted = chosen(programs(tree), options.keywords)
     for arch in options.arch or sorted(CAPABILITY, reverse=True):
         collect_all(wanted, tree, arch, options)
 
 
 def collect_all(wanted: list[Path], tree: Path, arch: str, options: Any) -> None:
     folder = options.out / arch
-    if not options.keyword:
+    if not options.keywords:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     target = json.dumps({"kind": "cuda", "arch": arch})

@@ -9,31 +9,24 @@ operation is deleted by itself. Where the operational model then finds that the 
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import json
 import multiprocessing
-import os
-import platform
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from smemreuse.audit import BarrierStage  # noqa: E402
-from smemreuse.compilers.text.reader import read_dump  # noqa: E402
-from smemreuse.ir.kernel import Kernel  # noqa: E402
-from smemreuse.linter import lint  # noqa: E402
-from smemreuse.results.hazards import HazardKind  # noqa: E402
-from tests.linter.deletions import Judged, deletions, differs, judged  # noqa: E402
-from tests.random_kernels.choices import source_of  # noqa: E402
-from tests.random_kernels.families import FAMILIES  # noqa: E402
-from tests.random_kernels.text import kernel_of  # noqa: E402
-from tests.soundness.model.modes import NotModelled  # noqa: E402
+from scripts.results import ROOT, about, dumped, options_of, write
+from smemreuse.audit import BarrierStage
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.ir.kernel import Kernel
+from smemreuse.linter import lint
+from smemreuse.results.hazards import HazardKind
+from tests.linter.deletions import Judged, deletions, differs, judged
+from tests.random_kernels.choices import source_of
+from tests.random_kernels.families import FAMILIES
+from tests.random_kernels.text import kernel_of
+from tests.soundness.model.modes import NotModelled
 
 TRIED = 4
 """Executions of each kind that a kernel is run in, ten times as many where `lint` is certain."""
@@ -43,7 +36,9 @@ Told = tuple[str, str]
 
 
 def main() -> int:
-    options = _parse()
+    parser = options_of(__doc__, "out", "jobs")
+    parser.add_argument("--examples", type=int, default=400, help="random kernels of each family")
+    options = parser.parse_args()
     begin = time.monotonic()
     work: list[str | tuple[str, int]] = [
         str(one) for one in sorted((ROOT / "fixtures" / "lint").glob("*.mended.tir"))
@@ -60,9 +55,7 @@ def main() -> int:
     wrong = counts["told"] + counts["silent"] + counts["not followed"]
     share = counts["told"] / wrong if wrong else 1.0
     summary = {
-        "schema": "smemreuse.lint-deletions/1",
-        "date": datetime.date.today().isoformat(),
-        "machine": {"python": platform.python_version(), "cpus": os.cpu_count()},
+        **about("lint-deletions"),
         "seconds": round(time.monotonic() - begin, 1),
         "examples": options.examples,
         "deletions that go wrong": wrong,
@@ -70,17 +63,9 @@ def main() -> int:
         "counts": dict(sorted(counts.items())),
         "missed": sorted(missed)[:40],
     }
-    text = json.dumps(summary, indent=1) + "\n"
-    print(text, end="") if options.out is None else options.out.write_text(text)
+    print(dumped(summary))
+    write(options.out, summary)
     return int(share < 0.99)
-
-
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--examples", type=int, default=400, help="random kernels of each family")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, help="where the JSON summary goes")
-    return parser.parse_args()
 
 
 def _judge(work: str | tuple[str, int]) -> list[Told]:
@@ -97,7 +82,7 @@ def _told(kernel: Kernel, seed: int, name: str) -> Iterator[Told]:
             return
         yield "kernels", name
         if differs(kernel, seed, TRIED):
-            yield "kernels that are clean if warps keep pace", name
+            yield "kernels that are clean if lanes go on together", name
         for deletion in deletions(kernel):
             found = judged(deletion, seed, TRIED)
             yield _outcome(found), f"{name} without `{deletion.what}` (line {deletion.line})"

@@ -1,28 +1,19 @@
 """What the drivers of GPU measurements share.
 
-The ways to merge that are held against each other; processes of their own with a time limit; one
-launch, judged against a reference and bit for bit; times by CUDA events in turns; and JSON that
-says on which machine and when.
+The ways to merge that are held against each other; one launch, judged against a reference and bit
+for bit; times by CUDA events in turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
-import os
-import shutil
+import importlib
 import statistics
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any, Protocol
 
-ARCH = "sm_90a"
+from scripts.results import first_line
 
 # Merges -------------------------------------------------------------------------------------------
 
@@ -56,96 +47,6 @@ TILELANG = Merge("TileLang default")
 AGGRESSIVE = Merge("TileLang aggressive", {"tl.enable_aggressive_shared_memory_merge": True})
 BYTES = Merge("smemreuse bytes", policy="dataflow")
 SPEED = Merge("smemreuse speed", policy="dataflow", objective="speed")
-
-# The machine, and what is written -----------------------------------------------------------------
-
-
-def options_of(doc: str | None, *, arch: bool = True, rehearse: str = "compile only") -> Any:
-    """A parser with the options that drivers have in common: `--out`, `--rehearse`, `--arch`."""
-    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    if rehearse:
-        parser.add_argument("--rehearse", action="store_true", help=f"{rehearse}; needs no GPU")
-    if arch:
-        parser.add_argument("--arch", default=ARCH)
-    return parser
-
-
-def environment(*packages: str) -> dict[str, object]:
-    """The date, the card, and the versions of torch, CUDA and some packages."""
-    import torch
-
-    cuda = torch.cuda.is_available()
-    about: dict[str, object] = {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "device": torch.cuda.get_device_name() if cuda else None,
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda,
-    }
-    if "tilelang" in packages:
-        import tilelang
-
-        import smemreuse
-
-        versions = {"tilelang": tilelang.__version__, "smemreuse": smemreuse.__version__}
-        return {**about, **versions}
-    return {**about, "python": sys.version.split()[0]}
-
-
-def driver() -> str | None:
-    """The driver's version; None without one."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
-    if shutil.which(query[0]) is None:
-        return None
-    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def write(path: Path | None, data: Mapping[str, Any], **lists: Sequence[Mapping[str, Any]]) -> None:
-    """The JSON, if it is wanted; of `lists` each element is a line."""
-    if path is None:
-        return
-    text = json.dumps({**data, **{name: f"@{name}" for name in lists}}, indent=1)
-    for name, elements in lists.items():
-        lines = ",\n".join("  " + json.dumps(one) for one in elements)
-        text = text.replace(f'"@{name}"', f"[\n{lines}\n ]" if elements else "[]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n")
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
-
-
-# Processes ----------------------------------------------------------------------------------------
-
-
-def own_process(
-    command: Sequence[str], seconds: float, **environ: str
-) -> subprocess.CompletedProcess[str] | None:
-    """Runs a command in a process of its own; None where it is not done in so many seconds."""
-    try:
-        return subprocess.run(
-            list(command),
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            start_new_session=True,
-            env={**os.environ, **environ},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def answer(done: subprocess.CompletedProcess[str] | None) -> dict[str, Any]:
-    """What a process said: `found` is the JSON of its last line; or `hangs`, or its `error`."""
-    if done is None:
-        return {"hangs": True}
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return {"error": (lines[-1] if lines else f"ended with {done.returncode}")[:300]}
-    return {"found": json.loads(done.stdout.splitlines()[-1])}
-
 
 # Launches -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Show on a CUDA device that what the checker refuses goes wrong, and what it asks for helps.
 
-    python scripts/hazards_on_gpu.py --out docs/results/hazards.json
-    python scripts/hazards_on_gpu.py --rehearse        # compiles only: needs no GPU
+    python -m scripts.hazards_on_gpu --out docs/results/hazards.json
+    python -m scripts.hazards_on_gpu --rehearse        # compiles only: needs no GPU
 
 Each kernel in fixtures/hazards has two buffers, which share their bytes or lie side by side, and
 more or less synchronization between their uses. Every variant is launched many times on fresh
@@ -10,9 +10,7 @@ inputs and compared with what it must give. Exit 1 if one that has to be right w
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -23,21 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from scripts.harness import (
-    answer,
-    driver,
-    environment,
-    options_of,
-    own_process,
-    write,
-)
+from scripts.apart import answer, command_of
+from scripts.results import ROOT, about_gpu, options_of, write
 
 if TYPE_CHECKING:
     import torch
 
-SOURCES = Path(__file__).resolve().parent.parent / "fixtures" / "hazards"
+SOURCES = ROOT / "fixtures" / "hazards"
 COMPILE = (
     *("nvcc", "-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a"),
     *("-shared", "-Xcompiler", "-fPIC"),
@@ -200,11 +190,11 @@ def build(name: str, folder: Path) -> Path:
     return library
 
 
-def run(hazard: Hazard, library: Path) -> list[dict[str, object]]:
+def run(name: str, library: str) -> list[dict[str, object]]:
     """Launches every variant, in turns, so that all see the device in the same states."""
     import torch
 
-    launch = ctypes.CDLL(str(library)).run
+    hazard, launch = HAZARDS[name], ctypes.CDLL(library).run
     launch.argtypes = (ctypes.c_void_p, ctypes.c_void_p, _Variant)
     wrong = [0] * len(hazard.variants)
     elements = [0] * len(hazard.variants)
@@ -241,8 +231,7 @@ def run_apart(name: str, folder: Path) -> dict[str, Any]:
     """Runs a kernel in a process of its own: a hung or failed one spoils no other."""
     hazard = HAZARDS[name]
     data: dict[str, Any] = {"name": name, "rules": list(hazard.rules)}
-    command = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
-    told = answer(own_process(command, SECONDS_EACH))
+    told = answer(command_of(run, name, str(folder / f"{name}.so")), SECONDS_EACH)
     if "found" in told:
         return {**data, "variants": told["found"]}
     return {**data, "error": told.get("error", f"not done in {SECONDS_EACH} s"), "variants": []}
@@ -260,14 +249,9 @@ def print_summary(found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = options_of(__doc__, arch=False)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser = options_of(__doc__, "out", "rehearse")
     parser.add_argument("names", nargs="*", help="kernels (default: all)")
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(run(HAZARDS[options.one], options.folder / f"{options.one}.so")))
-        return 0
     names = options.names or list(HAZARDS)
     with tempfile.TemporaryDirectory() as folder:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -278,8 +262,7 @@ def main() -> int:
         found = [run_apart(name, Path(folder)) for name in names]
     for one in found:
         print_summary(one)
-    about = {"schema": "smemreuse.hazards/1", **environment(), "driver": driver()}
-    write(options.out, {**about, "delay_cycles": DELAY, "hazards": found})
+    write(options.out, {**about_gpu("hazards"), "delay_cycles": DELAY, "hazards": found}, 5)
     failed = any(
         "error" in one or any(v["must_be_right"] and v["wrong_launches"] for v in one["variants"])
         for one in found

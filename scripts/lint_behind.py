@@ -1,6 +1,6 @@
 """Whether `lint` says of a TileLang dump what it says of it behind the passes that insert barriers.
 
-    python scripts/lint_behind.py DIR --out docs/results/lint-behind.json
+    python -m scripts.lint_behind DIR --out docs/results/lint-behind.json
 
 Each dump, as it is before the merge, is read with TVM's own parser, merged with every buffer at a
 place of its own, and goes through `InjectFenceProxy` and `ThreadSync`. A dump that the parser does
@@ -9,9 +9,7 @@ not take is counted, with the reason. Of the text of a dump nothing is told.
 
 from __future__ import annotations
 
-import argparse
 import ast
-import json
 import multiprocessing
 import os
 import re
@@ -22,23 +20,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 os.environ.setdefault("TILELANG_CACHE_DIR", tempfile.mkdtemp(prefix="lint-behind-"))
 
-from tilelang import tvm  # noqa: E402
-from tvm.script import ir, tirx  # noqa: E402
+from tilelang import tvm
+from tvm.script import ir, tirx
 
-from smemreuse.audit import BarrierStage  # noqa: E402
-from smemreuse.compilers.functions import DeviceFunction  # noqa: E402
-from smemreuse.compilers.tilelang.rewrite import apply_plans  # noqa: E402
-from smemreuse.compilers.tilelang.verify import with_barriers  # noqa: E402
-from smemreuse.compilers.tilelang.visitor import TirVisitor  # noqa: E402
-from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel  # noqa: E402
-from smemreuse.linter import lint  # noqa: E402
-from smemreuse.pipeline.planning import plan_kernel  # noqa: E402
-from smemreuse.results.hazards import LintReport  # noqa: E402
-from smemreuse.results.plan import Plan  # noqa: E402
+from scripts.results import dumped, options_of, write
+from smemreuse.audit import BarrierStage
+from smemreuse.compilers.functions import DeviceFunction
+from smemreuse.compilers.tilelang.rewrite import apply_plans
+from smemreuse.compilers.tilelang.verify import with_barriers
+from smemreuse.compilers.tilelang.visitor import TirVisitor
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
+from smemreuse.linter import lint
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.hazards import LintReport
+from smemreuse.results.plan import Plan
 
 ALIGNMENT = 1024
 """Bytes, of the places: swizzled tiles want as much."""
@@ -138,10 +135,8 @@ def compared(file: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_of(__doc__, "out", "jobs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, help="where the JSON goes")
     options = parser.parse_args()
     files = sorted(options.folder.rglob("sm_*/*.tir"))
     with multiprocessing.Pool(options.jobs) as pool:
@@ -155,8 +150,8 @@ def main() -> int:
         "differ": [one for one in read if one["before"] != one["behind"]],
         "not read": dict(Counter(one["not read"] for one in found if "not read" in one)),
     }
-    text = json.dumps(summary, indent=1) + "\n"
-    print(text, end="") if options.out is None else options.out.write_text(text)
+    print(dumped(summary))
+    write(options.out, summary)
     return int(any(one["before"] == "clean" for one in read if one["before"] != one["behind"]))
 
 

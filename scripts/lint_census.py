@@ -1,6 +1,6 @@
 """What `lint` says of each dump of a folder: counts, and the certain findings by name.
 
-    python scripts/lint_census.py DIR --out docs/results/lint-corpus.json
+    python -m scripts.lint_census DIR --out docs/results/lint-corpus.json
 
 A dump is named by its file; of a finding only its kind and its buffers are told, no text of the
 dump. Certain findings are read by hand, one by one: docs/lint.md.
@@ -8,22 +8,16 @@ dump. Certain findings are read by hand, one by one: docs/lint.md.
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
-import os
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from smemreuse.compilers.text.reader import read_dump  # noqa: E402
-from smemreuse.linter import lint  # noqa: E402
-from smemreuse.results.hazards import Hazard  # noqa: E402
+from scripts.results import dumped, options_of, write
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.linter import lint
+from smemreuse.results.hazards import Hazard
 
 
 def judged(file: Path) -> list[dict[str, Any]]:
@@ -51,10 +45,8 @@ def _told(hazard: Hazard) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options_of(__doc__, "out", "jobs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, help="where the JSON goes")
     options = parser.parse_args()
     files = sorted(options.folder.rglob("*.tir"))
     with multiprocessing.Pool(options.jobs) as pool:
@@ -76,8 +68,8 @@ def main() -> None:
             {key: one[key] for key in ("dump", "certain")} for one in kernels if one["certain"]
         ],
     }
-    text = json.dumps(summary, indent=1) + "\n"
-    print(text, end="") if options.out is None else options.out.write_text(text)
+    print(dumped(summary))
+    write(options.out, summary)
 
 
 if __name__ == "__main__":

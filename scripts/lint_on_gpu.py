@@ -10,9 +10,7 @@ once more under each tool of compute-sanitizer. Exit 1 if a mended kernel was wr
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -20,10 +18,10 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
-from scripts.harness import ARCH, answer, driver, environment, options_of, own_process, write
+from scripts.apart import answer, command_of
+from scripts.results import ARCH, about_gpu, options_of, write
 
 LAUNCHES = 40
 SECONDS_EACH = 60
@@ -83,16 +81,9 @@ def judged(each: Any, kernel: Any, launches: int) -> dict[str, int]:
     return {"launches": launches, "wrong_launches": wrong, "wrong_elements": elements}
 
 
-def apart(name: str, mended: bool, launches: int, *under: str) -> CompletedProcess[str] | None:
-    """Launches in a process of its own; None where it hangs."""
-    command = [*under, sys.executable, "-m", "scripts.lint_on_gpu", "--one", name]
-    command += [*(["--mended"] if mended else []), "--launches", str(launches)]
-    return own_process(command, SECONDS_EACH)
-
-
 def measured(name: str, mended: bool) -> dict[str, Any]:
     """Lints and launches one kernel."""
-    told = answer(apart(name, mended, LAUNCHES))
+    told = answer(command_of(launched, name, mended, LAUNCHES), SECONDS_EACH)
     found = told.pop("found", {})
     return {"mended": mended, "lint": linted(name, mended), **told, **found}
 
@@ -100,8 +91,10 @@ def measured(name: str, mended: bool) -> dict[str, Any]:
 def sanitized(task: tuple[str, bool, str]) -> str:
     """How many errors or hazards a tool of compute-sanitizer tells in one launch."""
     name, mended, tool = task
-    done = apart(name, mended, 1, "compute-sanitizer", "--tool", tool)
-    if done is None:
+    command = ["compute-sanitizer", "--tool", tool, *command_of(launched, name, mended, 1)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_EACH)
+    except subprocess.TimeoutExpired:
         return "hangs"
     told = TOLD.search(done.stdout + done.stderr)
     return told.group(1) if told else "failed"
@@ -124,21 +117,16 @@ def rehearsed(names: list[str]) -> None:
 
 
 def main() -> int:
-    parser = options_of(__doc__, arch=False)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--mended", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--launches", type=int, default=LAUNCHES, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(launched(options.one, options.mended, options.launches)))
-        return 0
+    options = options_of(__doc__, "out", "rehearse").parse_args()
     from fixtures.witnesses.kernels import WITNESSES
 
     names = [each.name for each in WITNESSES]
     if options.rehearse:
         rehearsed(names)
         return 0
-    return measure_all(names, options.out)
+    with tempfile.TemporaryDirectory() as cache:  # the tools find what was compiled before
+        os.environ["TILELANG_CACHE_DIR"] = cache
+        return measure_all(names, options.out)
 
 
 def measure_all(names: list[str], out: Path | None) -> int:
@@ -155,8 +143,7 @@ def measure_all(names: list[str], out: Path | None) -> int:
     for each in found:
         for variant in each["variants"]:
             print(each["name"], variant)
-    about = {**environment(), "driver": driver(), "schema": "smemreuse.witnesses/1"}
-    write(out, {**about, "sanitizer": version(), "kernels": found})
+    write(out, {**about_gpu("witnesses"), "sanitizer": version(), "kernels": found}, 5)
     return int(not all(each["variants"][1].get("wrong_launches") == 0 for each in found))
 
 

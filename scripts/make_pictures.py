@@ -1,13 +1,17 @@
-"""Draw the README's pictures: needs Graphviz, Chromium with its driver, and selenium.
+"""Draw the pictures of README and docs, in docs/pictures.
 
-    python scripts/make_pictures.py [--out docs/pictures]
+    python -m scripts.make_pictures [pages | notebook | terminal ...]
 
-The memory maps are the report's own, photographed in a browser; the lifetimes are Graphviz's.
+Pages are the report's own, photographed in a browser, and the lifetimes of Graphviz: that needs
+Graphviz, Chromium with its driver, and selenium. The notebook, as Jupyter shows it, needs nbclient,
+nbconvert and ipykernel. The terminal shows what commands print on one.
 """
 
 from __future__ import annotations
 
-import argparse
+import io
+import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,21 +20,31 @@ from pathlib import Path
 from subprocess import run
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from rich.console import Console
+from rich.text import Text
 
-from smemreuse.commands.graph import picture_of  # noqa: E402
-from smemreuse.commands.report import entry_of  # noqa: E402
-from smemreuse.commands.subjects import read_subjects  # noqa: E402
-from smemreuse.report.graphs import draw, render  # noqa: E402
-from smemreuse.report.page import report_page  # noqa: E402
-from smemreuse.report.roofline import roofline_page  # noqa: E402
-from smemreuse.targets.cards import card  # noqa: E402
-from smemreuse.worksheet import Gemm, advise  # noqa: E402
+from scripts.results import ROOT, options_of
+from smemreuse.commands.graph import picture_of
+from smemreuse.commands.report import entry_of
+from smemreuse.commands.subjects import read_subjects
+from smemreuse.report.graphs import draw, render
+from smemreuse.report.page import report_page
+from smemreuse.report.roofline import roofline_page
+from smemreuse.targets.cards import card
+from smemreuse.worksheet import Gemm, advise
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
+OUT = ROOT / "docs" / "pictures"
+NOTEBOOK = ROOT / "fixtures" / "notebooks" / "kernel.ipynb"
+COLUMNS = 100
+COMMANDS = (
+    ("compare", "fixtures/dumps/batched_gemm.sm_80.tir"),
+    ("explain", "fixtures/dumps/flash_attention.sm_90a.tir"),
+)
+FONTS = re.compile(r"@font-face \{.*?\}\n?", re.DOTALL)
+"""Those that rich would have loaded from the network."""
 DUMPS = "fixtures/dumps"
 DUMP = f"{DUMPS}/batched_gemm.sm_80.tir"
 KERNEL = "batched_gemm_kernel (shared.dyn)"
@@ -64,7 +78,7 @@ def _program(name: str) -> str:
 
 
 def photograph(page: Path, out: Path) -> None:
-    """The map under outer and dataflow; the whole with a buffer chosen, dark, light and narrow."""
+    """The map under outer and dataflow; the whole with a buffer chosen, wide and narrow."""
     look = f"{page.as_uri()}#kernel={KERNEL}"
     with browser(1280, 1000) as driver:
         for policy in ("outer", "dataflow"):
@@ -77,25 +91,16 @@ def photograph(page: Path, out: Path) -> None:
             )
             picture = driver.find_element("css selector", ".map").screenshot_as_png
             (out / f"batched_gemm-{policy}.png").write_bytes(picture)
-        for name, scheme, width, height in (
-            ("report", "light", 1280, 1320),
-            ("report-dark", "dark", 1280, 1320),
-            ("report-narrow", "light", 400, 1400),
-        ):
-            _open(driver, f"{look}&buffer=As&theme={scheme}", width, height)
+        for name, width, height in (("report", 1280, 1320), ("report-narrow", 400, 1400)):
+            _open(driver, f"{look}&buffer=As&theme=light", width, height)
             driver.save_screenshot(str(out / f"{name}.png"))
 
 
 def photograph_overview(page: Path, out: Path) -> None:
-    """Forty kernels, the best first, in both colours and on a narrow screen."""
+    """Forty kernels, the best first."""
     with browser(1280, 1000) as driver:
-        for name, scheme, width, height in (
-            ("overview", "light", 1280, 900),
-            ("overview-dark", "dark", 1280, 900),
-            ("overview-narrow", "dark", 400, 1100),
-        ):
-            _open(driver, f"{page.as_uri()}#sort=-saved&theme={scheme}", width, height)
-            driver.save_screenshot(str(out / f"{name}.png"))
+        _open(driver, f"{page.as_uri()}#sort=-saved&theme=light", 1280, 900)
+        driver.save_screenshot(str(out / "overview.png"))
 
 
 def photograph_difference(page: Path, out: Path) -> None:
@@ -153,11 +158,7 @@ def _difference(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures")
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+def pages(out: Path) -> None:
     found = read_subjects([str(ROOT / DUMP)])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
@@ -174,8 +175,51 @@ def main() -> int:
     pictures = [picture_of("lifetime", one, "dataflow") for one in found]
     lifetimes = render(draw("lifetime", pictures, "dataflow"), "svg", "lifetime", "dataflow")
     (out / "batched_gemm-lifetime.svg").write_bytes(lifetimes)
-    return 0
+
+
+def notebook(out: Path) -> None:
+    """The whole page with all that the notebook's cells show, from top to bottom."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbconvert import HTMLExporter
+
+    found = nbformat.read(NOTEBOOK, as_version=4)
+    NotebookClient(found, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    with tempfile.TemporaryDirectory() as folder, browser(1000, 900) as driver:
+        page = Path(folder) / "notebook.html"
+        page.write_text(HTMLExporter().from_notebook_node(found)[0], encoding="utf-8")
+        driver.get(page.as_uri())
+        height = driver.execute_script("return document.body.scrollHeight")
+        driver.set_window_size(1000, height + 150)
+        body = driver.find_element("css selector", "body")
+        (out / "notebook.png").write_bytes(body.screenshot_as_png)
+
+
+def terminal(out: Path) -> None:
+    """What commands print where their output is a terminal, colours included."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    environ = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT)}
+    for command in COMMANDS:
+        console.print(Text(f"$ smemreuse {' '.join(command)}", style="bold"))
+        call = [sys.executable, "-m", "smemreuse", *command]
+        done = run(call, capture_output=True, text=True, check=True, cwd=ROOT, env=environ)
+        console.print(Text.from_ansi(done.stdout))
+    svg = console.export_svg(title="smemreuse", unique_id="terminal")
+    (out / "terminal.svg").write_text(FONTS.sub("", svg))
+
+
+DRAWN = {"pages": pages, "notebook": notebook, "terminal": terminal}
+
+
+def main() -> None:
+    parser = options_of(__doc__)
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("what", nargs="*", help=f"of {', '.join(DRAWN)} (default: all)")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.what or DRAWN:
+        DRAWN[name](options.out)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

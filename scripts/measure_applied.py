@@ -9,29 +9,27 @@ objective. Prints a summary, and writes one line of JSON for each function.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scripts.applied.pages import applied_table
 from scripts.applied.pool import forked
-from scripts.applied.summary import summary
+from scripts.results import chosen, options_of, write
 
 OBJECTIVES = {"speed": "speed", "bytes": "bytes"}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def main() -> None:
+    parser = options_of(__doc__, "out", "jobs", "keywords")
     parser.add_argument("kernels", type=Path)
-    parser.add_argument("--out", type=Path, help="where the results go, as JSON")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--arch", action="append", help="only this architecture")
-    parser.add_argument("-k", dest="keywords", action="append", help="only functions of this name")
     parser.add_argument("--audit", action="store_true", help="judge TileLang's own plans too")
     parser.add_argument("--one-each", action="store_true", help="of functions alike, the first")
     parser.add_argument("--rough", action="store_true", help="lower once each: the times are rough")
@@ -55,9 +53,9 @@ def main() -> int:
             print(path.parent.name, path.stem, file=sys.stderr, flush=True)
             if options.out:  # so that nothing is lost of a run that is ended
                 results = [found[each] for each in sorted(found)]
-                options.out.write_text(document(results, options))
-    print(summary([found[path] for path in sorted(found)]))
-    return 0
+                write(options.out, {**about_lowerings(options), "functions": results})
+    functions = [found[path] for path in sorted(found)]
+    print(*tables(functions), sep="\n")
 
 
 def already(options: Any) -> dict[Path, dict[str, Any]]:
@@ -72,12 +70,7 @@ def wanted(options: Any) -> list[Path]:
     """The functions that are asked for, in order."""
     archs = options.arch or [path.name for path in options.kernels.iterdir() if path.is_dir()]
     paths = [path for arch in archs for path in (options.kernels / arch).glob("*.json")]
-    names = options.keywords or [""]
-    paths = sorted(path for path in paths if any(name in path.stem for name in names))
-    if options.one_each:
-        first = {(path.parent, path.stem.rpartition("__")[0]): path for path in reversed(paths)}
-        paths = sorted(first.values())
-    return paths
+    return chosen(paths, options.keywords, one_each=options.one_each)
 
 
 def quickest(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
@@ -90,16 +83,22 @@ def quickest(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any
     return {**one, "seconds": {"stock": stock, "added": added}}
 
 
-def document(found: list[dict[str, Any]], options: Any) -> str:
-    """The results as JSON, with one line for each function."""
+def about_lowerings(options: Any) -> dict[str, Any]:
     import tilelang
 
-    head = {"tilelang": tilelang.__version__, "python": platform.python_version()}
-    head |= {"audit": options.audit}
-    head |= {"rough": options.rough, "one_each": options.one_each or bool(options.keywords)}
-    lines = ",\n".join(json.dumps(each) for each in found)
-    return json.dumps(head)[:-1] + f',\n"functions": [\n{lines}\n]}}\n'
+    versions = {"tilelang": tilelang.__version__, "python": platform.python_version()}
+    how = {"audit": options.audit, "rough": options.rough}
+    return {**versions, **how, "one_each": options.one_each or bool(options.keywords)}
+
+
+def tables(functions: list[dict[str, Any]]) -> Iterator[str]:
+    """What came of it, and which functions were not lowered or not left as they should be."""
+    yield applied_table(functions)
+    for one in functions:
+        said = one.get("not_lowered") or one.get("error") or one.get("said")
+        if said:
+            yield f"{one['arch']}/{one['name']}: {said}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

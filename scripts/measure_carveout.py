@@ -1,7 +1,7 @@
 """Which part of the L1 cache the driver carves out as shared memory, on the card at hand.
 
-    python3 scripts/measure_carveout.py --out docs/results       # writes carveout-<gpu>.json there
-    python3 scripts/measure_carveout.py --rehearse               # compiles only: needs no GPU
+    python3 -m scripts.measure_carveout --out docs/results       # writes carveout-<gpu>.json there
+    python3 -m scripts.measure_carveout --rehearse               # compiles only: needs no GPU
 
 Launches kernels with many sizes of dynamic shared memory and reads what was configured: from Nsight
 Compute, and without it from the footprint at which loads through L1 become slow. Each launch is
@@ -10,9 +10,7 @@ held against the rules that one might expect. Takes less than a minute; needs nv
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
 import shutil
 import subprocess
 import sys
@@ -20,14 +18,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from smemreuse.targets.architectures import Architecture, architecture  # noqa: E402
+from scripts.results import ROOT, options_of, today, write
+from smemreuse.targets.architectures import Architecture, architecture
 
 SOURCE = ROOT / "fixtures" / "carveout" / "carveout.cu"
 CONFIGURED = "launch__shared_mem_config_size"
@@ -144,20 +139,13 @@ _UNITS = {"Kbyte": 1000, "Mbyte": 1000**2}
 def parse_ncu(text: str) -> list[dict[str, float | None]]:
     """The metrics of each launch, in bytes where they are bytes; None where there is no number.
 
-    Reads both forms that `ncu --csv` writes: `--page raw` has a column for each metric and a second
-    line with the units; `--page details` has a line for each metric.
+    Of `ncu --csv --page raw`: a column for each metric, and a second line with the units.
     """
     lines = text.splitlines()
     start = next((at for at, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return []
     rows = list(csv.DictReader(line for line in lines[start:] if line.startswith('"')))
-    if rows and "Metric Name" in rows[0]:
-        launches: dict[str, dict[str, float | None]] = {}
-        for row in rows:
-            found = _number(row["Metric Value"], row["Metric Unit"])
-            launches.setdefault(row["ID"], {})[row["Metric Name"]] = found
-        return list(launches.values())
     units: Mapping[str, str] = rows.pop(0) if rows and not rows[0]["ID"] else {}
     names = [name for name in (rows[0] if rows else ()) if name.startswith("launch__")]
     return [{name: _number(row[name], units.get(name, "")) for name in names} for row in rows]
@@ -315,29 +303,15 @@ def measure(
             yield name, {"rules": verdicts(data, arch, sms), "launches": data}
 
 
-def write(folder: Path, found: Mapping[str, Any]) -> Path:
-    """The file `carveout-<gpu>.json`, one launch a line."""
-    gpu = next(word for word in found["name"].split() if any(map(str.isdigit, word)))
-    path = folder / f"carveout-{gpu.lower()}.json"
-    lines = {}
-    shown: dict[str, Any] = {}
-    for name, section in found["sections"].items():
-        shown[name] = section
-        if "launches" in section:
-            lines[f'"@{name}"'] = ",\n    ".join(json.dumps(one) for one in section["launches"])
-            shown[name] = {**section, "launches": [f"@{name}"]}
-    text = json.dumps({**found, "sections": shown}, indent=1)
-    for mark, launches in lines.items():
-        text = text.replace(mark, launches)
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n")
-    return path
+def path_of(folder: Path, gpu: str) -> Path:
+    """The file of a card, `carveout-h200.json`."""
+    name = next(word for word in gpu.split() if any(map(str.isdigit, word)))
+    return folder / f"carveout-{name.lower()}.json"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__, "rehearse")
     parser.add_argument("--out", type=Path, default=Path(), help="the folder to write to")
-    parser.add_argument("--rehearse", action="store_true", help="compile only; needs no GPU")
     parser.add_argument("--sections", nargs="*", default=(), help="what to ask (default: all)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -350,10 +324,10 @@ def main() -> int:
         program = build(Path(folder))
         sms = multiprocessors(program)
         print(f"built in {time.monotonic() - started:.0f} s")
-        sections: dict[str, Any] = {}
+        path, sections = path_of(options.out, card["name"]), dict[str, Any]()
         found = {
             "schema": "smemreuse.carveout/1",
-            "date": datetime.now(timezone.utc).date().isoformat(),
+            "date": today(),
             **card,
             "arch": arch.name,
             "multiprocessors": sms,
@@ -362,7 +336,7 @@ def main() -> int:
         }
         for name, section in measure(program, arch, sms, options.sections):
             sections[name] = section
-            path = write(options.out, found)
+            write(path, found, 4)
             print(f"{time.monotonic() - started:4.0f} s {name}: {brief(section)}", flush=True)
     print(path)
     return int(any("error" in section for section in sections.values()))

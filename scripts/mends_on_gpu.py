@@ -12,32 +12,21 @@ was mended was wrong, or another in any launch.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scripts.apart import answer, command_of
 from scripts.benchmarks.timing import measure
 from scripts.benchmarks.variants import Variant
-from scripts.harness import (
-    ARCH,
-    answer,
-    driver,
-    environment,
-    launch,
-    options_of,
-    own_process,
-    ratio,
-    same_bits,
-    write,
-)
+from scripts.harness import launch, ratio, same_bits
 from scripts.lint_on_gpu import judged
+from scripts.results import ARCH, about_gpu, options_of, write
+from smemreuse.results.hazards import Site
 
 LAUNCHES = 40
 SECONDS_EACH = 60
@@ -79,8 +68,8 @@ def compiled(func: Any, pass_configs: Mapping[str, object], mend: bool) -> Compi
         )
     (lowered,) = session.kernels
     assert lowered.lint is not None
-    insertions = [one.insertion for found in session.mendings for one in found.mends]
-    put_in = [f"{each} {one.where}" for one in insertions for each in one.inserted]
+    edits = [one.edit for found in session.mendings for one in found.mends]
+    put_in = [f"{text} {one.side} {Site.of(one.anchor)}" for one in edits for text in one.texts]
     return Compiled(kernel, str(lowered.lint().status), put_in)
 
 
@@ -130,17 +119,14 @@ def scan(tile: str) -> list[dict[str, Any]]:
 
 
 def _scanned_apart(tile: str, names: Sequence[str]) -> list[dict[str, Any]] | None:
-    command = [sys.executable, "-m", "scripts.mends_on_gpu", "--scan", tile, *names]
-    # A kernel found in the cache would not be lowered, and a session would not see it.
-    with tempfile.TemporaryDirectory() as cache:
-        told = answer(own_process(command, SECONDS_EACH, TILELANG_CACHE_DIR=cache))
+    told = answer(command_of(scanned, tile, names), SECONDS_EACH)
     if "error" in told:
         raise RuntimeError(f"{tile}: {told['error']}")
     found: list[dict[str, Any]] | None = told.get("found")
     return found
 
 
-def scanned(tile: str, found: Sequence[tuple[str, Compiled]]) -> list[dict[str, Any]]:
+def scanned(tile: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Launches the variants of a tile in turns on the same inputs, and times them."""
     import torch
 
@@ -148,6 +134,7 @@ def scanned(tile: str, found: Sequence[tuple[str, Compiled]]) -> list[dict[str, 
 
     benchmark = BENCHMARKS["chunk_scan"]
     config = benchmark.config(tile)
+    found = scan_variants(tile, names)
     variants = [Variant(name, kernel=one.kernel) for name, one in found]
     generator = torch.Generator(device="cuda").manual_seed(time.time_ns() % 2**31)
     args = benchmark.inputs(config, generator, torch.device("cuda"))
@@ -199,15 +186,9 @@ def rehearse() -> int:
 
 
 def main() -> int:
-    parser = options_of(__doc__, arch=False)
-    parser.add_argument("--scan", nargs="+", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = options_of(__doc__, "out", "rehearse").parse_args()
     if options.rehearse:
         return rehearse()
-    if options.scan:
-        tile, *names = options.scan
-        print(json.dumps(scanned(tile, scan_variants(tile, names))))
-        return 0
     import torch
 
     torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
@@ -229,8 +210,8 @@ def main() -> int:
         differ = f", {one['differing_launches']} differ" if "differing_launches" in one else ""
         wrong = f"{one['wrong_launches']} of {one['launches']} wrong"
         print(f"{name:36} {one['variant']:15} {one['lint']:8} {wrong}{differ}{time_ms}")
-    about = {**environment(), "driver": driver(), "schema": "smemreuse.mends/1", "arch": ARCH}
-    write(options.out, {**about, "witnesses": kernels, "chunk_scan": scans})
+    about = {**about_gpu("mends"), "arch": ARCH}
+    write(options.out, {**about, "witnesses": kernels, "chunk_scan": scans}, 5)
     mended = [one for _, one in told if one["variant"] == MENDED]
     return int(any(one["wrong_launches"] or one.get("differing_launches") for one in mended))
 

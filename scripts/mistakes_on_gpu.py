@@ -1,7 +1,7 @@
 """Whether real kernels whose merge the checker refutes go wrong on a CUDA device.
 
-    python scripts/mistakes_on_gpu.py KERNELS APPLIED --out docs/results/mistakes-h200.json
-    python scripts/mistakes_on_gpu.py KERNELS APPLIED --rehearse       # compiles only: needs no GPU
+    python -m scripts.mistakes_on_gpu KERNELS APPLIED --out docs/results/mistakes-h200.json
+    python -m scripts.mistakes_on_gpu KERNELS APPLIED --rehearse       # compiles only: needs no GPU
 
 KERNELS is what `scripts/collect_kernels.py` wrote, APPLIED what `scripts/measure_applied.py`
 found with `--audit`. Of the functions whose default or aggressive plan is refuted, a few are
@@ -20,13 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.applied.summary import refuted  # noqa: E402
-from scripts.benchmarks import mistakes  # noqa: E402
-from scripts.benchmarks.process import Worker, in_turn  # noqa: E402
-from scripts.harness import environment, first_line, options_of, write  # noqa: E402
+from scripts.apart import Named, Worker, command_of, in_turn
+from scripts.applied.summary import refuted
+from scripts.benchmarks import mistakes
+from scripts.results import about_gpu, first_line, options_of, write
 
 SECONDS_TO_COMPILE = 75
 SECONDS_EACH = 15
@@ -43,14 +40,11 @@ def chosen(functions: Sequence[Mapping[str, Any]], options: argparse.Namespace) 
     for merge in ("default", "aggressive"):
         for function, _, _ in refuted(functions, merge):
             name = function["name"]
-            if function["arch"] == options.arch and wanted(name, options.keywords):
+            wanted = not options.keywords or any(word in name for word in options.keywords)
+            if function["arch"] == options.arch and wanted:
                 program, symbol, _ = name.rsplit("__", 2)
                 found.setdefault((program.partition("-")[0], symbol), name)
     return list(found.values())
-
-
-def wanted(name: str, keywords: Sequence[str] | None) -> bool:
-    return not keywords or any(keyword in name for keyword in keywords)
 
 
 def can_be_launched(path: Path) -> str | None:
@@ -65,9 +59,9 @@ def can_be_launched(path: Path) -> str | None:
     return f"takes {size:,} bytes" if size > MOST_BYTES else None
 
 
-def worker(path: Path) -> Worker:
+def worker(path: Path) -> Named:
     named = {"name": path.stem, "arch": path.parent.name, "variants": []}
-    return Worker(named, (sys.executable, __file__, "--worker", str(path)))
+    return named, Worker(command_of(mistakes.work, str(path)))
 
 
 def brief(found: Mapping[str, Any]) -> str:
@@ -82,13 +76,12 @@ def brief(found: Mapping[str, Any]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = options_of(__doc__)
+    made = options_of(__doc__, "out", "rehearse", "arch", "keywords")
     made.add_argument("kernels", type=Path)
     made.add_argument("applied", type=Path)
     made.add_argument("--most", type=int, default=MOST, help="functions that are launched")
     made.add_argument("--workers", type=int, help="how many compile at once (default: by cores)")
     made.add_argument("--compile-seconds", type=float, default=SECONDS_TO_COMPILE)
-    made.add_argument("-k", dest="keywords", action="append", help="only functions of this name")
     return made
 
 
@@ -98,7 +91,7 @@ def main() -> int:
     names = chosen(json.loads(options.applied.read_text())["functions"], options)
     paths = [options.kernels / options.arch / f"{name}.json" for name in names]
     passed_over: dict[str, str] = {}
-    team: list[Worker] = []
+    team: list[Named] = []
     for path in paths:
         why = "enough others" if len(team) == options.most else can_be_launched(path)
         if why is None:
@@ -106,7 +99,7 @@ def main() -> int:
         else:
             passed_over[path.stem] = why
             print(f"{path.stem}: passed over, {why}", flush=True)
-    about = {"schema": "smemreuse.mistakes/1", **environment("tilelang"), "arch": options.arch}
+    about = {**about_gpu("mistakes", tilelang=True), "arch": options.arch}
     found: list[dict[str, Any]] = []
     for one in in_turn(team, options, SECONDS_EACH):
         found.append(one)
@@ -117,7 +110,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        mistakes.main(sys.argv[2])
-    else:
-        sys.exit(main())
+    sys.exit(main())

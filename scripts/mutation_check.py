@@ -22,10 +22,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.mutants import ROOMS, Mutant, modules, noticing, sampled  # noqa: E402
+from scripts.mutants import ROOMS, Mutant, modules, noticing, sampled
+from scripts.results import ROOT, options_of
 
 TIMEOUT = 240
 
@@ -66,12 +64,11 @@ def main() -> int:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_of(__doc__, "jobs")
     rooms = [f"smemreuse/{room}" for room in ROOMS]
     parser.add_argument("paths", nargs="*", default=rooms, help="modules and folders of them")
     parser.add_argument("--sample", type=int, default=40, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=TIMEOUT, help="for one mutant")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     return parser.parse_args()

@@ -11,23 +11,16 @@ others all that they will ever have; without --family they take turns.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import multiprocessing
-import os
-import platform
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.random_kernels.choices import Pick, run_seed, source_of  # noqa: E402
-from tests.random_kernels.families import FAMILIES  # noqa: E402
-from tests.soundness.as_it_stands import TRIED, examine  # noqa: E402
-from tests.soundness.compare import compare  # noqa: E402
+from scripts.results import about, dumped, options_of, write
+from tests.random_kernels.choices import Pick, run_seed, source_of
+from tests.random_kernels.families import FAMILIES
+from tests.soundness.as_it_stands import TRIED, examine
+from tests.soundness.compare import compare
 
 BATCH = 100
 MAX_SHRUNK = 2
@@ -70,13 +63,7 @@ def main() -> int:
                 f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed, options.modes)}\n"
             )
     summary = {
-        "schema": "smemreuse.random-kernels/1",
-        "date": datetime.date.today().isoformat(),
-        "machine": {
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "cpus": os.cpu_count(),
-        },
+        **about("random-kernels"),
         "seconds": round(time.monotonic() - begin, 1),
         "seed": options.seed,
         "examples": options.examples,
@@ -84,23 +71,17 @@ def main() -> int:
         "failing_seeds": [f"{family} {seed}: {way}" for family, seed, way in sorted(failing)],
         "counts": dict(sorted(stats.items())),
     }
-    text = json.dumps(summary, indent=1) + "\n"
-    if options.out is None:
-        print(text, end="")
-    else:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text)
+    print(dumped(summary))
+    write(options.out, summary)
     return 1 if failing else 0
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options_of(__doc__, "out", "jobs")
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
     parser.add_argument("--family", action="append", choices=ALL_FAMILIES, help="any number")
     parser.add_argument("--modes", type=int, default=TRIED, help="executions tried, of two kinds")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path, help="where the JSON summary goes")
     return parser.parse_args()
 
 

@@ -1,11 +1,10 @@
 """Write docs/reference/commands.md and api.md, of click's commands and the docstrings.
 
-python scripts/render_reference.py [--check]
+python -m scripts.render_reference [--check]
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import re
@@ -15,10 +14,9 @@ from pathlib import Path
 
 import click
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # where this file is run by its path
-
-from smemreuse import cli  # noqa: E402
+from scripts.regenerate_fixtures import renew
+from scripts.results import ROOT, options_of
+from smemreuse import cli
 
 REFERENCE = ROOT / "docs" / "reference"
 PACKAGE = ROOT / "smemreuse"
@@ -180,16 +178,8 @@ PAGES = {REFERENCE / "commands.md": commands_page, REFERENCE / "api.md": api_pag
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
-    options = parser.parse_args()
-    made = {path: page() for path, page in PAGES.items()}
-    stale = [path for path in made if not path.exists() or path.read_text() != made[path]]
-    for path in stale:
-        print(f"{path.relative_to(ROOT)}: stale" if options.check else f"{path.relative_to(ROOT)}")
-        if not options.check:
-            path.write_text(made[path])
-    return 1 if stale and options.check else 0
+    options = options_of(__doc__, "check").parse_args()
+    return renew({path: page() for path, page in PAGES.items()}, check=options.check)
 
 
 if __name__ == "__main__":

@@ -1,48 +1,33 @@
-"""Write the GPU results into README.md and docs/results.md, between their markers.
+"""Write the results into README.md and the pages of docs, between their markers.
 
 They come from docs/results/*.json.
 
-python scripts/render_results.py [--check]
+    python -m scripts.render_results [--check]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # where this file is run by its path
+from scripts.ablations.pages import ablation_table
+from scripts.applied.mistakes import audit_table, refuted_table
+from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
+from scripts.regenerate_fixtures import renew
+from scripts.results import RESULTS, ROOT, markdown, options_of
+from scripts.spaces.pages import advice_table, tuning_table
 
-from scripts.ablations.pages import ablation_table  # noqa: E402
-from scripts.applied.mistakes import audit_table, refuted_table  # noqa: E402
-from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times  # noqa: E402
-from scripts.spaces.pages import advice_table, tuning_table  # noqa: E402
-
-RESULTS = ROOT / "docs" / "results" / "h200.json"
 PAGES = (
     ROOT / "README.md",
     *(ROOT / "docs" / page for page in ("results.md", "advise.md", "how-to/batches.md")),
 )
-TVM_RESULTS = RESULTS.with_name("h200-tvm.json")
-HAZARDS = RESULTS.with_name("hazards-h200.json")
-WITNESSES = RESULTS.with_name("lint-h200.json")
-BENCHMARKS = RESULTS.with_name("benchmarks-h200.json")
-APPLIED = RESULTS.with_name("applied.json")
-TVM_AUDITS = RESULTS.with_name("tvm-audits.json")
-MISTAKES = RESULTS.with_name("mistakes-h200.json")
-
-MENDS = RESULTS.with_name("mends-h200.json")
-ADVICE = RESULTS.with_name("advice-h200.json")
-TUNING = RESULTS.with_name("tuning-h200.json")
-BATCH = RESULTS.with_name("batch.json")
-ABLATION = RESULTS.with_name("ablation.json")
 
 Run = Mapping[str, Any]
 Row = tuple[str, ...]
+
+COMPILERS = {"tilelang": "TileLang", "apache-tvm": "Apache TVM"}
 
 SOUNDNESS_MERGES = (
     "TileLang default",
@@ -91,12 +76,12 @@ def tvm_table(runs: Sequence[Run]) -> str:
 
 def summary_table(runs: Sequence[Run], merges: Sequence[str]) -> str:
     """For each merge on how many kernels a launch gave a wrong result."""
-    lines = ["| merge | kernels with wrong results |", "|---|---|"]
+    rows = []
     for merge in merges:
         own = [run for run in runs if run["merge"] == merge and not run["launch_error"]]
         wrong = {run["fixture"] for run in own if not run["correct"]}
-        lines.append(f"| {merge} | {len(wrong)} of {len({run['fixture'] for run in own})} |")
-    return "\n".join(lines) + "\n"
+        rows.append((merge, f"{len(wrong)} of {len({run['fixture'] for run in own})}"))
+    return markdown(("merge", "kernels with wrong results"), rows)
 
 
 def headline_table(runs: Sequence[Run]) -> str:
@@ -123,12 +108,8 @@ def _table(
     rows: Mapping[Row, Mapping[str, Run]],
     cell: Callable[[Run], str],
 ) -> str:
-    columns = [*headings, *merges]
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for key, cells in rows.items():
-        shown = [cell(cells[merge]) for merge in merges]
-        lines.append(f"| {' | '.join([*key, *shown])} |")
-    return "\n".join(lines) + "\n"
+    shown = ([*key, *(cell(cells[merge]) for merge in merges)] for key, cells in rows.items())
+    return markdown((*headings, *merges), shown)
 
 
 def _soundness_cell(run: Run) -> str:
@@ -148,80 +129,89 @@ def _speed_cell(run: Run) -> str:
     return f"{size}, {run['median_ms']:.3f} ms{verdict}{differs}"
 
 
-def machine(data: Mapping[str, Any], compiler: str, key: str) -> str:
-    return (
-        f"{data['device']}, {data['date']}, {compiler} {data[key]}, CUDA {data['cuda']}; "
-        f"code for {data['arch']}.\n"
-    )
+def machine(data: Mapping[str, Any], compiler: str = "") -> str:
+    """The card and the day; the compiler by its package's name in the data, and for which GPU."""
+    words = [data["device"], data["date"]]
+    words += [f"{COMPILERS[compiler]} {data[compiler]}"] if compiler else []
+    words += [f"CUDA {data['cuda']}"]
+    words += [f"compute-sanitizer {data['sanitizer']}"] if "sanitizer" in data else []
+    return ", ".join(words) + (f"; code for {data['arch']}.\n" if "arch" in data else ".\n")
 
 
 def hazard_table(data: Mapping[str, Any]) -> str:
     """How many launches went wrong with two buffers in one place, however synchronized."""
-    lines = [
-        "| hazard | rule | buffers | synchronization | wrong launches |",
-        "|---|---|---|---|---|",
+    rows = [
+        (
+            *(f"`{hazard['name']}`", ", ".join(map(str, hazard["rules"]))),
+            *(one["plan"], one["synchronization"], _launches(one)),
+        )
+        for hazard in data["hazards"]
+        for one in hazard["variants"]
     ]
-    for hazard in data["hazards"]:
-        rules = ", ".join(map(str, hazard["rules"]))
-        for one in hazard["variants"]:
-            how = (one["plan"], one["synchronization"], _launches(one))
-            cells = (f"`{hazard['name']}`", rules, *how)
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return markdown(("hazard", "rule", "buffers", "synchronization", "wrong launches"), rows)
 
 
 def witness_table(data: Mapping[str, Any]) -> str:
     """What a GPU, lint and compute-sanitizer's tools tell of kernels and of their mended twins."""
     tools = tuple(data["kernels"][0]["variants"][0]["sanitizer"])
-    heads = ("kernel", "", "wrong launches", "lint", *tools)
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = []
     for kernel in data["kernels"]:
         for one in kernel["variants"]:
             said = ", ".join(one["lint"]["certain"]) or one["lint"]["status"]
             told = (one["sanitizer"][tool] for tool in tools)
-            seen = [
-                "" if each == "0" else f"{int(each):,}" if each.isdigit() else each for each in told
-            ]
-            row = (
-                f"`{kernel['name']}`",
-                "mended" if one["mended"] else "",
-                _launches(one),
-                said,
-                *seen,
-            )
-            lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+            seen = (f"{int(each):,}" if each.isdigit() else each for each in told)
+            shown = ("" if each == "0" else each for each in seen)
+            mended = "mended" if one["mended"] else ""
+            rows.append((f"`{kernel['name']}`", mended, _launches(one), said, *shown))
+    return markdown(("kernel", "", "wrong launches", "lint", *tools), rows)
 
 
 def mended_table(data: Mapping[str, Any]) -> str:
     """Kernels that go wrong, as they are and as they were mended."""
-    lines = ["| kernel |  | lint | put in | wrong launches |", "|---|---|---|---|---|"]
-    for kernel in data["witnesses"]:
-        for one in kernel["variants"]:
-            put_in = "; ".join(one["put_in"]).replace("|", "\\|")
-            row = (f"`{kernel['name']}`", one["variant"], one["lint"], put_in, _launches(one))
-            lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        (
+            *(f"`{kernel['name']}`", one["variant"], one["lint"]),
+            *("; ".join(one["put_in"]).replace("|", "\\|"), _launches(one)),
+        )
+        for kernel in data["witnesses"]
+        for one in kernel["variants"]
+    ]
+    return markdown(("kernel", "", "lint", "put in", "wrong launches"), rows)
 
 
 def mended_scan_table(data: Mapping[str, Any]) -> str:
     """The chunk scan as it is, mended, and fenced by hand: right or not, steady, how fast."""
     heads = ("tile", "", "lint", "fences", "wrong launches", "differ from the first", "time")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = []
     for tile in data["chunk_scan"]:
         for one in tile["variants"]:
             if one.get("hangs"):
-                row = (tile["tile"], one["variant"], "", "", _launches(one), "", "")
-                lines.append(f"| {' | '.join(row)} |")
+                rows.append((tile["tile"], one["variant"], "", "", _launches(one), "", ""))
                 continue
-            differing = {**one, "wrong_launches": one["differing_launches"]}
-            row = (
-                *(tile["tile"], one["variant"], one["lint"], str(one["fences"])),
-                *(_launches(one), _launches(differing)),
-                _time_of(one),
-            )
-            lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+            differing = _launches({**one, "wrong_launches": one["differing_launches"]})
+            counts = (one["fences"], _launches(one), differing)
+            rows.append((tile["tile"], one["variant"], one["lint"], *counts, _time_of(one)))
+    return markdown(heads, rows)
+
+
+def late_table(data: Mapping[str, Any]) -> str:
+    """Kernels whose idle producer warps may be late: as they are and mended, with and without."""
+    names = ("as it is", "as it is, delayed", "mended", "mended, delayed")
+    rows = []
+    for kernel in data["kernels"]:
+        time = kernel.get("mended_of_as_it_is", {}).get("median")
+        cells = [_late(kernel[name]) for name in names]
+        rows.append((kernel["kernel"], kernel["tile"], *cells, f"{time:.3f}" if time else ""))
+    return markdown(("kernel", "tile", *names, "time, mended of as it is"), rows)
+
+
+def _late(one: Run) -> str:
+    if one.get("hangs"):
+        return "**hangs**"
+    differing = f"{one['differing_launches']} of {one['launches']} differ"
+    if one["wrong_launches"]:
+        return f"**{one['wrong_launches']} of {one['launches']} wrong**"
+    return differing if one["differing_launches"] else "right"
 
 
 def _time_of(one: Run) -> str:
@@ -239,7 +229,7 @@ def _launches(one: Run) -> str:
 def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
     """What is timed under TileLang's merge and ours in turns; the last column is noise."""
     heads = ("kernel", "tile", *BENCHMARK_MERGES, "default again")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = []
     for tile in tiles:
         variants = {one["merge"]: one for one in tile.get("variants", ())}
         known = [variants.get(merge) for merge in BENCHMARK_MERGES]
@@ -247,9 +237,8 @@ def benchmark_table(tiles: Sequence[Mapping[str, Any]]) -> str:
         cells = [_benchmark_cell(one, apart) if one else "" for one in known]
         again = variants.get("TileLang default, again", {}).get("of_default")
         last = tile.get("error", f"{again['median']:.3f}" if again else "")
-        row = (f"`{tile['benchmark']}`", tile["tile"], *cells, last)
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+        rows.append((f"`{tile['benchmark']}`", tile["tile"], *cells, last))
+    return markdown(heads, rows)
 
 
 def _benchmark_cell(one: Run, apart: Run | None) -> str:
@@ -277,75 +266,68 @@ def _benchmark_cell(one: Run, apart: Run | None) -> str:
 
 def batch_table(data: Run) -> str:
     """What comparing a folder of dumps took, one row for each way of spreading it."""
-    runs: Sequence[Run] = data["runs"]
-    lines = [
+    head = (
         f"{data['dumps']:,} dumps, the {data['fixtures']} fixtures varied, on {data['machine']}, "
-        f"{data['date']}. `load` is the machine's, when a run began:\n",
-        "| | load | seconds | of processors | largest process | all together |",
-        "|---" * 6 + "|",
+        f"{data['date']}. `load` is the machine's, when a run began:\n\n"
+    )
+    keys = ("load_before", "seconds", "processor_seconds")
+    rows = [
+        (
+            *(run["how"], *(f"{run[key]:,.0f}" for key in keys)),
+            *(f"{run[key]:,} MB" for key in ("largest_process_mb", "all_mb")),
+        )
+        for run in data["runs"]
     ]
-    for run in runs:
-        memory = f"{run['largest_process_mb']:,} MB | {run['all_mb']:,} MB"
-        spent = f"{run['seconds']:,.0f} | {run['processor_seconds']:,.0f}"
-        lines.append(f"| {run['how']} | {run['load_before']:.0f} | {spent} | {memory} |")
-    return "\n".join(lines) + "\n"
+    columns = ("", "load", "seconds", "of processors", "largest process", "all together")
+    return head + markdown(columns, rows)
 
 
-def _if_there(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text()) if path.exists() else None
+def read(name: str) -> Any:
+    """A committed result."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """What stands between the markers of each name."""
+    data, tvm, applied = read("h200"), read("h200-tvm"), read("applied")
+    yield "machine", machine(data, "tilelang")
+    yield "summary", summary_table(data["runs"], SUMMARY_MERGES)
+    yield "headline", headline_table(data["runs"])
+    yield "soundness", soundness_table(data["runs"])
+    yield "speed", speed_table(data["runs"])
+    yield "tvm-machine", machine(tvm, "apache-tvm")
+    yield "tvm-summary", summary_table(tvm["runs"], TVM_MERGES)
+    yield "tvm", tvm_table(tvm["runs"])
+    functions, audits = applied["functions"], read("tvm-audits")
+    yield "applied-coverage", applied_coverage(applied)
+    yield "applied", applied_table(functions)
+    yield "applied-families", applied_families(functions)
+    yield "applied-times", applied_times(applied)
+    yield "audits", audit_table(functions, audits)
+    yield "refuted", refuted_table(functions, audits, read("mistakes-h200"))
+    hazards, witnesses, mends = read("hazards-h200"), read("lint-h200"), read("mends-h200")
+    yield "hazards-machine", machine(hazards)
+    yield "hazards", hazard_table(hazards)
+    yield "lint-machine", machine(witnesses)
+    yield "lint", witness_table(witnesses)
+    yield "mends-machine", machine(mends)
+    yield "mends", mended_table(mends)
+    yield "mends-scan", mended_scan_table(mends)
+    pace = read("pace-h200")
+    yield "pace-machine", machine(pace, "tilelang")
+    yield "pace", late_table(pace)
+    benchmarks = read("benchmarks-h200")
+    yield "benchmarks-machine", machine(benchmarks, "tilelang")
+    yield "benchmarks", benchmark_table(benchmarks["tiles"])
+    yield "advice", advice_table(read("advice-h200"))
+    yield "tuning", tuning_table(read("tuning-h200"))
+    yield "batch", batch_table(read("batch"))
+    yield "ablation", ablation_table(read("ablation"))
 
 
 def filled(text: str) -> str:
     """A page with the text between each pair of markers that it has made anew."""
-    pages = (RESULTS, TVM_RESULTS, HAZARDS, APPLIED)
-    data, tvm, hazards, applied = (json.loads(path.read_text()) for path in pages)
-    parts = {
-        "machine": machine(data, "TileLang", "tilelang"),
-        "summary": summary_table(data["runs"], SUMMARY_MERGES),
-        "headline": headline_table(data["runs"]),
-        "soundness": soundness_table(data["runs"]),
-        "speed": speed_table(data["runs"]),
-        "tvm-machine": machine(tvm, "Apache TVM", "apache-tvm"),
-        "tvm-summary": summary_table(tvm["runs"], TVM_MERGES),
-        "tvm": tvm_table(tvm["runs"]),
-        "hazards-machine": f"{hazards['device']}, {hazards['date']}, CUDA {hazards['cuda']}.\n",
-        "hazards": hazard_table(hazards),
-        "applied-coverage": applied_coverage(applied),
-        "applied": applied_table(applied["functions"]),
-        "applied-families": applied_families(applied["functions"]),
-        "applied-times": applied_times(applied),
-    }
-    witnesses = json.loads(WITNESSES.read_text())
-    versions = f"CUDA {witnesses['cuda']}, compute-sanitizer {witnesses['sanitizer']}"
-    parts["lint-machine"] = f"{witnesses['device']}, {witnesses['date']}, {versions}.\n"
-    parts["lint"] = witness_table(witnesses)
-    if applied.get("audit"):
-        audits, launched = (_if_there(path) for path in (TVM_AUDITS, MISTAKES))
-        parts["audits"] = audit_table(applied["functions"], audits)
-        parts["refuted"] = refuted_table(applied["functions"], audits, launched)
-    if BENCHMARKS.exists():
-        benchmarks = json.loads(BENCHMARKS.read_text())
-        parts["benchmarks-machine"] = machine(benchmarks, "TileLang", "tilelang")
-        parts["benchmarks"] = benchmark_table(benchmarks["tiles"])
-    advice = _if_there(ADVICE)
-    if advice is not None:
-        parts["advice"] = advice_table(advice)
-    tuning = _if_there(TUNING)
-    if tuning is not None:
-        parts["tuning"] = tuning_table(tuning)
-    batch = _if_there(BATCH)
-    if batch is not None:
-        parts["batch"] = batch_table(batch)
-    ablation = _if_there(ABLATION)
-    if ablation is not None:
-        parts["ablation"] = ablation_table(ablation)
-    mends = _if_there(MENDS)
-    if mends is not None:
-        when = f"{mends['device']}, {mends['date']}, CUDA {mends['cuda']}"
-        parts["mends-machine"] = f"{when}; code for {mends['arch']}.\n"
-        parts["mends"] = mended_table(mends)
-        parts["mends-scan"] = mended_scan_table(mends)
-    for name, made in parts.items():
+    for name, made in parts():
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
         if begin in text:
             head, rest = text.split(begin)
@@ -354,17 +336,8 @@ def filled(text: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
-    options = parser.parse_args()
-    stale = False
-    for page in PAGES:
-        before = page.read_text()
-        after = filled(before)
-        stale = stale or before != after
-        if not options.check:
-            page.write_text(after)
-    return int(stale and options.check)
+    options = options_of(__doc__, "check").parse_args()
+    return renew({page: filled(page.read_text()) for page in PAGES}, check=options.check)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Run every fixture under every merge on a CUDA device, check the results, time them, write JSON.
 
-    python scripts/run_on_gpu.py --out docs/results/h200.json
-    python scripts/run_on_gpu.py --rehearse        # lower and compile only: needs no GPU
+    python -m scripts.run_on_gpu --out docs/results/h200.json
+    python -m scripts.run_on_gpu --rehearse        # lower and compile only: needs no GPU
 
 Each kernel is compared with its float64 reference on fresh random inputs, several times over, and
 bit for bit with the kernel whose buffers lie side by side. Times are medians of CUDA events, the
@@ -19,13 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.harness import (  # noqa: E402
+from scripts.harness import (
     AGGRESSIVE,
     SIDE_BY_SIDE,
     SPEED,
@@ -33,14 +29,11 @@ from scripts.harness import (  # noqa: E402
     UNMERGED,
     Judged,
     Merge,
-    environment,
     event_times,
-    first_line,
     launch,
-    options_of,
     same_bits,
-    write,
 )
+from scripts.results import about_gpu, first_line, options_of, write
 
 LOWERINGS: Mapping[str, Mapping[str, object]] = {
     "warp-specialized": {},
@@ -216,7 +209,7 @@ def print_summary(runs: Sequence[Run]) -> None:
 
 
 def main() -> int:
-    parser = options_of(__doc__)
+    parser = options_of(__doc__, "out", "rehearse", "arch")
     parser.add_argument("--untimed", action="store_true", help="only check the results")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("names", nargs="*", help="fixtures (default: all)")
@@ -237,7 +230,7 @@ def main() -> int:
                 if FIXTURES[name].timed and not options.untimed:
                     measure(FIXTURES[name], members)
     print_summary(runs)
-    about = {**environment("tilelang"), "arch": options.arch}
+    about = {**about_gpu("runs", tilelang=True), "arch": options.arch}
     write(options.out, {**about, "runs": [run.as_data() for run in runs]})
     failed = [run for run in runs if run.compile_error]
     return 1 if failed else 0

@@ -1,8 +1,8 @@
 """Run every Apache TVM fixture under every merge on a CUDA device, check and time it, write JSON.
 
-    ENV/bin/python scripts/run_tvm_on_gpu.py --pack .gpu/tvm      # Apache TVM 0.27 and nvcc
-    python3 scripts/run_tvm_on_gpu.py --run .gpu/tvm --out docs/results/h200-tvm.json
-    python3 scripts/run_tvm_on_gpu.py --run .gpu/tvm --rehearse   # load everything, launch nothing
+    ENV/bin/python -m scripts.run_tvm_on_gpu --pack .gpu/tvm      # Apache TVM 0.27 and nvcc
+    python3 -m scripts.run_tvm_on_gpu --run .gpu/tvm --out docs/results/h200-tvm.json
+    python3 -m scripts.run_tvm_on_gpu --run .gpu/tvm --rehearse   # load everything, launch nothing
 
 The first phase needs no GPU: it compiles the kernels into a folder, and packs TVM's runtime for
 Python 3.12 beside them; the same goes into a .tar.xz next to the folder. The second needs no
@@ -25,13 +25,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from scripts.harness import UNMERGED, Merge
+from scripts.results import ARCH, about_gpu, options_of, write
+from scripts.run_on_gpu import Run, check, groups_of, measure, print_summary
 
-from scripts.harness import UNMERGED, Merge, environment, options_of, write  # noqa: E402
-from scripts.run_on_gpu import Run, check, groups_of, measure, print_summary  # noqa: E402
-
-ARCH = "sm_90a"
 LOWERING = "s_tir"
 PYTHON = "3.12"
 PLATFORMS = (
@@ -69,7 +66,7 @@ def pack(folder: Path, names: Sequence[str]) -> list[dict[str, object]]:
     ]
     _pack_runtime(folder)
     manifest = {"arch": ARCH, **_versions(), "kernels": entries}
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+    write(folder / MANIFEST, manifest)
     archive = folder.with_name(folder.name + ".tar.xz")
     with tarfile.open(archive, "w:xz") as tar:
         tar.add(folder, arcname=".")
@@ -218,11 +215,11 @@ def run_all(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             measure(fixture, members)
     print_summary(runs)
     versions = {key: value for key, value in manifest.items() if key != "kernels"}
-    return {**environment(), **versions, "runs": [run.as_data() for run in runs]}
+    return {**about_gpu("runs"), **versions, "runs": [run.as_data() for run in runs]}
 
 
 def main() -> int:
-    parser = options_of(__doc__, arch=False, rehearse="load only")
+    parser = options_of(__doc__, "out", "rehearse")
     phase = parser.add_mutually_exclusive_group(required=True)
     phase.add_argument("--pack", type=Path, metavar="DIR", help="compile into DIR and DIR.tar.xz")
     phase.add_argument("--run", type=Path, metavar="DIR", help="run what was packed into DIR")

@@ -9,7 +9,6 @@ was let through, or something feasible dropped.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -17,9 +16,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.spaces.scoring import TOPS, Score, geometric_mean, measured, score
+from scripts.results import options_of, write
+from scripts.spaces.scoring import CARD, TOPS, Score, advice_on, geometric_mean, measured, score
 
-ARCH, CARD = "sm_90a", "h200"
 LOOKED_AT, HELD_OUT, LATER = "", ", held out", ", looked at later"
 FIRST_HELD_OUT = ("chunk_scan", "convolution")
 """Families held out as a whole, whose first score showed what the model lacked."""
@@ -74,31 +73,17 @@ def kept(path: Path, anew: Collection[str]) -> list[Score]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser = options_of(__doc__, "out")
     parser.add_argument("--label", type=Path, help="where to write what `advise` says of families")
     parser.add_argument("--families", nargs="*", help="default: all")
     parser.add_argument("--keep", action="store_true", help="what --out has of other families")
     options = parser.parse_args()
-    from fixtures.spaces import SPACES
-    from smemreuse.tilelang import advise
-
     scores, lowered, begin = [], 0, time.monotonic()
     for truth in measured():
         if options.families and truth.family not in options.families:
             continue
-        space = SPACES[truth.family]
-        configs = [dict(one["config"]) for one in truth.configs]
-        advice = advise(
-            space.make,
-            configs,
-            arch=ARCH,
-            card=CARD,
-            pass_configs=dict(space.pass_configs),
-            **space.shapes[truth.shape],
-        )
-        lowered += len(configs)
-        scores.append(score(truth, advice))
+        lowered += len(truth.configs)
+        scores.append(score(truth, advice_on(truth)))
         one = scores[-1]
         told = ", ".join(f"top {most} {part:.3f}" for most, part in one.top.items())
         print(f"{one.family:16} {one.shape:22} {told}, {one.correlation:.2f}", flush=True)
@@ -109,16 +94,9 @@ def main() -> int:
     for name, one_kind in found.items():
         print(f"{name:28} {one_kind}")
     print(f"{lowered} configurations in {time.monotonic() - begin:.0f} s")
-    if options.out:
-        data = {
-            "schema": "smemreuse.advice-score/1",
-            "card": CARD,
-            "summary": found,
-            "shapes": [one.as_data() for one in scores],
-        }
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
-    if options.label:
-        options.label.write_text(json.dumps({CARD: labels(scores)}, indent=1) + "\n")
+    head = {"schema": "smemreuse.advice-score/1", "card": CARD, "summary": found}
+    write(options.out, {**head, "shapes": [one.as_data() for one in scores]})
+    write(options.label, {CARD: labels(scores)})
     return int(any(one.passed or one.dropped for one in scores))
 
 

@@ -1,7 +1,7 @@
 """Compile, launch and time every configuration of the spaces in fixtures/spaces, once.
 
-    python scripts/spaces_on_gpu.py --out docs/results/spaces --seconds 500
-    python scripts/spaces_on_gpu.py --rehearse --sample 2    # compiles only: needs no GPU
+    python -m scripts.spaces_on_gpu --out docs/results/spaces --seconds 500
+    python -m scripts.spaces_on_gpu --rehearse --sample 2    # compiles only: needs no GPU
 
 What is found goes to one file a family, and what is held out to another, so that nobody who makes
 a model of these times sees it by accident. Kernels are compiled under `smemreuse.tilelang.merge()`,
@@ -20,19 +20,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.harness import environment, options_of  # noqa: E402
-from scripts.spaces import worker  # noqa: E402
-from scripts.spaces.data import write  # noqa: E402
-from scripts.spaces.team import Job, Worker, chunks, run_all  # noqa: E402
+from scripts.apart import Worker, command_of
+from scripts.results import about_gpu, options_of
+from scripts.spaces.data import write
+from scripts.spaces.team import Job, chunks, run_all, work
 
 SECONDS_BETWEEN_WRITES = 20
 
 
 def parser() -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = options_of(__doc__)
+    found = options_of(__doc__, "out", "rehearse", "arch")
     found.add_argument("--families", nargs="*", default=[], help="default: all")
     found.add_argument("--jobs", type=int, help="workers at once (default: by processors)")
     found.add_argument("--seconds", type=float, default=float("inf"), help="budget to begin in")
@@ -50,7 +47,7 @@ def main() -> int:
     if options.sample:
         order = [[job for job in jobs if job.index < options.sample] for jobs in order]
     total = sum(map(len, order))
-    about: dict[str, Any] = {} if options.rehearse else environment("tilelang")
+    about: dict[str, Any] = {} if options.rehearse else about_gpu("space", tilelang=True)
     found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {name: {} for name in spaces}
     tally: Counter[str] = Counter()
     written = [started]
@@ -76,8 +73,8 @@ def main() -> int:
         options.out.mkdir(parents=True, exist_ok=True)
     log_path = options.out / "spaces.log" if options.out else Path(os.devnull)
     with tempfile.TemporaryDirectory() as folder, open(log_path, "w") as log:
-        lock = [] if options.rehearse else [str(Path(folder) / "gpu.lock")]
-        command = (sys.executable, __file__, "--worker", options.arch, *lock)
+        lock = None if options.rehearse else str(Path(folder) / "gpu.lock")
+        command = command_of(work, options.arch, lock)
         at_once = options.jobs or len(os.sched_getaffinity(0))
         team = [Worker(command, log) for _ in range(min(at_once, len(order)))]
         run_all(order, team, started + options.seconds, note)
@@ -96,7 +93,4 @@ def line(job: Job, data: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        worker.main(sys.argv[2:])
-    else:
-        sys.exit(main())
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """Run a repository's tests under `smemreuse run -m pytest -n 2`, and write JSON.
 
-    python scripts/suite_on_gpu.py --out suite.json      # fixtures/suite, on a machine with a GPU
-    python scripts/suite_on_gpu.py --runs audited        # the part that needs none
-    python scripts/suite_on_gpu.py --suite TILELANG --workers 8 --together --runs plain merged \\
+    python -m scripts.suite_on_gpu --out suite.json      # fixtures/suite, on a machine with a GPU
+    python -m scripts.suite_on_gpu --runs audited        # the part that needs none
+    python -m scripts.suite_on_gpu --suite TILELANG --workers 8 --together --runs plain merged \\
         --tests testing/python/kernel testing/python/language
 
 Four runs of the same tests: as they are, without smemreuse (`plain`); with its merge in every
@@ -28,10 +28,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.harness import environment, options_of, write  # noqa: E402
+from scripts.results import ROOT, about_gpu, options_of, write
 
 SUITE = ROOT / "fixtures" / "suite"
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?)\b")
@@ -144,7 +141,7 @@ def agrees(found: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def parser() -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = options_of(__doc__, arch=False, rehearse="")
+    made = options_of(__doc__, "out")
     made.add_argument("--suite", type=Path, default=SUITE, help="the folder to run it in")
     made.add_argument("--tests", nargs="+", default=["tests"], help="what pytest is given")
     made.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS))
@@ -165,7 +162,7 @@ def main() -> int:
     compared(found)
     for each in found:
         print_run(each)
-    write(options.out, {**environment("tilelang"), "runs": found})
+    write(options.out, {**about_gpu("suite", tilelang=True), "runs": found}, 3)
     return 0 if agrees(found) else 1
 
 

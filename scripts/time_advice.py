@@ -8,15 +8,12 @@ their blocks alone.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import functools
 import itertools
-import json
-import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
+
+from scripts.results import about, options_of, write
 
 SIZES = {"M": 4096, "N": 4096, "K": 4096}
 COUNT = 1000
@@ -31,31 +28,24 @@ def configs() -> Iterator[dict[str, int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args()
+    options = options_of(__doc__, "out", "jobs").parse_args()
     from fixtures.spaces.gemm import make
     from smemreuse.tilelang import advise
 
     chosen = list(itertools.islice(configs(), COUNT))
     begin = time.perf_counter()
     found = advise(functools.partial(make, **SIZES), chosen, arch="sm_90a", jobs=options.jobs)
-    seconds = time.perf_counter() - begin
     data = {
-        "schema": "smemreuse.advice-time/1",
-        "date": datetime.date.today().isoformat(),
-        "processors": os.cpu_count(),
+        **about("advice-time"),
         "jobs": options.jobs,
         "configurations": len(chosen),
         "launch": len(found.ranked),
         "too_large": len(found.too_large),
         "not_lowered": len(found.failed),
-        "seconds": round(seconds, 1),
+        "seconds": round(time.perf_counter() - begin, 1),
     }
     print(data)
-    if options.out:
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    write(options.out, data)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,10 @@ sampled, and that which processes share is counted once. Needs distributed and p
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import hashlib
 import itertools
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -27,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.results import ROOT, about, options_of, write
+
 DUMPS = sorted((ROOT / "fixtures" / "dumps").glob("*.tir"))
 COUNT = 1000
 WAYS = {
@@ -140,8 +138,7 @@ def measure(folder: Path, options: Sequence[str]) -> tuple[dict[str, object], by
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="where to write the JSON")
+    parser = options_of(__doc__, "out")
     parser.add_argument("--count", type=int, default=COUNT)
     options = parser.parse_args()
     runs, answers = [], set()
@@ -154,17 +151,8 @@ def main() -> None:
             print(runs[-1], flush=True)
     if len(answers) > 1:
         raise SystemExit("the answers differ")
-    data = {
-        "schema": "smemreuse.batch/1",
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-        "python": platform.python_version(),
-        "dumps": options.count,
-        "fixtures": len(DUMPS),
-        "runs": runs,
-    }
-    if options.out:
-        options.out.write_text(json.dumps(data, indent=1) + "\n")
+    counts = {"dumps": options.count, "fixtures": len(DUMPS)}
+    write(options.out, {**about("batch"), **counts, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Tune shapes of the spaces with TileLang's autotuner: over all, and over what `advise` names.
 
-    python scripts/tune_on_gpu.py --out docs/results/tuning-h200.json
-    python scripts/tune_on_gpu.py --space "gemm:decode 256" --top 8
-    python scripts/tune_on_gpu.py --configs best.json      # {"gemm:decode 256": [{...}, ...]}
+    python -m scripts.tune_on_gpu --out docs/results/tuning-h200.json
+    python -m scripts.tune_on_gpu --space "gemm:decode 256" --top 8
+    python -m scripts.tune_on_gpu --configs best.json      # {"gemm:decode 256": [{...}, ...]}
 
 Each way has a process and caches of its own. Its seconds are those from the list of configurations
 to the tuner's answer, advice included; importing and the making of inputs are left out. What it
@@ -16,18 +16,15 @@ import inspect
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from scripts.harness import environment, options_of, own_process, write  # noqa: E402
-from scripts.spaces.launching import Launcher  # noqa: E402
+from scripts.apart import answer, command_of
+from scripts.results import about_gpu, options_of, write
+from scripts.spaces.launching import Launcher
 
 STOCK, MERGED, ADVISED = "all, TileLang's merge", "all, smemreuse", "advised, smemreuse"
 WAYS = (ADVISED, STOCK, MERGED)
@@ -37,7 +34,9 @@ SECONDS = 200
 """That a way may take."""
 
 
-def tune(family: str, shape: str, way: str, options: argparse.Namespace) -> dict[str, Any]:
+def tune(
+    family: str, shape: str, way: str, asked: list[dict[str, int]] | None, top: int, arch: str
+) -> dict[str, Any]:
     """What one way takes and finds, in this process."""
     import torch
 
@@ -46,16 +45,16 @@ def tune(family: str, shape: str, way: str, options: argparse.Namespace) -> dict
 
     space = SPACES[family]
     configs = space.configs(space.shapes[shape])
-    asked = configs if way != ADVISED else listed(options.configs, f"{family}:{shape}")
+    asked = configs if way != ADVISED else asked
     begin = time.monotonic()
     if asked is None:  # before the GPU is used, since advice forks
-        asked = advised(space, shape, configs, options)
+        asked = advised(space, shape, configs, top, arch)
     advice_seconds = time.monotonic() - begin
     generator = torch.Generator(device="cuda").manual_seed(1)
     args = space.inputs(space.shapes[shape], generator, torch.device("cuda"))
     begin = time.monotonic()
     with nullcontext() if way == STOCK else smemreuse.tilelang.merge():
-        best = tuned(family, shape, asked, args, options.arch)
+        best = tuned(family, shape, asked, args, arch)
     seconds = time.monotonic() - begin + advice_seconds
     found = Launcher().launch(space, shape, best.kernel, lambda _: None)
     return {
@@ -78,17 +77,15 @@ def listed(path: Path | None, space: str) -> list[dict[str, int]] | None:
     return found
 
 
-def advised(
-    space: Any, shape: str, configs: Sequence[Any], options: argparse.Namespace
-) -> list[Any]:
-    """The first `--top` that `advise` names."""
+def advised(space: Any, shape: str, configs: Sequence[Any], top: int, arch: str) -> list[Any]:
+    """The first `top` that `advise` names."""
     import smemreuse.tilelang
 
     advice = smemreuse.tilelang.advise(
         space.make,
         configs,
-        arch=options.arch,
-        top=options.top,
+        arch=arch,
+        top=top,
         pass_configs=space.pass_configs,
         **space.shapes[shape],
     )
@@ -125,60 +122,33 @@ def factory(family: str, shape: str, names: Sequence[str]) -> Callable[..., Any]
     return kernel
 
 
-def in_own_process(arguments: Sequence[str], space: str, way: str) -> dict[str, Any]:
+def in_own_process(space: str, way: str, options: argparse.Namespace) -> dict[str, Any]:
     """A way's result; what goes wrong is in `error`."""
-    known = {"space": space, "way": way}
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.json"
-        command = [
-            sys.executable,
-            str(Path(__file__).resolve()),
-            *arguments,
-            "--worker",
-            space,
-            way,
-            str(result),
-        ]
-        done = own_process(command, SECONDS, TILELANG_CACHE_DIR=str(Path(folder) / "cache"))
-        if done is None:
-            return {**known, "error": f"not done in {SECONDS} s"}
-        if not result.exists():
-            return {**known, "error": f"ended with {done.returncode}"}
-        found: dict[str, Any] = json.loads(result.read_text())
-        return found
+    named = listed(options.configs, space)
+    asked = (*space.split(":", 1), way, named, options.top, options.arch)
+    told = answer(command_of(tune, *asked), SECONDS)
+    error = told.get("error", f"not done in {SECONDS} s")
+    found: dict[str, Any] = told.get("found") or {"space": space, "way": way, "error": error}
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = options_of(__doc__, rehearse="")
+    found = options_of(__doc__, "out", "arch")
     found.add_argument("--space", action="append", help="FAMILY:SHAPE; more than one may be given")
     found.add_argument("--top", type=int, default=8, help="how many `advise` is to name")
     found.add_argument("--configs", type=Path, help="JSON that names them instead, by space")
-    found.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     return found
 
 
 def main() -> int:
     options = parser().parse_args()
-    if options.configs:
-        options.configs = options.configs.resolve()
-    if options.worker:
-        space, way, result = options.worker
-        family, shape = space.split(":", 1)
-        Path(result).write_text(json.dumps(tune(family, shape, way, options)))
-        return 0
-    passed = ["--top", str(options.top), "--arch", options.arch]
-    passed += ["--configs", str(options.configs)] if options.configs else []
-    about = {
-        "schema": "smemreuse.tuning/1",
-        **environment("tilelang"),
-        "cores": len(os.sched_getaffinity(0)),
-    }
+    about = {**about_gpu("tuning", tilelang=True), "cores": len(os.sched_getaffinity(0))}
     runs: list[dict[str, Any]] = []
     for space in options.space or DEFAULT_SPACES:
         for way in WAYS:
-            runs.append(in_own_process(passed, space, way))
+            runs.append(in_own_process(space, way, options))
             print(json.dumps(runs[-1]), flush=True)
-            write(options.out, about, runs=runs)
+            write(options.out, {**about, "runs": runs})
     return int(any("error" in run for run in runs))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,12 @@ import pytest
 
 from scripts.render_results import (
     BENCHMARK_MERGES,
-    MENDS,
     PAGES,
-    RESULTS,
-    TVM_RESULTS,
-    WITNESSES,
     benchmark_table,
     filled,
     mended_scan_table,
     mended_table,
+    read,
 )
 from smemreuse.targets.architectures import architecture
 
@@ -30,9 +26,9 @@ def test_the_pages_show_the_committed_results(page: Path) -> None:
     assert filled(text) == text
 
 
-@pytest.mark.parametrize(("path", "kernels"), [(RESULTS, 40), (TVM_RESULTS, 9)])
-def test_no_result_was_wrong_under_the_dataflow_policy(path: Path, kernels: int) -> None:
-    runs = json.loads(path.read_text())["runs"]
+@pytest.mark.parametrize(("name", "kernels"), [("h200", 40), ("h200-tvm", 9)])
+def test_no_result_was_wrong_under_the_dataflow_policy(name: str, kernels: int) -> None:
+    runs = read(name)["runs"]
     dataflow = [run for run in runs if run["merge"] == "smemreuse dataflow"]
     assert len({run["fixture"] for run in dataflow}) > kernels
     for run in dataflow:
@@ -42,7 +38,7 @@ def test_no_result_was_wrong_under_the_dataflow_policy(path: Path, kernels: int)
 
 def test_stock_tvm_was_wrong_through_address_of() -> None:
     """And the wide batched GEMM ran only where its output tile took the operands' bytes."""
-    runs = json.loads(TVM_RESULTS.read_text())["runs"]
+    runs = read("h200-tvm")["runs"]
     by_key = {(run["fixture"], run["config"], run["merge"]): run for run in runs}
     stock = by_key["address_of_alias", "small", "TVM default"]
     assert stock["wrong_launches"] == stock["launches"]
@@ -82,7 +78,7 @@ def test_a_benchmark_s_row_tells_bytes_carve_out_and_time() -> None:
 @pytest.mark.parametrize("gpu", ["h100", "h200"])
 def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
     """Exactly that above 100 KB, and up to twice as much below, where over half is left for L1."""
-    found = json.loads((RESULTS.parent / f"carveout-{gpu}.json").read_text())
+    found = read(f"carveout-{gpu}")
     arch = architecture(found["arch"])
     assert found["steps"] == list(arch.carveouts)
     asked = 0
@@ -102,7 +98,7 @@ def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
 
 
 def test_lint_finds_what_goes_wrong_and_nothing_where_it_is_mended() -> None:
-    for kernel in json.loads(WITNESSES.read_text())["kernels"]:
+    for kernel in read("lint-h200")["kernels"]:
         wrong, mended = kernel["variants"]
         assert wrong["lint"]["certain"] == [kernel["kind"]]
         assert wrong.get("hangs") or wrong["wrong_launches"] > 0.9 * wrong["launches"]
@@ -160,9 +156,8 @@ def test_what_was_mended_has_a_row() -> None:
     assert row == "| 64x64 | mended | clean | 6 | 0 of 40 | **3 of 40** | 0.943 ms, 1.001 |"
 
 
-@pytest.mark.skipif(not MENDS.exists(), reason="not measured yet")
 def test_what_was_mended_is_right() -> None:
-    data = json.loads(MENDS.read_text())
+    data = read("mends-h200")
     for kernel in (*data["witnesses"], *data["chunk_scan"]):
         mended = next(one for one in kernel["variants"] if one["variant"] == "mended")
         assert (mended["lint"], mended["wrong_launches"]) == ("clean", 0)

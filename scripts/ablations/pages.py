@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scripts.results import markdown
+
 KINDS = {"plan": "plans of dumps", "lint": "`lint` of dumps", "lower": "lowerings"}
 NAMED = 3
 """Kernels that are named where a mechanism changes something."""
@@ -16,12 +18,8 @@ def ablation_table(data: Mapping[str, Any]) -> str:
     totals = ", ".join(f"{data['kinds'][kind]['count']:,} {KINDS[kind]}" for kind in there)
     seconds = ", ".join(f"{data['kinds'][kind]['cpu']:,.0f} s" for kind in there)
     heads = ("without", "lines", *(KINDS[kind] for kind in there), "processor seconds", "such as")
-    lines = [
-        f"{data['date']}, {data['machine']['cpus']} cores, Python {data['machine']['python']}: "
-        f"{totals}; all mechanisms on: {seconds}.\n",
-        f"| {' | '.join(heads)} |",
-        "|---" * len(heads) + "|",
-    ]
+    where = f"{data['machine']['cpus']} cores, Python {data['machine']['python']}"
+    rows = []
     for row in data["rows"]:
         kinds = [row["kinds"][kind] for kind in there]
         cells = [_changed(kind) for kind in kinds]
@@ -30,8 +28,9 @@ def ablation_table(data: Mapping[str, Any]) -> str:
         names = [name.rpartition("/")[2] for name, *_ in changes]
         shown = ", ".join(f"`{name}`" for name in list(dict.fromkeys(names))[:NAMED])
         texts = (row["name"], f"{row['lines']:,}", *cells, f"{before:,.0f} to {after:,.0f}", shown)
-        lines.append(f"| {' | '.join(texts)} |")
-    return "\n".join(lines) + "\n"
+        rows.append(texts)
+    total = f"{data['date']}, {where}: {totals}; all mechanisms on: {seconds}.\n\n"
+    return total + markdown(heads, rows)
 
 
 def _changed(kind: Mapping[str, Any]) -> str:

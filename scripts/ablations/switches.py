@@ -192,7 +192,7 @@ SWITCHES = (
         "cases",
         "what data decide is no case: both outcomes are joined",
         (
-            "checker/execution/cases.py",
+            "checker/values/cases.py",
             "checker/values/unknowns.py",
             "checker/loops/endless.py",
             "semantics/recurrences.py",
@@ -310,7 +310,7 @@ SWITCHES = (
     Switch(
         "lint's cases",
         "a hazard that is not certain is not looked at case by case",
-        ("checker/execution/cases.py", "checker/values/unknowns.py"),
+        ("checker/values/cases.py", "checker/values/unknowns.py"),
         (
             Patch(
                 "linter.linter",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scripts.applied.summary import refuted
+from scripts.results import markdown
 
 MERGES = ("default", "aggressive")
 Function = Mapping[str, Any]
@@ -16,7 +17,7 @@ Row = tuple[str, ...]
 def audit_table(functions: Sequence[Function], tvm: Mapping[str, Any] | None) -> str:
     """How many of the compilers' own plans were judged, and what came of it."""
     heads = ("compiler", "GPU", "merge", "judged", "proved", "refuted", "unproved")
-    lines = [_row(heads), "|---" * len(heads) + "|"]
+    rows = []
     for arch in sorted({each["arch"] for each in functions}):
         for merge in MERGES:
             verdicts = Counter(
@@ -26,11 +27,11 @@ def audit_table(functions: Sequence[Function], tvm: Mapping[str, Any] | None) ->
                 for launch in each.get("launches", ())
                 for verdict in launch[merge].get("verdict", ())
             )
-            lines.append(_row(("TileLang", arch, merge, *_counts(verdicts))))
+            rows.append(("TileLang", arch, merge, *_counts(verdicts)))
     if tvm is not None:
         verdicts = Counter(each["verdict"] for each in tvm["kernels"])
-        lines.append(_row(("Apache TVM", "any", "default", *_counts(verdicts))))
-    return "\n".join(lines) + "\n"
+        rows.append(("Apache TVM", "any", "default", *_counts(verdicts)))
+    return markdown(heads, rows)
 
 
 def _counts(verdicts: Counter[str]) -> Row:
@@ -45,13 +46,12 @@ def refuted_table(
 ) -> str:
     """Each function with a refuted plan, once for each merge and GPU, and what it did on one."""
     heads = ("function", "GPU", "merge", "rule", "buffers", "witness", "launches that differ")
-    lines = [_row(heads), "|---" * len(heads) + "|"]
     seen = {each["name"]: each for each in (launched or {"functions": ()})["functions"]}
-    lines += [_row(row) for row in _tilelang_rows(functions, seen)]
+    rows = [*_tilelang_rows(functions, seen)]
     for each in (tvm or {"kernels": ()})["kernels"]:
         if each["verdict"] == "unsound":
-            lines.append(_row((f"`{each['kernel']}`", "any", "Apache TVM", *_told(each), "")))
-    return "\n".join(lines) + "\n"
+            rows.append((f"`{each['kernel']}`", "any", "Apache TVM", *_told(each), ""))
+    return markdown(heads, rows)
 
 
 def _tilelang_rows(functions: Sequence[Function], seen: Mapping[str, Function]) -> Iterator[Row]:
@@ -95,7 +95,3 @@ def _launches(run: Function, merge: str) -> Iterator[str]:
             elif one["launches"]:
                 told = f"{one['differing_launches']} of {one['launches']}"
                 yield f"**{told}**" if one["differing_launches"] else told
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scripts.applied.summary import added, added_in_all, launched, less, starts, stops
+from scripts.results import markdown, percent
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "block-sparse matmul, copies under a condition": ("blocksparse_gemm-example",),
@@ -38,24 +39,25 @@ Function = Mapping[str, Any]
 
 def applied_table(functions: Sequence[Function]) -> str:
     """For each architecture and objective: what the applied plans come to, beside the default."""
-    lines = [
-        "| GPU | objective | kernels | side by side | default | smemreuse | larger | fewer blocks "
-        "| more blocks | launches no longer | launches only now | proved | kept |",
-        "|---" * 13 + "|",
-    ]
+    heads = (
+        *("GPU", "objective", "kernels", "side by side", "default", "smemreuse", "larger"),
+        *("fewer blocks", "more blocks", "launches no longer", "launches only now"),
+        *("proved", "kept"),
+    )
+    rows = []
     for arch in sorted({each["arch"] for each in functions}):
         own = [each for each in functions if each["arch"] == arch and "launches" in each]
         launches = [one for _, one in launched(own) if one["default"]["bytes"]]
-        lines += [_objective_row(arch, label, launches) for label in ("speed", "bytes")]
-    return "\n".join(lines) + "\n"
+        rows += [_objective_row(arch, label, launches) for label in ("speed", "bytes")]
+    return markdown(heads, rows)
 
 
-def _objective_row(arch: str, label: str, launches: Sequence[Mapping[str, Any]]) -> str:
+def _objective_row(arch: str, label: str, launches: Sequence[Mapping[str, Any]]) -> list[str]:
     plans = [plan for each in launches for plan in each[label]["plans"]]
     proved = sum(plan["verdict"] == "sound" for plan in plans)
     kept = sum(plan["origin"] == "kept from compiler" for plan in plans)
     pairs = [(each["default"], each[label]) for each in launches]
-    cells = [
+    return [
         arch,
         f"`{label}`",
         str(len(launches)),
@@ -65,9 +67,8 @@ def _objective_row(arch: str, label: str, launches: Sequence[Mapping[str, Any]])
         str(sum(less(before, after, "blocks") for before, after in pairs)),
         str(sum(stops(each, label) for each in launches)),
         str(sum(starts(each, label) for each in launches)),
-        *(f"{100 * part / max(1, len(plans)):.1f} %" for part in (proved, kept)),
+        *(percent(part / max(1, len(plans))) for part in (proved, kept)),
     ]
-    return f"| {' | '.join(cells)} |"
 
 
 def _megabytes(launches: Sequence[Mapping[str, Any]], merge: str) -> str:
@@ -122,11 +123,11 @@ def applied_times(data: Mapping[str, Any]) -> str:
     functions = data["functions"]
     if data["rough"]:
         return "Not measured here: each was lowered once, on a busy machine.\n"
-    lines = ["| objective | median | 90 of 100 | worst | in all |", "|---" * 5 + "|"]
+    rows = []
     own = [each for each in functions if "seconds" in each]
     for label in ("speed", "bytes"):
         shares = sorted(added(each, label) for each in own)
         some = statistics.median(shares), shares[int(0.9 * len(shares))], shares[-1]
         cells = (*some, added_in_all(own, label))
-        lines.append(f"| `{label}` | {' | '.join(f'{100 * each:.0f} %' for each in cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append((f"`{label}`", *(f"{100 * each:.0f} %" for each in cells)))
+    return markdown(("objective", "median", "90 of 100", "worst", "in all"), rows)

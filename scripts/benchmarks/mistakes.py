@@ -1,4 +1,4 @@
-"""A process that launches one real kernel under several merges and compares their bits.
+"""Launches one real kernel under several merges and compares their bits, in a process of its own.
 
 Called with what `scripts/collect_kernels.py` wrote of a function. Nothing is known of what the
 kernel computes: its arguments are filled by their types and shapes, and what counts is whether a
@@ -8,16 +8,13 @@ merge changes any bit of what is in them afterwards.
 from __future__ import annotations
 
 import math
-import os
-import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from scripts.benchmarks.process import tell
+from scripts.apart import doing
 from scripts.harness import (
     AGGRESSIVE,
     BYTES,
@@ -25,9 +22,9 @@ from scripts.harness import (
     SPEED,
     TILELANG,
     Merge,
-    first_line,
     same_bits,
 )
+from scripts.results import first_line
 
 LAUNCHES = 40
 SECONDS_TO_LAUNCH = 8
@@ -130,7 +127,7 @@ def compiled(function: Any, merge: Merge) -> Variant:
     return variant
 
 
-def compare(variants: Sequence[Variant], given: Sequence[Argument], out: IO[str]) -> dict[str, Any]:
+def compare(variants: Sequence[Variant], given: Sequence[Argument]) -> dict[str, Any]:
     """Launches all on fresh inputs, and notes what differs from the unmerged kernel.
 
     That one is launched twice; where it does not fit TileLang's default takes its place.
@@ -145,10 +142,10 @@ def compare(variants: Sequence[Variant], given: Sequence[Argument], out: IO[str]
         if time.monotonic() - begin > SECONDS_TO_LAUNCH:
             break
         args = [one.made(generator) for one in given]
-        first = launched(base, args, out)
+        first = launched(base, args)
         if first is None and base is variants[0]:
             base = variants[1]
-            first = launched(base, args, out)
+            first = launched(base, args)
         if first is None:
             break
         written |= differing(given, args, first)
@@ -156,7 +153,7 @@ def compare(variants: Sequence[Variant], given: Sequence[Argument], out: IO[str]
             bool(one.float().isfinite().all()) for one in first if one.dtype.is_floating_point
         )
         for variant in variants:
-            found = launched(variant, args, out)
+            found = launched(variant, args)
             if found is not None:
                 variant.changed.append(differing(given, first, found))
     unsteady = set().union(*base.changed)
@@ -169,14 +166,14 @@ def compare(variants: Sequence[Variant], given: Sequence[Argument], out: IO[str]
     }
 
 
-def launched(variant: Variant, args: Sequence[Any], out: IO[str]) -> list[Any] | None:
+def launched(variant: Variant, args: Sequence[Any]) -> list[Any] | None:
     """The arguments after a launch on copies of them; None where it does not launch."""
     import torch
 
     if variant.kernel is None or variant.launch_error:
         return None
     own = [arg.clone() for arg in args]
-    tell(out, doing=f"launching {variant.merge}")
+    doing(f"launching {variant.merge}")
     try:
         variant.kernel(*own)
         torch.cuda.synchronize()
@@ -197,35 +194,22 @@ def bytes_of(given: Sequence[Argument]) -> int:
     return sum(math.prod(one.shape) * one.dtype.itemsize for one in given)
 
 
-def work(path: Path, out: IO[str]) -> None:
-    """Compiles, then launches if a line comes in; at the end of input it only compiles."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["TILELANG_CACHE_DIR"] = folder
-        import torch
+def work(file: str) -> Generator[dict[str, Any], str, dict[str, Any]]:
+    """What is known when all is compiled, and then when all has been launched."""
+    import torch
 
-        from scripts.applied.measure import Function
+    from scripts.applied.measure import Function
 
-        tell(out, doing="reading")
-        function = Function(path)
-        given = arguments(function.func)
-        variants = []
-        for merge in MERGES:
-            tell(out, doing=f"compiling {merge.name}")
-            variants.append(compiled(function, merge))
-        found = {"name": path.stem, "arch": path.parent.name, "bytes": bytes_of(given)}
-        if torch.cuda.is_available():
-            torch.zeros(1, device=DEVICE)
-        tell(out, found={**found, "variants": [one.as_data(set()) for one in variants]})
-        if sys.stdin.readline().strip():
-            tell(out, found={**found, **compare(variants, given, out)})
-
-
-def main(path: str) -> None:
-    """Compilers' own words go to stderr."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    try:
-        work(Path(path), out)
-    except Exception as error:
-        tell(out, failed=f"{type(error).__name__}: {first_line(error)}")
-        raise
+    path = Path(file)
+    doing("reading")
+    function = Function(path)
+    given = arguments(function.func)
+    variants = []
+    for merge in MERGES:
+        doing(f"compiling {merge.name}")
+        variants.append(compiled(function, merge))
+    found = {"name": path.stem, "arch": path.parent.name, "bytes": bytes_of(given)}
+    if torch.cuda.is_available():
+        torch.zeros(1, device=DEVICE)
+    yield {**found, "variants": [one.as_data(set()) for one in variants]}
+    return {**found, **compare(variants, given)}

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.benchmarks.cubin import resources
 from scripts.harness import (
     BYTES,
     SIDE_BY_SIDE,
     TILELANG,
     Judged,
     Merge,
-    first_line,
     ratio,
     same_bits,
 )
+from scripts.nvcc import resources, watched
+from scripts.results import first_line
 
 SPEED_OBJECTIVE = "speed"
 DEFAULT = TILELANG.name
@@ -88,7 +87,7 @@ def compile_variant(func: Any, merge: Merge, pass_configs: dict[str, object], ar
 
     variant = Variant(merge.name)
     options = {**pass_configs, **merge.pass_configs}
-    with _binaries() as binaries, merge.active() as session:
+    with watched() as nvcc, merge.active() as session:
         try:
             variant.kernel = tilelang.compile(
                 func, target={"kind": "cuda", "arch": arch}, pass_configs=options
@@ -99,8 +98,7 @@ def compile_variant(func: Any, merge: Merge, pass_configs: dict[str, object], ar
     if session is not None:
         variant.verdict = ", ".join(applied.verdict.verdict for applied in session.plans)
         variant.left = bool(session.left)
-    for binary in binaries:
-        variant.registers, variant.frame = resources(bytes(binary)) or (None, None)
+    variant.registers, variant.frame = resources(nvcc.binary) or (None, None)
     variant.barriers = variant.kernel.get_kernel_source().count("__syncthreads()")
     _measure_memory(variant, arch)
     return variant
@@ -120,31 +118,6 @@ def _measure_memory(variant: Variant, arch: str) -> None:
     card, asked = architecture(arch), (memory.total, variant.threads, variant.registers)
     variant.resident = card.resident_blocks(*asked)
     variant.carveout = card.carveout(*asked) if variant.resident else None
-
-
-@contextmanager
-def _binaries() -> Iterator[list[bytes]]:
-    """What nvcc makes meanwhile, or TileLang's cache has of it."""
-    from tilelang.cache.cuda_binary_cache import CUDABinaryCache
-
-    found: list[bytes] = []
-    load, save = CUDABinaryCache.load, CUDABinaryCache.save
-
-    def loaded(*arguments: Any) -> Any:
-        binary = load(*arguments)
-        if binary is not None:
-            found.append(binary)
-        return binary
-
-    def saved(key: str, form: str, binary: bytes) -> None:
-        found.append(binary)
-        save(key, form, binary)
-
-    CUDABinaryCache.load, CUDABinaryCache.save = loaded, saved
-    try:
-        yield found
-    finally:
-        CUDABinaryCache.load, CUDABinaryCache.save = load, save
 
 
 def timed(variants: Sequence[Variant]) -> list[Variant]:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from scripts.benchmarks.cubin import resources
-from scripts.harness import first_line
+from scripts.nvcc import resources, watched
+from scripts.results import first_line
 
 LOWERING_FAILED = "lowering failed"
 NVCC_FAILED = "nvcc failed"
 COMPILED = "compiled"
-
-
-@dataclass
-class Nvcc:
-    """What TileLang had compiled from CUDA C++ meanwhile."""
-
-    seconds: float = 0.0
-    failed: bool = False
-    binary: bytes = b""
 
 
 @dataclass
@@ -96,32 +85,3 @@ def grid_of(kernel: Any) -> list[int] | None:
     extents = {tag_of(launch): constant(launch.value) for launch in launches(kernel.body)}
     found = [extents.get(f"blockIdx.{axis}", 1) for axis in "xyz"]
     return [extent for extent in found if extent is not None] if None not in found else None
-
-
-@contextmanager
-def watched() -> Iterator[Nvcc]:
-    """Notes what nvcc makes, whether it fails, and how long it takes."""
-    import tvm_ffi
-
-    from smemreuse.compilers.tilelang.hooks import COMPILE
-
-    stock = tvm_ffi.get_global_func(COMPILE)
-    seen = Nvcc()
-
-    def timed(code: Any, target: Any, pass_config: Any = None) -> Any:
-        begin = time.monotonic()
-        try:
-            binary = stock(code, target, pass_config)
-        except Exception:
-            seen.failed = True
-            raise
-        finally:
-            seen.seconds += time.monotonic() - begin
-        seen.binary = bytes(binary)
-        return binary
-
-    tvm_ffi.register_global_func(COMPILE, timed, override=True)
-    try:
-        yield seen
-    finally:
-        tvm_ffi.register_global_func(COMPILE, stock, override=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-SCHEMA = "smemreuse.space/1"
+from scripts.results import write as write_json
+
 HELD_OUT = ".held-out"
 
 
@@ -16,22 +16,19 @@ def write(folder: Path, space: Any, about: Mapping[str, Any], found: Mapping[Any
 
     `found` is by the shape's name and the configuration's index; what is not in there is left out.
     """
+    head = {"schema": "smemreuse.space/1", "family": space.name, **about}
     for held_out in (False, True):
-        shapes = [name for name in space.shapes if space.is_held_out(name) == held_out]
-        parts = [_shape(space, name, held_out, found) for name in shapes]
-        if parts:
+        shapes = [
+            {"name": name, "shape": dict(sizes), "held_out": held_out}
+            | {"configs": _configs(space.configs(sizes), name, found)}
+            for name, sizes in space.shapes.items()
+            if space.is_held_out(name) == held_out
+        ]
+        if shapes:
             path = folder / f"{space.name}{HELD_OUT if held_out else ''}.json"
-            head = json.dumps({"schema": SCHEMA, "family": space.name, **about}, indent=1)
-            path.write_text(head[:-2] + ',\n "shapes": [\n' + ",\n".join(parts) + "\n ]\n}\n")
+            write_json(path, {**head, "shapes": shapes}, 4)
 
 
-def _shape(space: Any, name: str, held_out: bool, found: Mapping[Any, Any]) -> str:
-    sizes = space.shapes[name]
-    lines = [
-        "   " + json.dumps({"config": config, **found[name, at]})
-        for at, config in enumerate(space.configs(sizes))
-        if (name, at) in found
-    ]
-    head = json.dumps({"name": name, "shape": dict(sizes), "held_out": held_out})
-    listed = ",\n".join(lines)
-    return f'  {head[:-1]}, "configs": [\n{listed}\n  ]}}'
+def _configs(configs: Any, shape: str, found: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    known = ((config, found.get((shape, at))) for at, config in enumerate(configs))
+    return [{"config": config, **one} for config, one in known if one is not None]

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scripts.harness import FLUSH, event_times, first_line, relative_error
+from scripts.harness import FLUSH, event_times, relative_error
+from scripts.results import first_line
 
 HEAD_START = 2_000_000
 """Cycles that the device sleeps first, about a millisecond: launches wait for it, not it for them,

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "results" / "spaces"
+from scripts.results import ARCH, RESULTS
+
+CARD = "h200"
+FOLDER = RESULTS / "spaces"
 TOPS = (1, 5, 8)
 LAUNCHES = ("ok", "wrong", "hangs")
 """What becomes of a configuration whose blocks find room."""
@@ -49,6 +52,17 @@ def measured(folder: Path = FOLDER) -> list[Measured]:
             for one in data["shapes"]
         ]
     return found
+
+
+def advice_on(truth: Measured, **options: Any) -> Any:
+    """What `smemreuse.tilelang.advise` says of all configurations of a shape."""
+    from fixtures.spaces import SPACES
+    from smemreuse.tilelang import advise
+
+    space = SPACES[truth.family]
+    configs = [dict(one["config"]) for one in truth.configs]
+    options |= {"pass_configs": dict(space.pass_configs), **space.shapes[truth.shape]}
+    return advise(space.make, configs, arch=ARCH, card=CARD, **options)
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,25 @@
-"""The parent's side: jobs in an even order, and worker processes that may hang or die."""
+"""Jobs in an even order, for processes that may hang or die; and what such a process does."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import select
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import IO, Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from scripts.spaces.worker import COMPILING, WAITING
+from scripts.apart import Ended, Worker, doing
+from scripts.spaces.compiling import COMPILED, compiled
+from scripts.spaces.launching import Launcher, alone
 
 CHUNK = 6
 """Configurations of one shape that a worker takes at a time: it makes their inputs once."""
-SECONDS = {COMPILING: 150.0, WAITING: 300.0}
+STARTING, COMPILING, WAITING = "starting", "compiling", "waiting"
+SECONDS = {STARTING: 240.0, COMPILING: 150.0, WAITING: 300.0}
 SECONDS_OF_THE_REST = 30.0
-SECONDS_TO_START = 240.0
 
 
 @dataclass(frozen=True)
@@ -47,82 +46,29 @@ def chunks(spaces: Mapping[str, Any]) -> list[list[Job]]:
     return [jobs for _, _, jobs in sorted(rounds, key=lambda each: each[:2])]
 
 
-class Ended(Exception):
-    """The worker is gone, and was doing this."""
-
-    def __init__(self, doing: str, why: str) -> None:
-        super().__init__(f"{why}, {doing}")
-        self.doing = doing
+def seconds_of(step: str) -> float:
+    return SECONDS.get(step, SECONDS_OF_THE_REST)
 
 
-@dataclass
-class Worker:
-    """A process of `scripts.spaces.worker`, started when it is first needed, and again after it
-    ended."""
-
-    command: Sequence[str]
-    log: IO[str]
-    seconds: Mapping[str, float] = field(default_factory=lambda: SECONDS)
-    process: subprocess.Popen[bytes] | None = None
-    _rest: bytes = b""
-
-    def do(self, job: Job) -> dict[str, Any]:
-        """What the process finds of a job. Raises `Ended` where it hangs or dies of it."""
-        doing, limit = "starting", SECONDS_TO_START
-        if self.process is None:
-            self._rest = b""
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log
-            )
+def done(job: Job, worker: Worker) -> dict[str, Any]:
+    """What a worker finds of a job, or that it ended."""
+    try:
+        if worker.process is None:
+            worker.ask(seconds_of)
         asked = {"family": job.family, "shape": job.shape, "config": dict(job.config)}
-        assert self.process.stdin is not None
-        # A process that has ended tells nothing, and is found out by that.
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(asked).encode() + b"\n")
-            self.process.stdin.flush()
-        while True:
-            line = self._line(doing, limit)
-            told = json.loads(line)
-            if "found" in told:
-                if told["broken"]:
-                    self.end()
-                return dict(told["found"])
-            doing = told["doing"]
-            limit = self.seconds.get(doing, SECONDS_OF_THE_REST)
-
-    def _line(self, doing: str, limit: float) -> bytes:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        until = time.monotonic() + limit
-        while b"\n" not in self._rest:
-            left = until - time.monotonic()
-            readable, _, _ = select.select([self.process.stdout], [], [], max(left, 0))
-            part = os.read(self.process.stdout.fileno(), 1 << 16) if readable else b""
-            if not part:
-                late = not readable
-                self.end()
-                raise Ended(doing, f"not done in {limit:.0f} s" if late else "ended")
-            self._rest += part
-        line, self._rest = self._rest.split(b"\n", 1)
-        return line
-
-    def end(self) -> None:
-        """Kills the process; what it compiles with ends by itself."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        return dict(worker.ask(seconds_of, asked))
+    except Ended as ended:
+        return failed(ended)
 
 
 def failed(ended: Ended) -> dict[str, Any]:
     """What is written of a job that cost its worker."""
-    late = "not done" in str(ended)
-    if ended.doing == "starting":
+    if ended.doing == STARTING:
         status = "not measured"
     elif ended.doing == COMPILING:
-        status = "compiler hangs" if late else "lowering failed"
+        status = "compiler hangs" if ended.late else "lowering failed"
     else:
-        status = "hangs" if late else "does not launch"
+        status = "hangs" if ended.late else "does not launch"
     return {"status": status, "error": str(ended)}
 
 
@@ -144,10 +90,7 @@ def run_all(
             for job in jobs:
                 if time.monotonic() >= until:
                     break
-                try:
-                    found = worker.do(job)
-                except Ended as ended:
-                    found = failed(ended)
+                found = done(job, worker)
                 with lock:
                     note(job, found)
         worker.end()
@@ -157,3 +100,40 @@ def run_all(
         thread.start()
     for thread in threads:
         thread.join()
+
+
+# Within a worker's process ------------------------------------------------------------------------
+
+
+def work(arch: str, lock: str | None) -> Generator[Any, dict[str, Any], Any]:
+    """Compiles each job's configuration and launches it; with no `lock` it only compiles.
+
+    The answer after which its GPU can no longer be used is its last.
+    """
+    from fixtures.spaces import SPACES
+
+    launcher = None
+    if lock is not None:
+        doing(WAITING)
+        launcher = Launcher()
+        with alone(Path(lock)):
+            _start_device()
+    job = yield None
+    while True:
+        space = SPACES[job["family"]]
+        doing(COMPILING)
+        made = compiled(space, {**space.shapes[job["shape"]], **job["config"]}, arch)
+        if launcher is not None and made.found["status"] == COMPILED:
+            doing(WAITING)
+            with alone(Path(lock or os.devnull)):
+                made.found |= launcher.launch(space, job["shape"], made.kernel, doing)
+            if launcher.broken:
+                return made.found
+        job = yield made.found
+
+
+def _start_device() -> None:
+    import torch
+
+    torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()

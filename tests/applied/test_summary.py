@@ -1,11 +1,11 @@
-"""What is said of measured lowerings: who grew, who lost blocks, and why."""
+"""What is said of measured lowerings: who grew, and who lost blocks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from scripts.applied.pages import applied_table
-from scripts.applied.summary import cause, summary, why
+from scripts.measure_applied import tables
 
 
 def launch(before: tuple[int, int], after: tuple[int, int], **default: Any) -> dict[str, Any]:
@@ -27,16 +27,6 @@ def function(name: str, *launches: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "arch": "sm_90a", "launches": list(launches), "seconds": seconds}
 
 
-def test_a_kernel_that_grows_is_named_with_its_cause() -> None:
-    verdict = [{"verdict": "unproved", "why": "rule 6, a and b: `x[3]` is not ordered"}]
-    grown = function("grown", launch((1000, 4), (2000, 2), verdict=verdict))
-    text = summary([grown, function("same", launch((1000, 4), (1000, 4)))])
-    assert "sm_90a/grown: 1,000 -> 2,000 bytes, 4 -> 2 blocks" in text
-    assert "1 default unproved: rule 6: `X[..]` is not ordered  (sm_90a/grown)" in text
-    assert "sm_90a/same: 1,000" not in text
-    assert "time added: median 20.0%, p90 20.0%, worst 20.0%" in text
-
-
 def test_a_kernel_that_no_longer_launches_is_counted() -> None:
     table = applied_table([function("f", launch((1000, 1), (300_000, 0)))])
     row = table.splitlines()[2]
@@ -45,18 +35,7 @@ def test_a_kernel_that_no_longer_launches_is_counted() -> None:
     )
 
 
-def test_causes_of_two_kernels_are_one() -> None:
-    assert cause("rule 2, p and q: read at k = 3") == cause("rule 2, r and s: read at k = 14")
-    assert cause("rule 2, p and q: read at k = 3") != cause("rule 6, p and q: read at k = 3")
-
-
-def test_where_nothing_was_rejected_the_plan_is_the_planners_own() -> None:
-    one = launch((1000, 1), (2000, 1), verdict=[{"verdict": "sound"}])
-    assert why(one, "bytes") == "default proved, nothing rejected"
-
-
 def test_functions_that_are_not_lowered_are_told() -> None:
     failed = {"name": "f", "arch": "sm_80", "not_lowered": "InternalError: no wgmma"}
-    text = summary([failed, function("g", launch((1, 1), (1, 1)))])
-    assert "1 TileLang does not lower:" in text
-    assert "InternalError: no wgmma" in text
+    *_, told = tables([failed, function("g", launch((1, 1), (1, 1)))])
+    assert told == "sm_80/f: InternalError: no wgmma"

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from scripts import gpu_summary, harness, run_on_gpu
-from scripts.harness import UNMERGED, answer, first_line, own_process, ratio, write
+from scripts import harness, run_on_gpu
+from scripts.harness import UNMERGED, ratio
+from scripts.results import first_line, write
 from scripts.run_on_gpu import Run
 
 torch = pytest.importorskip("torch")
@@ -19,29 +20,13 @@ torch = pytest.importorskip("torch")
 DRIVERS = sorted(Path(harness.__file__).parent.glob("*_on_gpu.py"))
 
 
-def told(program: str, seconds: float = 60) -> dict[str, Any]:
-    return answer(own_process([sys.executable, "-c", program], seconds, GIVEN="7"))
-
-
-def test_a_process_answers_with_its_last_line() -> None:
-    assert told("import os; print('said'); print('[' + os.environ['GIVEN'] + ']')") == {
-        "found": [7]
-    }
-
-
-def test_a_process_that_hangs_or_fails_costs_no_more_than_itself() -> None:
-    assert told("import time; time.sleep(60)", 0.5) == {"hangs": True}
-    assert told("raise ValueError('no card')") == {"error": "ValueError: no card"}
-    assert told("raise SystemExit(3)") == {"error": "ended with 3"}
-
-
 def test_of_lists_each_element_is_a_line(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out.json"
-    write(path, {"device": "none"}, runs=[{"way": "a"}, {"way": "b"}], others=[])
-    found = json.loads(path.read_text())
-    assert found == {"device": "none", "runs": [{"way": "a"}, {"way": "b"}], "others": []}
-    assert '\n  {"way": "b"}\n' in path.read_text()
-    write(None, {"device": "none"})
+    data = {"device": "none", "runs": [{"way": "a", "us": [1, 2]}, {"way": "b"}], "others": []}
+    write(path, data)
+    assert json.loads(path.read_text()) == data
+    assert '\n  {"way": "a", "us": [1, 2]},\n  {"way": "b"}\n ],\n' in path.read_text()
+    write(None, data)
 
 
 def test_an_error_without_words_is_named() -> None:
@@ -101,26 +86,3 @@ def test_every_driver_says_what_it_does(driver: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "--out" in done.stdout
-
-
-def test_what_a_folder_of_results_says_is_summed_up() -> None:
-    folder = Path(harness.__file__).parents[1] / "docs" / "results"
-    names = ("h200", "hazards-h200", "lint-h200", "mends-h200", "mistakes-h200", "h200-tvm")
-    lines = {
-        name: list(gpu_summary.summary(json.loads((folder / f"{name}.json").read_text())))
-        for name in names
-    }
-    assert any("smemreuse dataflow" in line and "wrong []" in line for line in lines["h200"])
-    assert all(lines.values())
-
-
-def test_parts_of_a_measurement_become_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for number in (0, 1):
-        run = Run("one", fixture=f"kernel {number}", config="small", wrong_launches=number)
-        write(tmp_path / f"run{number}.json", {"device": "none", "runs": [run.as_data()]})
-    monkeypatch.setattr(sys, "argv", ["gpu_summary", str(tmp_path)])
-    assert gpu_summary.main() == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.json"]
-    assert "runs: one: 2 kernels" in capsys.readouterr().out

@@ -22,6 +22,7 @@ from scripts.measure_carveout import (
     parse_ncu,
     slack,
 )
+from scripts.results import write
 from smemreuse.targets.architectures import architecture
 
 H200 = architecture("sm_90")
@@ -39,12 +40,6 @@ RAW = """\
 "9.0","228","8192","1024","n/a"
 ==PROF== Disconnected from process 811
 """
-DETAILS = """\
-"ID","Process ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"
-"0","811","few(unsigned int *)","Command line","launch__shared_mem_config_size","Kbyte","65.536"
-"0","811","few(unsigned int *)","Command line","launch__registers_per_thread","register/thread","10"
-"1","811","few(unsigned int *)","Command line","launch__shared_mem_config_size","Kbyte","8.192"
-"""
 
 
 def test_a_column_for_each_metric() -> None:
@@ -56,13 +51,6 @@ def test_a_column_for_each_metric() -> None:
         "launch__nonesuch": None,
     }
     assert second[CONFIGURED] == 8_192
-
-
-def test_a_line_for_each_metric() -> None:
-    assert parse_ncu(DETAILS) == [
-        {CONFIGURED: 65_536, "launch__registers_per_thread": 10},
-        {CONFIGURED: 8_192},
-    ]
 
 
 def test_nothing_was_profiled() -> None:
@@ -134,9 +122,11 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         "order": {"error": 'no "time"'},
     }
     found = {"name": "NVIDIA H200", "sections": sections}
-    path = measure_carveout.write(tmp_path, found)
+    path = measure_carveout.path_of(tmp_path, "NVIDIA H200")
     assert path.name == "carveout-h200.json"
+    write(path, found, 4)
     assert json.loads(path.read_text()) == found
+    assert json.dumps(launch) in path.read_text().split("\n     ")[-1]
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")

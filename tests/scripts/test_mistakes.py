@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
@@ -88,7 +87,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, *kernels: Any) -> dict[str, Any]:
     variants = [
         Variant(merge.name, kernel) for merge, kernel in zip(mistakes.MERGES, kernels, strict=False)
     ]
-    return mistakes.compare(variants, GIVEN, io.StringIO())
+    return mistakes.compare(variants, GIVEN)
 
 
 def test_bits_count_where_the_unmerged_kernel_agrees_with_itself(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,10 +13,12 @@ import pytest
 import torch
 
 from fixtures.spaces import SPACES
-from scripts.spaces import data, launching, team, worker
+from scripts.apart import Worker, command_of
+from scripts.spaces import data, launching, team
 from scripts.spaces.compiling import Compiled, compiled
 from scripts.spaces.launching import DOES_NOT_LAUNCH, OK, WRONG, Launcher
 from smemreuse.tilelang import footprint
+from tests.scripts.test_apart import stand_in
 
 pytestmark = pytest.mark.tilelang
 
@@ -207,23 +207,6 @@ def test_what_does_not_lower_is_told_by_its_first_line() -> None:
     assert found["kernels"] == []
 
 
-STAND_IN = """
-import json, sys, time
-for line in sys.stdin:
-    job = json.loads(line)
-    print(json.dumps({"doing": "compiling"}), flush=True)
-    wish = job["config"]["wish"]
-    if wish == 1:
-        print(json.dumps({"doing": "launching"}), flush=True)
-        time.sleep(60)
-    if wish == 2:
-        sys.exit(3)
-    print(json.dumps({"found": {"status": "ok"}, "broken": wish == 3}), flush=True)
-    if wish == 3:
-        break
-"""
-
-
 def test_workers_that_hang_or_die_are_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,8 +214,8 @@ def test_workers_that_hang_or_die_are_started_again(
     jobs = [team.Job("f", "s", at, {"wish": wish}) for at, wish in enumerate((0, 1, 2, 3, 0))]
     found: dict[int, dict[str, Any]] = {}
     with open(tmp_path / "log", "w") as log:
-        worker = team.Worker((sys.executable, "-c", STAND_IN), log)
-        until = time.monotonic() + 60
+        worker = Worker(command_of(stand_in), log)
+        until = time.monotonic() + 600
         team.run_all([jobs], [worker], until, lambda job, data: found.update({job.index: data}))
     assert [found[at]["status"] for at in range(5)] == [
         "ok",
@@ -247,7 +230,7 @@ def test_workers_that_hang_or_die_are_started_again(
 def test_nothing_is_begun_when_time_is_up(tmp_path: Path) -> None:
     found: list[Any] = []
     with open(tmp_path / "log", "w") as log:
-        worker = team.Worker((sys.executable, "-c", STAND_IN), log)
+        worker = Worker(command_of(stand_in), log)
         job = team.Job("f", "s", 0, {"wish": 0})
         team.run_all([[job]], [worker], time.monotonic() - 1, lambda *each: found.append(each))
     assert found == []
@@ -298,33 +281,26 @@ def test_a_worker_launches_what_is_compiled_and_ends_with_its_gpu(
             Compiled(None, {"status": "lowering failed", "error": "no"}),
             Compiled("good", {"status": "compiled", "registers": 7}),
             Compiled("bad", {"status": "compiled"}),
-            Compiled("never", {"status": "compiled"}),
         ]
     )
     asked: list[dict[str, int]] = []
+    said: list[str] = []
 
     def compiling(space: Any, arguments: dict[str, int], arch: str) -> Compiled:
         asked.append(arguments)
         return next(made)
 
-    monkeypatch.setattr(worker, "compiled", compiling)
-    monkeypatch.setattr(worker, "Launcher", _Launched)
-    monkeypatch.setattr(worker, "_start_device", lambda: None)
+    monkeypatch.setattr(team, "compiled", compiling)
+    monkeypatch.setattr(team, "Launcher", _Launched)
+    monkeypatch.setattr(team, "_start_device", lambda: None)
+    monkeypatch.setattr(team, "doing", said.append)
     job = {"family": "gemm", "shape": "square", "config": {"block_M": 64}}
-    out = io.StringIO()
-    jobs = io.StringIO((json.dumps(job) + "\n") * 4)
-    worker.work("sm_90a", tmp_path / "lock", jobs, out)
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
-    found = [each for each in told if "found" in each]
-    assert [each["found"]["status"] for each in found] == [
-        "lowering failed",
-        "ok",
-        "does not launch",
-    ]
-    assert found[1]["found"]["registers"] == 7
-    assert [each["broken"] for each in found] == [False, False, True]
+    answers = team.work("sm_90a", str(tmp_path / "lock"))
+    assert next(answers) is None
+    first, second = answers.send(job), answers.send(job)
+    assert (first["status"], second["status"], second["registers"]) == ("lowering failed", "ok", 7)
+    with pytest.raises(StopIteration) as ended:
+        answers.send(job)
+    assert ended.value.value["status"] == "does not launch"
     assert asked[0] == {"M": 4096, "N": 4096, "K": 4096, "block_M": 64}
-    assert [each["doing"] for each in told if "doing" in each][:3] == [
-        "waiting",
-        *["compiling"] * 2,
-    ]
+    assert said[:3] == ["waiting", "compiling", "compiling"]

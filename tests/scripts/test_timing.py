@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
+import time
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripts import benchmark_on_gpu
-from scripts.benchmarks.cubin import resources
-from scripts.benchmarks.process import Worker
+from scripts.apart import Named, Worker, command_of, doing, in_turn
 from scripts.benchmarks.variants import AGAIN, DEFAULT, Variant, merges, timed
+from scripts.benchmarks.worker import work
 from scripts.harness import UNMERGED
+from scripts.nvcc import resources
 
 torch = pytest.importorskip("torch")
 
@@ -110,36 +112,32 @@ def test_only_what_takes_long_enough_counts_as_slower() -> None:
     assert benchmark_on_gpu.slower([*tiles, {"error": "ended"}]) == ["one 64: 1.020"]
 
 
-NAMED = {"benchmark": "one", "tile": "64", "variants": []}
+def stuck() -> Generator[dict[str, Any], str, None]:
+    doing("compiling")
+    yield {"benchmark": "one", "tile": "64", "compiled": 4}
+    doing("launching smemreuse bytes")
+    time.sleep(60)
+
+
+def found_of(command: Sequence[str], tmp_path: Path, seconds: float) -> dict[str, Any]:
+    named: Named = ({"benchmark": "one", "tile": "64", "variants": []}, Worker(command))
+    options = benchmark_on_gpu.parser().parse_args(["--out", str(tmp_path / "out.json")])
+    (found,) = in_turn([named], options, seconds)
+    return found
 
 
 def test_a_process_that_ends_early_is_told(tmp_path: Path) -> None:
     """A worker that cannot even import its benchmark."""
-    script = benchmark_on_gpu.__file__
-    command = (sys.executable, script, "--worker", "no such kernel", "64", "sm_90a", "speed")
-    worker = Worker(NAMED, command)
-    with open(tmp_path / "log", "w") as log:
-        found = worker.launch(worker.compile(60, log), 60)
+    command = command_of(work, "no such kernel", "64", "sm_90a", "speed")
+    found = found_of(command, tmp_path, 60)
     assert found["error"].startswith("ended with 1, starting: ")
     assert "Error" in found["error"]
     assert "Error" in benchmark_on_gpu.brief(found)
 
 
-STUCK = """\
-import json, sys, time
-print(json.dumps({"doing": "compiling"}))
-print(json.dumps({"found": {"benchmark": "one", "tile": "64", "compiled": 4}}), flush=True)
-sys.stdin.readline()
-print(json.dumps({"doing": "launching smemreuse bytes"}), flush=True)
-time.sleep(60)
-"""
-
-
 def test_a_kernel_that_hangs_is_named(tmp_path: Path) -> None:
     """What was found in compiling is kept."""
-    worker = Worker(NAMED, (sys.executable, "-c", STUCK))
-    with open(tmp_path / "log", "w") as log:
-        found = worker.launch(worker.compile(60, log), 0.3)
+    found = found_of(command_of(stuck), tmp_path, 0.3)
     assert found["error"] == "not done in 0 s, launching smemreuse bytes"
     assert found["compiled"] == 4
 
