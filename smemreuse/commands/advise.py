@@ -9,14 +9,7 @@ from typing import Any
 import click
 
 from smemreuse.commands.options import arch_option
-from smemreuse.commands.output import (
-    check_output,
-    emit_json,
-    emit_tables,
-    force_option,
-    format_option,
-    write_output,
-)
+from smemreuse.commands.output import Target, emit_answer, format_option, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.results.advice import Advice
@@ -87,8 +80,7 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--top", type=click.IntRange(min=0), default=TOP, show_default=True, help="How many; 0 for all."
 )
-@click.option("-o", "--output", type=click.Path(), help="Write a page with the roofline, too.")
-@force_option
+@target_options("Write a page with the roofline, too.")
 @format_option
 def advise(
     script: str | None,
@@ -97,8 +89,7 @@ def advise(
     arch: Architecture | None,
     card_name: str | None,
     top: int,
-    output: str | None,
-    force: bool,
+    target: Target,
     output_format: str,
     **given: Any,
 ) -> None:
@@ -113,20 +104,20 @@ def advise(
     roofline of data sheets. Exit 1 where nothing fits.
     """
     if script is not None:
-        _refuse_problems(script, given, output)
+        _refuse_problems(script, given, target.output)
         from smemreuse.commands.tuned import advise_script
 
         known = _card(arch, card_name) if card_name else None
         if known is not None:
             arch = architecture(known.arch)
         sys.exit(advise_script(script, args, arch, known, top, output_format))
-    check_output(output, force)
+    target.check()
     found = advise_problem(_problem(given), _card(arch, card_name), dtype)
-    if output is not None:
+    if target.output is not None:
         from smemreuse.report.roofline import roofline_page
 
-        write_output(output, roofline_page(found, top).encode(), force)
-    if output != "-":
+        target.write(roofline_page(found, top))
+    if target.output != "-":
         _emit(found, top, output_format)
     if found.best is None:
         sys.exit(1)
@@ -169,7 +160,5 @@ def _emit(found: Advice, top: int, output_format: str) -> None:
     from smemreuse.report.advice import advice_data, advice_lines
     from smemreuse.report.tables import console
 
-    if output_format == "json":
-        emit_json("advice", **advice_data(found, top))
-    else:
-        emit_tables(advice_lines(console(), found, top))
+    lines = advice_lines(console(), found, top)
+    emit_answer(output_format, "advice", lines, advice_data(found, top))

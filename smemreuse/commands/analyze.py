@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Iterator
 
+import click
+from rich.console import RenderableType
+
+from smemreuse.commands.inputs import note_if_empty
 from smemreuse.commands.options import policy_option
-from smemreuse.commands.output import emit_json, emit_tables, format_option
-from smemreuse.commands.subjects import note_if_empty, read_subjects
+from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.subjects import read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import sequence_of
@@ -24,13 +28,15 @@ def analyze(file: str, policy: str, output_format: str) -> None:
     found = read_subjects([file])
     note_if_empty(found, [file])
     rows = [(each, policy, *sequence_of(each.kernel, each.scope, policy)) for each in found]
-    if output_format == "json":
-        emit_json("analyze", kernels=[analyze_entry(*row) for row in rows])
-    else:
+
+    def tables() -> Iterator[RenderableType]:
         out = console()
         for subject, _, sequence, ranges in rows:
-            emit_tables([analyze_table(out, subject, policy, sequence, ranges)])
+            yield analyze_table(out, subject, policy, sequence, ranges)
             if ranges:
                 timeline = timeline_of(subject.kernel, subject.scope)
                 placed = timeline.carried_over(sequence.entries, ranges)
-                emit_tables([drawn_lifetimes(out, placed, timeline)])
+                yield drawn_lifetimes(out, placed, timeline)
+
+    entries = (analyze_entry(*row) for row in rows)
+    emit_answer(output_format, "analyze", tables(), {"kernels": entries})

@@ -5,54 +5,27 @@ from __future__ import annotations
 import click
 
 from smemreuse.audit import BarrierStage
-from smemreuse.commands.options import (
-    arch_option,
-    barriers_option,
-    objective_option,
-    packer_option,
-    policy_option,
-    strict_option,
-)
-from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.options import Planning, barriers_option, mend_option, planning_options
+from smemreuse.commands.output import Target, target_options
 from smemreuse.commands.subjects import note_declared
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, read_dump
 from smemreuse.compilers.text.rewrite import merge_text
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import Kernel
-from smemreuse.pipeline.planning import checked_options, choose_for
+from smemreuse.pipeline.planning import choose_for
 from smemreuse.results.plan import Plan
-from smemreuse.targets.architectures import Architecture
 
 
 @click.command(cls=Verb)
 @click.argument("file", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
-@force_option
-@policy_option
-@packer_option
-@objective_option
-@arch_option
-@strict_option
-@click.option(
-    "--mend",
-    is_flag=True,
-    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
-)
+@target_options("`-` for standard output.", required=True)
+@planning_options(strict=True)
+@mend_option
 @barriers_option
 @click.option("--unchecked", is_flag=True, help="Apply the plan even if it is not proved sound.")
 def apply(
-    file: str,
-    output: str,
-    force: bool,
-    policy: str,
-    packer: str,
-    objective: str,
-    arch: Architecture | None,
-    strict: bool,
-    mend: bool,
-    barriers: str,
-    unchecked: bool,
+    file: str, target: Target, planning: Planning, mend: bool, barriers: str, unchecked: bool
 ) -> None:
     """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it.
 
@@ -60,11 +33,11 @@ def apply(
     fences, waits and barriers, each told on stderr. What they cannot mend is told, and stays.
     """
 
-    options = checked_options(policy, packer, objective, strict=strict)
+    options = planning.options
 
     def planned(kernel: Kernel, scope: str) -> Plan:
         """The wanted plan if it may be applied, else the tightest that is proved."""
-        chosen = choose_for(kernel, scope, options, arch, unchecked=unchecked)
+        chosen = choose_for(kernel, scope, options, planning.arch, unchecked=unchecked)
         for each in chosen.refused:
             size = f"a plan of {each.plan.arena_bytes:,} bytes"
             click.echo(f"{kernel.name}: {size} {each.verdict.refusal}", err=True)
@@ -78,7 +51,7 @@ def apply(
         note_declared(dump.kernels)
     except SmemReuseError as error:
         raise error.located(file=file) from None
-    write_output(output, merged.source.encode(), force)
+    target.write(merged.source)
     for line in merged.summary or ("nothing to merge: no scope has two buffers",):
         click.echo(line, err=True)
 

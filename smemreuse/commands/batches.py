@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import click
 
 from smemreuse import plugins
-from smemreuse.commands.inputs import Inputs, Source
-from smemreuse.commands.verb import internal_errors, say
-from smemreuse.errors import BackendError, SmemReuseError, printable
+from smemreuse.commands.inputs import (
+    Inputs,
+    Source,
+    files_argument,
+    find_inputs,
+    note_if_empty,
+)
+from smemreuse.commands.verb import Decorator, grouped, internal_errors, say
+from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
 from smemreuse.extras import needing
 from smemreuse.progress import track
 
-F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -58,26 +65,82 @@ Work = Callable[[Source], tuple[Sequence[T], Sequence[str]]]
 named by its module, or a `functools.partial` of what is."""
 
 
-def spread_options(command: F) -> F:
-    """`--jobs` and `--backend`, as `jobs` and `backend`."""
-    jobs = click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=0),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Processes that share the files; 0 for as many as there are cores.",
-    )
-    backend = click.option(
-        "--backend",
-        default=LOCAL,
-        show_default=True,
-        metavar="NAME",
-        help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
-        "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
-    )
-    return jobs(backend(command))
+_JOBS = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that share the files; 0 for as many as there are cores.",
+)
+_BACKEND = click.option(
+    "--backend",
+    default=LOCAL,
+    show_default=True,
+    metavar="NAME",
+    help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
+    "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
+)
+_ONLY_FINDINGS = click.option(
+    "--only-findings", is_flag=True, help="Leave out kernels of which there is nothing to find."
+)
+_FORMAT = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json", "sarif", "github"]),
+    default="table",
+    show_default=True,
+    help="For people, for programs, or findings alone, as SARIF 2.1.0 or annotations on GitHub.",
+)
+
+
+@dataclass
+class Batch:
+    """The files that a verb is given, how the work on them is spread, and what is told of it.
+
+    `whole` is whether every file could be read.
+    """
+
+    files: tuple[str, ...]
+    jobs: int = 1
+    backend: str = LOCAL
+    only_findings: bool = False
+    output_format: str = "table"
+    whole: bool = field(default=True, init=False)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return find_inputs(self.files)
+
+    @property
+    def single(self) -> bool:
+        """Whether one file was asked for by its name."""
+        return self.inputs.single
+
+    def results(self, work: Work[T], doing: str, *, here: bool = False) -> list[T]:
+        """As `of_each`; `here` keeps all in this process. Says where there is nothing."""
+        spread = Spread() if here else Spread(self.jobs, self.backend)
+        found, self.whole = of_each(self.inputs, work, spread, doing)
+        note_if_empty(found, self.files)
+        return found
+
+    def end(self, failed: bool = False) -> None:
+        """Ends the process where something could not be read, or has `failed`."""
+        if not self.whole:
+            sys.exit(InputError.exit_code)
+        if failed:
+            sys.exit(1)
+
+
+def batch_options(*more: Decorator, findings: bool = True) -> Decorator:
+    """FILE..., `--jobs` and `--backend`, as `batch`; with `findings` what is told of them, too.
+
+    `more` are options that stand before those of the spreading.
+    """
+    told: list[Decorator] = [_ONLY_FINDINGS, _FORMAT] if findings else []
+    options: list[Decorator] = [*told[:1], *more, _JOBS, _BACKEND, *told[1:]]
+    return grouped("batch", Batch, files_argument, *options)
 
 
 def of_each(

@@ -2,46 +2,52 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import click
+from rich.console import RenderableType
 from rich.text import Text
 
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
-from smemreuse.commands.batches import Spread, of_each, spread_options
-from smemreuse.commands.inputs import Source, files_argument, find_inputs
+from smemreuse.commands.batches import Batch, batch_options
+from smemreuse.commands.inputs import Source
 from smemreuse.commands.options import barriers_option
-from smemreuse.commands.output import (
-    emit_findings,
-    emit_json,
-    emit_tables,
-    findings_format_option,
-    only_findings_option,
-)
-from smemreuse.commands.planfile import PlanFile, read_plan_file
-from smemreuse.commands.subjects import note_if_empty, subjects_of, unused_remarks
+from smemreuse.commands.output import emit_answer
+from smemreuse.commands.planfile import PlanFile, PlannedKernel, read_plan_file
+from smemreuse.commands.subjects import subjects_of, unused_remarks
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.linter import grounds_of
 from smemreuse.report.audits import (
     audit_findings,
     audits_line,
+    bare_files,
+    bare_findings,
+    bare_lines,
     check_entry,
     check_lines,
     checked,
 )
 from smemreuse.report.comparisons import PLAN_RULES
 from smemreuse.report.data import Subject
-from smemreuse.report.regressions import change_words, changes_line
+from smemreuse.report.regressions import (
+    baseline_lines,
+    change_words,
+    missing_data,
+    missing_findings,
+)
 from smemreuse.results.audit import Audit, Checked, PlanSource
-from smemreuse.results.verdict import UNPROVED, UNSOUND
+from smemreuse.results.regressions import BaselineEntry
+from smemreuse.results.verdict import UNPROVED, UNSOUND, Verdict
+
+NOT_PLANNED = "the plan file says nothing of it"
 
 
 @click.command(cls=Verb)
-@files_argument
 @click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
 @barriers_option
 @click.option(
@@ -49,96 +55,115 @@ from smemreuse.results.verdict import UNPROVED, UNSOUND
     is_flag=True,
     help="Exit code 0 for what is unproved too, and where there is nothing to audit.",
 )
-@only_findings_option
-@baseline_option
-@spread_options
-@findings_format_option
+@batch_options(baseline_option)
 def check(
-    files: tuple[str, ...],
-    plan_file: str | None,
-    barriers: str,
-    allow_unproved: bool,
-    only_findings: bool,
-    baseline: str | None,
-    jobs: int,
-    backend: str,
-    output_format: str,
+    batch: Batch, plan_file: str | None, barriers: str, allow_unproved: bool, baseline: str | None
 ) -> None:
     """Say whether a plan is sound, or name the rule, the buffers and a witness.
 
-    FILE is a dump, a folder of dumps, or `-`. Exit 1 for a plan that is unsound or unproved, and
-    where no plan is: in a dump from before the merge, say. Against a baseline exit 1 is for what is
-    worse than there, and for nothing else. A file that cannot be read gives 2.
+    FILE is a dump, a folder of dumps, or `-`. Exit 1 for a plan that is unsound or unproved, for a
+    kernel of which PLAN says nothing, and for a file in which no plan is: a dump from before the
+    merge, say. Against a baseline exit 1 is for what is worse than there or missing, and for
+    nothing else. A file that cannot be read gives 2.
     """
     before = read_baseline_entries(baseline, "check")
-    inputs = find_inputs(files)
-    if plan_file is not None and not inputs.single:
+    if plan_file is not None and not batch.single:
         raise InputError("--plan is for one FILE; check them one by one", file=plan_file)
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
-    found, whole = of_each(inputs, work, Spread(jobs, backend), "checking")
-    note_if_empty(found, files)
-    rows = compared_with(before, found)
-    _emit(rows, only_findings, output_format, many=not inputs.single)
-    if not whole:
-        sys.exit(InputError.exit_code)
-    if _fails(rows, allow_unproved):
-        sys.exit(1)
+    found = batch.results(work, "checking")
+    rows, missing = compared_with(before, found, batch.files if batch.whole else ())
+    gate = _Gate(allow_unproved, before is not None, bare_files(rows))
+    shown = [
+        row for row in rows if not batch.only_findings or gate.fails(row) or [*audit_findings(row)]
+    ]
+    emit_answer(
+        batch.output_format,
+        "check",
+        _tables(gate, rows, shown, missing, many=not batch.single),
+        {
+            "kernels": ({**check_entry(row), "fails": gate.fails(row)} for row in shown),
+            "partial": len(shown) < len(rows),
+            "missing": missing_data(missing),
+        },
+        chain(
+            (finding for row in rows for finding in audit_findings(row)),
+            missing_findings(missing),
+            bare_findings(rows) if gate.asks_for_plans else (),
+        ),
+        PLAN_RULES,
+    )
+    batch.end(bool(missing) or not rows or any(map(gate.fails, rows)))
 
 
-def _fails(rows: Sequence[Checked], allow_unproved: bool) -> bool:
-    changed = [row.change for row in rows if row.change is not None]
-    if changed:
-        return any(change.worse for change in changed)
-    audits = [row.audit for row in rows]
-    verdicts = {audit.verdict.verdict for audit in audits}
-    nothing = all(audit.source is PlanSource.NOTHING_MERGED for audit in audits)
-    return UNSOUND in verdicts or (not allow_unproved and (nothing or UNPROVED in verdicts))
+@dataclass(frozen=True)
+class _Gate:
+    """What makes the exit code 1: against a baseline what is worse, and nothing else."""
+
+    allow_unproved: bool
+    against_baseline: bool
+    bare: Set[str]
+
+    @property
+    def asks_for_plans(self) -> bool:
+        """Whether a file without any plan fails."""
+        return not (self.allow_unproved or self.against_baseline)
+
+    def fails(self, row: Checked) -> bool:
+        if row.change is not None:
+            return bool(row.change.worse)
+        found = row.audit.verdict.verdict
+        return found is UNSOUND or (
+            not self.allow_unproved and (found is UNPROVED or row.file in self.bare)
+        )
 
 
 def _checked(
     source: Source, plans: PlanFile | None, barriers: BarrierStage
 ) -> tuple[list[Checked], list[str]]:
-    """The audits of a dump's kernels, but for those of which a plan file says nothing."""
+    """The audits of a dump's kernels; one that a plan file says nothing of is unproved."""
     found = subjects_of(source)
-    if plans is not None:
-        plans.require_kernels(found)
-    audited = ((subject, _audit(subject, plans, barriers)) for subject in found)
-    rows = [_row(subject, audit, barriers) for subject, audit in audited if audit is not None]
+    if plans is None:
+        audits = [audit_merged(one.kernel, one.scope, barriers) for one in found]
+    else:
+        pairs = zip(found, plans.planned_for(found), strict=True)
+        audits = [_held_against(plans, planned, subject, barriers) for subject, planned in pairs]
+    rows = [_row(one, audit, barriers) for one, audit in zip(found, audits, strict=True)]
     return rows, unused_remarks(found)
 
 
 def _row(subject: Subject, audit: Audit, barriers: BarrierStage) -> Checked:
     """The record of an audit, with the preconditions of a sound plan that shares bytes."""
-    rests = audit.verdict.sound and audit.source is not PlanSource.NOTHING_MERGED
+    rests = audit.verdict.sound and audit.source.is_plan
     grounds = grounds_of(subject.kernel, barriers) if rests else None
     return checked(subject, audit, grounds)
 
 
-def _audit(subject: Subject, plans: PlanFile | None, barriers: BarrierStage) -> Audit | None:
-    """The audit of one kernel; None if a plan file is given that does not have the kernel."""
-    if plans is None:
-        return audit_merged(subject.kernel, subject.scope, barriers)
-    layout = plans.layout_for(subject)
-    if layout is None:
-        return None
+def _held_against(
+    plans: PlanFile, planned: PlannedKernel | None, subject: Subject, barriers: BarrierStage
+) -> Audit:
+    """The audit of what a plan file says of one kernel."""
+    if planned is None and subject.has_buffers:
+        return Audit(PlanSource.NOT_PLANNED, {}, 0, Verdict(UNPROVED, uncovered=(NOT_PLANNED,)))
+    layout = ({}, 0) if planned is None else plans.layout_of(planned, subject)
     return audit_plan(subject.kernel, subject.scope, *layout, barriers)
 
 
-def _emit(rows: Sequence[Checked], only_findings: bool, output_format: str, many: bool) -> None:
-    shown = [row for row in rows if not only_findings or [*audit_findings(row)]]
-    if output_format == "json":
-        emit_json("check", kernels=[*map(check_entry, shown)])
-    elif output_format != "table":
-        findings = [finding for row in rows for finding in audit_findings(row)]
-        emit_findings("check", findings, PLAN_RULES, output_format)
-    else:
-        changed = [row.change for row in rows if row.change is not None]
-        emit_tables([audits_line(rows)] if many and rows else [])
-        emit_tables([changes_line(changed)] if changed else [])
-        for row in shown:
-            if many and row.audit.source is PlanSource.NOTHING_MERGED and row.change is None:
-                continue  # the first line counts them
-            emit_tables(check_lines(row))
-            if row.change is not None and row.change.is_any:
-                emit_tables([Text(f"  against the baseline: {change_words(row.change)}")])
+def _tables(
+    gate: _Gate,
+    rows: Sequence[Checked],
+    shown: Sequence[Checked],
+    missing: Sequence[BaselineEntry],
+    many: bool,
+) -> Iterator[RenderableType]:
+    if many and rows:
+        yield audits_line(rows)
+    yield from baseline_lines([row.change for row in rows], missing)
+    for row in shown:
+        if many and row.audit.source is PlanSource.NOTHING_MERGED and row.change is None:
+            continue  # the first line counts them
+        yield from check_lines(row)
+        if row.change is not None and row.change.is_any:
+            yield Text(f"  against the baseline: {change_words(row.change)}")
+    if many and gate.asks_for_plans:
+        yield from bare_lines(rows)

@@ -12,21 +12,8 @@ from rich.text import Text
 
 from smemreuse.commands.batches import of_each
 from smemreuse.commands.inputs import STDIN, Source, find_inputs
-from smemreuse.commands.options import (
-    arch_option,
-    objective_option,
-    packer_option,
-    policy_option,
-)
-from smemreuse.commands.output import (
-    check_output,
-    emit_json,
-    emit_tables,
-    force_option,
-    format_option,
-    write_output,
-    wrote,
-)
+from smemreuse.commands.options import Planning, planning_options
+from smemreuse.commands.output import Target, emit_answer, format_option, target_options, wrote
 from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb, internal_errors, say
@@ -35,8 +22,7 @@ from smemreuse.explainer.difference import difference_of
 from smemreuse.explainer.layouts import layout_of
 from smemreuse.explainer.matching import Matched, matched_kernels
 from smemreuse.explainer.overview import map_of
-from smemreuse.pipeline.options import PlanOptions
-from smemreuse.pipeline.planning import checked_options, planned
+from smemreuse.pipeline.planning import planned
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
@@ -52,34 +38,22 @@ from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
 
+UNTOLD = (
+    "whether a kernel grew cannot be told: which is which is not known, or none is on both sides"
+)
+
 
 @click.command(cls=Verb)
 @click.argument("old", type=click.Path(allow_dash=True))
 @click.argument("new", type=click.Path(allow_dash=True))
-@policy_option
-@packer_option
-@objective_option
-@arch_option
-@click.option(
-    "--page",
-    type=click.Path(),
-    metavar="HTML",
-    help="Write a page too, with both memory maps side by side; for dumps.",
+@planning_options()
+@target_options(
+    "Write a page too, with both memory maps side by side; for dumps.", "--page", metavar="HTML"
 )
-@force_option
 @click.option("--allow-growth", is_flag=True, help="Exit with 0 whatever grew.")
 @format_option
 def diff(
-    old: str,
-    new: str,
-    policy: str,
-    packer: str,
-    objective: str,
-    arch: Architecture | None,
-    page: str | None,
-    force: bool,
-    allow_growth: bool,
-    output_format: str,
+    old: str, new: str, planning: Planning, target: Target, allow_growth: bool, output_format: str
 ) -> None:
     """Say why kernels take more shared memory than they did, by cause.
 
@@ -87,30 +61,32 @@ def diff(
     Kernels and buffers are those of one name. The bytes of the causes add up to the difference:
     from the old kernel to the new one there is one change at a time, and behind each it is worked
     out what it costs.
-    The exit code is 1 if some kernel takes more bytes than before, or lost a resident block.
+    The exit code is 1 if some kernel takes more bytes than before, or lost a resident block; and
+    where that cannot be told: with kernels of each side that the other one does not have, or with
+    none on both.
     """
-    options = checked_options(policy, packer, objective)
-    check_output(page, force)
-    before, after = (_Side.read(file, options, arch, page is not None) for file in (old, new))
+    target.check()
+    page = target.output
+    before, after = (_Side.read(file, planning, page is not None) for file in (old, new))
     matched = matched_kernels(before.layouts, after.layouts)
     found, whole = _differences(matched.pairs)
-    if output_format == "json":
-        emit_json(
-            "diff",
-            order=[kind.value for kind in CauseKind],
-            vanished=[side_data(one) for one in matched.vanished],
-            appeared=[side_data(one) for one in matched.appeared],
-            kernels=[difference_entry(one) for one in found],
-        )
-    else:
-        emit_tables(_lines(found, matched))
+    emit_answer(
+        output_format,
+        "diff",
+        _lines(found, matched),
+        {
+            "order": [kind.value for kind in CauseKind],
+            "vanished": map(side_data, matched.vanished),
+            "appeared": map(side_data, matched.appeared),
+            "kernels": map(difference_entry, found),
+        },
+    )
     if page is not None:
-        text = _page(found, before, after, arch).encode()
-        write_output(page, text, force)
-        click.echo(wrote(page, len(found), len(text)), err=True)
+        size = target.write(_page(found, before, after, planning.arch))
+        click.echo(wrote(page, len(found), size), err=True)
     if not (before.whole and after.whole and whole):
         sys.exit(InputError.exit_code)
-    if any(one.is_growth for one in found) and not allow_growth:
+    if not allow_growth and (matched.may_hide_growth or any(one.is_growth for one in found)):
         sys.exit(1)
 
 
@@ -123,9 +99,7 @@ class _Side:
     whole: bool = True
 
     @classmethod
-    def read(
-        cls, given: str, options: PlanOptions, arch: Architecture | None, drawn: bool
-    ) -> _Side:
+    def read(cls, given: str, planning: Planning, drawn: bool) -> _Side:
         """What a dump, a folder of dumps or a result has.
 
         Raises `InputError` for what cannot be read, or not be `drawn` if that is asked for. One
@@ -134,21 +108,25 @@ class _Side:
         if given != STDIN and not Path(given).is_dir() and is_result(given):
             if drawn:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
-            return cls(read_layouts(given, options.policy), [])
+            return cls(read_layouts(given, planning.policy), [])
 
         def plans_of(
             source: Source,
         ) -> tuple[list[tuple[Subject, Plan, NamedLayout]], Sequence[str]]:
             made = []
+            options, arch = planning.options, planning.arch
             for one in subjects_of(source):
-                if one.has_buffers:
-                    plan = planned(one.kernel, one.scope, options, arch).plan
-                    made.append((one, plan, layout_of(one.file, one.kernel, plan, arch)))
+                plan = planned(one.kernel, one.scope, options, arch).plan
+                made.append((one, plan, layout_of(one.file, one.kernel, plan, arch)))
             return made, ()
 
         found, whole = of_each(find_inputs([given]), plans_of, doing="planning")
         plans = [(subject, plan) for subject, plan, _ in found]
         return cls([layout for _, _, layout in found], plans, whole)
+
+    def has(self, layout: NamedLayout) -> bool:
+        """Whether there is anything of a layout to draw."""
+        return bool(layout.sizes) and any(one is layout for one in self.layouts)
 
     def entry(self, layout: NamedLayout, arch: Architecture | None) -> Data:
         """What a map of one of the plans is drawn from."""
@@ -174,7 +152,9 @@ def _page(found: Sequence[Difference], old: _Side, new: _Side, arch: Architectur
     from smemreuse.report.page.comparison import ComparedMaps, comparison_page
 
     return comparison_page(
-        ComparedMaps(one, old.entry(one.old, arch), new.entry(one.new, arch)) for one in found
+        ComparedMaps(one, old.entry(one.old, arch), new.entry(one.new, arch))
+        for one in found
+        if old.has(one.old) and new.has(one.new)
     )
 
 
@@ -194,5 +174,7 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield only_line(layout, "old")
     for layout in matched.appeared:
         yield only_line(layout, "new")
+    if matched.may_hide_growth:
+        yield Text(UNTOLD)
     if any(one.causes for one in found):
         yield Text(f"bytes are attributed one after the other, in this order: {ORDER}", style="dim")

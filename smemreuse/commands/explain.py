@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.console import RenderableType
 
+from smemreuse.commands.inputs import note_if_empty
 from smemreuse.commands.options import arch_option
-from smemreuse.commands.output import emit_json, emit_tables, format_option
-from smemreuse.commands.subjects import note_if_empty, note_unused, of_kernel, read_subjects
+from smemreuse.commands.output import emit_answer, format_option
+from smemreuse.commands.subjects import note_unused, of_kernel, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.explainer.headroom import headroom_of
@@ -63,32 +64,27 @@ def explain(
     explained = [(subject, pairs) for subject, pairs in asked if pairs is not None]
     if buffers and not explained:
         raise _missing(file, buffers, found, kernel_name)
-    if output_format == "json":
-        entries = [
-            explain_entry(each, one, grounds)
-            for each, pairs in explained
-            for grounds in (_grounds(each, pairs),)
-            for one in pairs
-        ]
-        summaries = [
-            headroom_data(each, headroom_of(each.kernel, each.scope, arch))
-            for each, _ in explained
-            if not buffers and each.has_buffers
-        ]
-        emit_json("explain", summaries=summaries, kernels=entries)
-    elif len(buffers) == 2:
-        emit_tables(
-            line
-            for each, pairs in explained
-            for one in pairs
-            for line in explain_lines(each, one, _grounds(each, pairs))
+    entries = (
+        explain_entry(each, one, grounds)
+        for each, pairs in explained
+        for grounds in (_grounds(each, pairs),)
+        for one in pairs
+    )
+    summaries = (
+        headroom_data(each, headroom_of(each.kernel, each.scope, arch))
+        for each, _ in explained
+        if not buffers and each.has_buffers
+    )
+    lines = (
+        line
+        for each, pairs in explained
+        for line in (
+            _in_full(each, pairs)
+            if len(buffers) == 2
+            else _summary(each, pairs, buffers, everything, arch)
         )
-    else:
-        emit_tables(
-            line
-            for each, pairs in explained
-            for line in _summary(each, pairs, buffers, everything, arch)
-        )
+    )
+    emit_answer(output_format, "explain", lines, {"summaries": summaries, "kernels": entries})
     if len(buffers) == 2 and not all(one.may_share for _, pairs in explained for one in pairs):
         sys.exit(1)
 
@@ -115,6 +111,11 @@ def _missing(
 def _grounds(subject: Subject, pairs: Sequence[Explanation]) -> Preconditions | None:
     """The preconditions of sharing that is proved; None where none is proved."""
     return grounds_of(subject.kernel) if any(one.verdict.sound for one in pairs) else None
+
+
+def _in_full(subject: Subject, pairs: Sequence[Explanation]) -> Iterator[RenderableType]:
+    for one in pairs:
+        yield from explain_lines(subject, one, _grounds(subject, pairs))
 
 
 def _summary(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from smemreuse.commands.options import policy_option
-from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.output import Target, target_options
 from smemreuse.commands.subjects import of_kernel, read_subjects
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
@@ -43,22 +43,20 @@ FORMATS = ("svg", "png", "dot", "html")
     help="All but `dot` need Graphviz's `dot` program.",
 )
 @click.option("--kernel", "kernel_name", help="This kernel alone; default: all in the file.")
-@click.option("-o", "--output", type=click.Path(), help="Where it goes; default: stdout.")
-@force_option
+@target_options("Where it goes; default: stdout.")
 @policy_option
 def graph(
     file: str,
     kind: str,
     output_format: str,
     kernel_name: str | None,
-    output: str | None,
-    force: bool,
+    target: Target,
     policy: str,
 ) -> None:
     """Draw a kernel's shared buffers with Graphviz."""
     from smemreuse.report.graphs import draw, render  # and Graphviz, which the help does without
 
-    if output_format == "png" and output in (None, "-") and sys.stdout.isatty():
+    if output_format == "png" and target.output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
     found = of_kernel(read_subjects([file]), kernel_name, file)
     chosen = [one for one in found if one.has_buffers]
@@ -66,7 +64,7 @@ def graph(
         which = f"kernel {kernel_name} has no" if kernel_name else "no kernel has"
         raise InputError(f"{which} shared buffers", file=file)
     drawn = draw(kind, [picture_of(kind, subject, policy) for subject in chosen], policy)
-    write_output(output, render(drawn, output_format, kind, policy), force)
+    target.write(render(drawn, output_format, kind, policy))
 
 
 def picture_of(kind: str, subject: Subject, policy: str) -> Picture:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,12 @@ _KINDS_LISTED = 5
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
+
+
+def note_if_empty(found: Sequence[object], files: Iterable[str]) -> None:
+    """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
+    if not found:
+        click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import click
+from rich.console import RenderableType
 
 from smemreuse.audit import BarrierStage
-from smemreuse.commands.baseline import read_baseline
-from smemreuse.commands.batches import Spread, of_each, spread_options
-from smemreuse.commands.inputs import Source, files_argument, find_inputs
+from smemreuse.commands.baseline import read_known
+from smemreuse.commands.batches import Batch, batch_options
+from smemreuse.commands.inputs import Source, note_if_empty
 from smemreuse.commands.options import barriers_option
-from smemreuse.commands.output import (
-    emit_findings,
-    emit_json,
-    emit_tables,
-    findings_format_option,
-    force_option,
-    only_findings_option,
-    write_output,
-)
-from smemreuse.commands.subjects import note_if_empty
+from smemreuse.commands.output import Target, emit_answer, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
@@ -37,12 +29,26 @@ from smemreuse.report.hazards import (
     linted_line,
 )
 from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.results.gate import FailOn, Gate
+from smemreuse.results.known_hazards import KnownKernel, known_to
+from smemreuse.results.matching import KernelName
 
 
 @click.command(cls=Verb)
-@files_argument
 @barriers_option
-@click.option("--strict", is_flag=True, help="Possible hazards give exit code 1, too.")
+@click.option(
+    "--fail-on",
+    type=click.Choice([one.value for one in FailOn]),
+    default=FailOn.AUTHOR.value,
+    show_default=True,
+    help="Which hazards give exit code 1: certain ones of the kernel's `author`; those that the "
+    "`compiler` put in as well; all that are `possible`, too.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="As --fail-on possible, and what could not be followed gives exit code 1, too.",
+)
 @click.option(
     "--baseline",
     type=click.Path(),
@@ -54,54 +60,59 @@ from smemreuse.report.mending import mending_data, mending_lines
     is_flag=True,
     help="Write FILE with the least put in that makes its kernels clean, to --output.",
 )
-@click.option("-o", "--output", type=click.Path(), help="Where to; `-` for standard output.")
-@force_option
-@only_findings_option
-@spread_options
-@findings_format_option
+@target_options("Where to; `-` for standard output.")
+@batch_options()
 def lint(
-    files: tuple[str, ...],
+    batch: Batch,
     barriers: str,
+    fail_on: str,
     strict: bool,
     baseline: str | None,
     mend: bool,
-    output: str | None,
-    force: bool,
-    only_findings: bool,
-    jobs: int,
-    backend: str,
-    output_format: str,
+    target: Target,
 ) -> None:
     """Find the hazards of kernels themselves: races, missing waits and fences, uninitialised reads.
 
-    FILE is a dump, a folder of dumps, or `-`. Exit code 1 is for a hazard that is certain, 2 where
-    a file cannot be read: of many the others are linted all the same. What could not be followed is
-    told, and is none.
+    FILE is a dump, a folder of dumps, or `-`. Exit code 1 is for a hazard that is certain and not
+    surely the compiler's (`--fail-on`), and where there is no kernel at all; 2 where a file cannot
+    be read: of many the others are linted all the same. What could not be followed is told, and
+    fails with `--strict` alone.
     With `--mend` proxy fences, waits and barriers are put in where they mend one, each told on
     stderr, and nothing else in FILE changes; what is told then is of the kernels as written.
     """
     stage = BarrierStage(barriers)
-    known = read_baseline(baseline) if baseline is not None else frozenset()
-    inputs = find_inputs(files)
-    if mend != (output is not None) or (mend and not inputs.single):
+    gate = Gate(strict, FailOn(fail_on))
+    known = read_known(baseline) if baseline is not None else []
+    output = target.output
+    if mend != (output is not None) or (mend and not batch.single):
         raise InputError("--mend writes one FILE to --output, and needs both")
-    dump, whole = None, True
     if output is not None:
-        dump, reports = _mended(files[0], stage, output)
+        dump, reports = _mended(batch.files[0], stage, output)
+        note_if_empty(reports, batch.files)
+        target.write(dump.source)
     else:
-        work = partial(_linted, barriers=stage)
-        reports, whole = of_each(inputs, work, Spread(jobs, backend), "linting")
-    found = [linted.without(known) for linted in reports]
-    note_if_empty(found, files)
-    if dump is not None:
-        write_output(output, dump.source.encode(), force)
+        reports = batch.results(partial(_linted, barriers=stage), "linting")
+    found = held_against(known, reports)
+    shown = [one for one in found if one.hazards or one.fails(gate) or not batch.only_findings]
     if output != "-":
-        _emit(found, only_findings, output_format, many=not inputs.single)
-    hazards = [hazard for linted in found for hazard in linted.report.hazards]
-    if not whole:
-        sys.exit(InputError.exit_code)
-    if any(hazard.certain or strict for hazard in hazards):
-        sys.exit(1)
+        emit_answer(
+            batch.output_format,
+            "lint",
+            _tables(found, shown, many=not batch.single),
+            {"kernels": (_entry(one, gate) for one in shown)},
+            (hazard for linted in found for hazard in hazard_findings(linted, gate)),
+            RULES,
+        )
+    batch.end(not found or any(linted.fails(gate) for linted in found))
+
+
+def held_against(known: Sequence[KnownKernel], reports: Sequence[Linted]) -> list[Linted]:
+    """The reports, each with what the baseline knows of its kernel."""
+    names = [KernelName(one.file, one.report.kernel) for one in reports]
+    return [
+        replace(one, silenced=then.silenced(one.report), expected=then.expected(one.report))
+        for one, then in zip(reports, known_to(known, names), strict=True)
+    ]
 
 
 def _mended(file: str, barriers: BarrierStage, output: str) -> tuple[Dump, list[Linted]]:
@@ -128,19 +139,18 @@ def _linted(source: Source, barriers: BarrierStage) -> tuple[list[Linted], list[
     return [Linted(source.file, report.without_statements()) for report in reports], []
 
 
-def _entry(linted: Linted) -> Data:
+def _entry(linted: Linted, gate: Gate) -> Data:
     mending = linted.mending
-    return {**lint_entry(linted), **({} if mending is None else {"mending": mending_data(mending)})}
+    return {
+        **lint_entry(linted, gate),
+        **({} if mending is None else {"mending": mending_data(mending)}),
+    }
 
 
-def _emit(found: Sequence[Linted], only_findings: bool, output_format: str, many: bool) -> None:
-    shown = [one for one in found if one.report.hazards or not only_findings]
-    if output_format == "json":
-        emit_json("lint", kernels=[*map(_entry, shown)])
-    elif output_format != "table":
-        hazards = [hazard for linted in found for hazard in hazard_findings(linted)]
-        emit_findings("lint", hazards, RULES, output_format)
-    else:
-        emit_tables([linted_line(found)] if many and found else [])
-        for linted in shown:
-            emit_tables(lint_lines(linted))
+def _tables(
+    found: Sequence[Linted], shown: Sequence[Linted], many: bool
+) -> Iterator[RenderableType]:
+    if many and found:
+        yield linted_line(found)
+    for linted in shown:
+        yield from lint_lines(linted)

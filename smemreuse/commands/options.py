@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 import click
 
 from smemreuse.audit import BarrierStage
+from smemreuse.commands.verb import Decorator, grouped
 from smemreuse.pipeline.options import (
     OBJECTIVE_ALIASES,
     OBJECTIVES,
+    PlanOptions,
+    checked_options,
     packer_names,
     policy_names,
 )
-from smemreuse.targets.architectures import architecture
-
-F = TypeVar("F", bound=Callable[..., Any])
+from smemreuse.targets.architectures import Architecture, architecture
 
 barriers_option = click.option(
     "--barriers",
@@ -42,7 +42,7 @@ packer_option = click.option(
 )
 
 
-def _objective_option(default: str) -> Callable[[F], F]:
+def _objective_option(default: str) -> Decorator:
     return click.option(
         "--objective",
         type=click.Choice([*OBJECTIVES, *OBJECTIVE_ALIASES]),
@@ -62,9 +62,36 @@ strict_option = click.option(
     is_flag=True,
     help="Share nothing that is not proved, not even what the compiler itself shares.",
 )
+mend_option = click.option(
+    "--mend",
+    is_flag=True,
+    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
+)
 arch_option = click.option(
     "--arch",
     callback=lambda _context, _parameter, name: architecture(name) if name else None,
     metavar="SM",
     help="The GPU to reckon with, such as sm_90; default: the kernel's target.",
 )
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What plans are made with: the names of options, and the GPU."""
+
+    packer: str
+    objective: str
+    arch: Architecture | None
+    policy: str = "dataflow"
+    strict: bool = False
+
+    @property
+    def options(self) -> PlanOptions:
+        return checked_options(self.policy, self.packer, self.objective, strict=self.strict)
+
+
+def planning_options(*, policy: bool = True, strict: bool = False) -> Decorator:
+    """What plans are made with, as `planning`; without `policy` those of every policy."""
+    shared = (packer_option, objective_option, arch_option)
+    before, behind = [policy_option] * policy, [strict_option] * strict
+    return grouped("planning", Planning, *before, *shared, *behind)

@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from smemreuse._version import __version__
+from smemreuse.commands.verb import Decorator, grouped
 from smemreuse.errors import InputError, printable
 from smemreuse.report.annotations import github_lines, sarif
 from smemreuse.report.titles import counted
@@ -29,28 +31,34 @@ format_option = click.option(
     show_default=True,
     help="For people or for programs.",
 )
-findings_format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "json", "sarif", "github"]),
-    default="table",
-    show_default=True,
-    help="For people, for programs, or findings alone, as SARIF 2.1.0 or annotations on GitHub.",
-)
-only_findings_option = click.option(
-    "--only-findings", is_flag=True, help="Leave out kernels of which there is nothing to find."
-)
 force_option = click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 
 
-def emit_json(schema: str, **content: object) -> None:
-    """The document of a verb's machine contract on standard output."""
-    emit(json_text(schema, **content))
+def emit_answer(
+    output_format: str,
+    verb: str,
+    tables: Iterable[RenderableType],
+    content: Mapping[str, object],
+    findings: Iterable[Finding] = (),
+    rules: Mapping[str, str] | None = None,
+) -> None:
+    """The answer of a verb on standard output, for people, as JSON, or its findings alone.
+
+    Of iterators only the one that is asked for is run through. `content` is the verb's machine
+    contract, `rules` has a sentence for each kind of finding.
+    """
+    if output_format == "json":
+        emit(json_text(verb, **content))
+    elif output_format == "table":
+        emit_tables(tables)
+    else:
+        _emit_findings(verb, [*findings], rules or {}, output_format)
 
 
 def json_text(schema: str, **content: object) -> str:
-    """The document of one machine contract."""
-    return json.dumps({"schema": f"smemreuse.{schema}/1", **content}, indent=2) + "\n"
+    """The document of one machine contract; an iterator is a list there."""
+    lists = {key: [*one] if isinstance(one, Iterator) else one for key, one in content.items()}
+    return json.dumps({"schema": f"smemreuse.{schema}/1", **lists}, indent=2) + "\n"
 
 
 def emit_tables(tables: Iterable[RenderableType]) -> None:
@@ -63,7 +71,7 @@ def emit_tables(tables: Iterable[RenderableType]) -> None:
             out.print(table)
 
 
-def emit_findings(
+def _emit_findings(
     verb: str, found: Sequence[Finding], rules: Mapping[str, str], output_format: str
 ) -> None:
     """Findings as SARIF or as GitHub's workflow commands; `rules` has a sentence for each kind."""
@@ -93,6 +101,31 @@ def write_output(output: str | None, data: bytes, force: bool) -> None:
         raise _taken(path) from None
     except OSError as error:
         raise _unwritable(output, error.strerror or str(error)) from None
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a verb writes: a file, which must not exist unless `force`, or standard output."""
+
+    output: str | None
+    force: bool
+
+    def check(self) -> None:
+        """As `check_output`."""
+        check_output(self.output, self.force)
+
+    def write(self, text: str | bytes) -> int:
+        """As `write_output`; how many bytes it was."""
+        data = text.encode() if isinstance(text, str) else text
+        write_output(self.output, data, self.force)
+        return len(data)
+
+
+def target_options(words: str, *names: str, **more: Any) -> Decorator:
+    """`--output`, or what `names` say, and `--force`, as `target`; `words` are the help."""
+    names = names or ("-o", "--output")
+    output = click.option(*names, "output", type=click.Path(), help=words, **more)
+    return grouped("target", Target, output, force_option)
 
 
 def wrote(output: str, kernels: int, size: int) -> str:

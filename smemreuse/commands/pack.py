@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from smemreuse.commands.csvtable import read_table, table_text
-from smemreuse.commands.output import force_option, write_output
+from smemreuse.commands.output import Target, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.planner import Problem, validate
@@ -33,8 +33,7 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
 @click.argument("file", type=click.Path())
 @click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
 @click.option("--minimize", is_flag=True, help="Go on to the smallest arena when it fits.")
-@click.option("-o", "--output", type=click.Path(), help="Where the CSV goes; default: stdout.")
-@force_option
+@target_options("Where the CSV goes; default: stdout.")
 @click.option(
     "--seconds",
     callback=_checked_seconds,
@@ -54,8 +53,7 @@ def pack(
     file: str,
     capacity: int | None,
     minimize: bool,
-    output: str | None,
-    force: bool,
+    target: Target,
     seconds: float,
     jobs: int,
 ) -> None:
@@ -72,7 +70,7 @@ def pack(
     decision = _searched(problem, capacity, minimize, seconds, jobs)
     taken = time.monotonic() - begin
     validate(problem, decision.placement)
-    write_output(output, table_text(table, decision.placement.offsets).encode(), force)
+    target.write(table_text(table, decision.placement.offsets))
     click.echo(_summary(problem, decision, capacity, taken), err=True)
     if not decision.fits:
         sys.exit(1)

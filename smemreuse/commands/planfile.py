@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,31 +35,39 @@ class PlanFile:
     path: str
     kernels: Sequence[PlannedKernel]
 
-    def require_kernels(self, subjects: Sequence[Subject]) -> None:
-        """Raises `InputError` for a kernel that the dump does not have, or where none is given."""
-        known = {(subject.kernel.name, subject.scope) for subject in subjects}
-        for planned in self.kernels:
-            if (planned.name, planned.scope) not in known:
-                raise InputError(
-                    f"plans kernel {planned.name} ({planned.scope}), which the dump does not have",
-                    file=self.path,
-                )
-        if known and not self.kernels:
-            raise InputError("plans none of the kernels in the dump", file=self.path)
+    def planned_for(self, subjects: Sequence[Subject]) -> list[PlannedKernel | None]:
+        """The entry of each kernel and scope of a dump; None where the file has none for it.
 
-    def layout_for(self, subject: Subject) -> tuple[dict[Buffer, int], int] | None:
-        """The offsets and arena planned for a kernel; None if the file has none for it.
+        Several of one name go by their order. Raises `InputError` for an entry that is of no kernel
+        of the dump, and where none is given.
+        """
+        entries: dict[tuple[str, str], list[PlannedKernel]] = defaultdict(list)
+        for planned in self.kernels:
+            entries[planned.name, planned.scope].append(planned)
+        found = []
+        for subject in subjects:
+            left = entries[subject.kernel.name, subject.scope]
+            found.append(left.pop(0) if left else None)
+        there = {(subject.kernel.name, subject.scope) for subject in subjects}
+        for planned in (one for left in entries.values() for one in left):
+            which = f"kernel {planned.name} ({planned.scope})"
+            if (planned.name, planned.scope) in there:
+                raise InputError(f"plans {which} more often than it is there", file=self.path)
+            raise InputError(f"plans {which}, which the dump does not have", file=self.path)
+        if subjects and not self.kernels:
+            raise InputError("plans none of the kernels in the dump", file=self.path)
+        return found
+
+    def layout_of(self, planned: PlannedKernel, subject: Subject) -> tuple[dict[Buffer, int], int]:
+        """The offsets and arena planned for a kernel.
 
         Raises `InputError` for an offset of what the kernel does not have, for a missing one, and
         for one that is no number.
         """
-        for planned in self.kernels:
-            if (planned.name, planned.scope) == (subject.kernel.name, subject.scope):
-                names = unique_names(subject.kernel.allocations(subject.scope))
-                offsets = self._resolved(planned, names)
-                self._require_places(subject, names, offsets)
-                return offsets, planned.arena
-        return None
+        names = unique_names(subject.kernel.allocations(subject.scope))
+        offsets = self._resolved(planned, names)
+        self._require_places(subject, names, offsets)
+        return offsets, planned.arena
 
     def _resolved(self, planned: PlannedKernel, names: Mapping[Buffer, str]) -> dict[Buffer, int]:
         by_name = {name: buffer for buffer, name in names.items()}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import click
 
-from smemreuse.commands.batches import Spread, of_each, spread_options
-from smemreuse.commands.inputs import Source, files_argument, find_inputs
-from smemreuse.commands.options import arch_option, objective_option, packer_option
-from smemreuse.commands.output import check_output, force_option, write_output, wrote
-from smemreuse.commands.subjects import note_if_empty, subjects_of
+from smemreuse.commands.batches import Batch, batch_options
+from smemreuse.commands.inputs import Source
+from smemreuse.commands.options import Planning, planning_options
+from smemreuse.commands.output import Target, target_options, wrote
+from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
-from smemreuse.errors import InputError
 from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import hoped_for, judged_plans
 from smemreuse.report.data import Data, Subject
@@ -24,45 +22,26 @@ from smemreuse.targets.architectures import Architecture
 
 
 @click.command(cls=Verb)
-@files_argument
-@click.option("-o", "--output", required=True, type=click.Path(), help="`-` for standard output.")
-@force_option
-@packer_option
-@objective_option
-@arch_option
-@spread_options
-def report(
-    files: tuple[str, ...],
-    output: str,
-    force: bool,
-    packer: str,
-    objective: str,
-    arch: Architecture | None,
-    jobs: int,
-    backend: str,
-) -> None:
+@target_options("`-` for standard output.", required=True)
+@planning_options(policy=False)
+@batch_options(findings=False)
+def report(batch: Batch, target: Target, planning: Planning) -> None:
     """Write a self-contained page: a memory map of each kernel, with the policies to switch.
 
     FILE is a dump, a folder of dumps, or `-`. Of many one that cannot be read is told on stderr,
     and the exit code is 2 in the end.
     """
-    check_output(output, force)
-    work = partial(_entries, packer=packer, objective=objective, arch=arch)
-    entries, whole = of_each(find_inputs(files), work, Spread(jobs, backend), "analysing")
-    note_if_empty(entries, files)
-    page = report_page(entries).encode()
-    write_output(output, page, force)
-    click.echo(wrote(output, len(entries), len(page)), err=True)
-    if not whole:
-        sys.exit(InputError.exit_code)
+    target.check()
+    entries = batch.results(partial(_entries, planning=planning), "analysing")
+    size = target.write(report_page(entries))
+    click.echo(wrote(str(target.output), len(entries), size), err=True)
+    batch.end()
 
 
-def _entries(
-    source: Source, packer: str, objective: str, arch: Architecture | None
-) -> tuple[list[Data], list[str]]:
+def _entries(source: Source, planning: Planning) -> tuple[list[Data], list[str]]:
     """What the page shows of a dump's kernels."""
-    found = [one for one in subjects_of(source) if one.has_buffers]
-    return [entry_of(one, packer, objective, arch) for one in found], []
+    made = (planning.packer, planning.objective, planning.arch)
+    return [entry_of(one, *made) for one in subjects_of(source) if one.has_buffers], []
 
 
 def entry_of(

@@ -23,8 +23,11 @@ def is_result(path: str) -> bool:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
-def read_kernels(path: str, schemas: Sequence[str], mend: str) -> list[dict[str, Any]]:
-    """The kernels in a result of one of these schemas. Raises `InputError` that ends in `mend`."""
+def read_kernels(
+    path: str, schemas: Sequence[str], mend: str, *, whole: bool = False
+) -> list[dict[str, Any]]:
+    """The kernels in a result of one of these schemas. Raises `InputError` that ends in `mend`; if
+    it is to be `whole`, also where an option has left kernels out."""
     try:
         data = json.loads(Path(path).read_bytes())
     except OSError as error:
@@ -39,15 +42,18 @@ def read_kernels(path: str, schemas: Sequence[str], mend: str) -> list[dict[str,
         raise InputError(f"no list of kernels; {mend}", file=path)
     if not all(isinstance(one, dict) for one in kernels):
         raise InputError(f"a kernel is not an object; {mend}", file=path)
+    if whole and data.get("partial"):
+        left_out = "--only-findings or --changed-only have left kernels out of it"
+        raise InputError(f"{left_out}; {mend} without these", file=path)
     return kernels
 
 
 def read_layouts(path: str, policy: str) -> list[NamedLayout]:
     """The plans of one policy in a result. Raises `InputError` for anything else."""
     mend = "give a dump, or what `compare` or `plan` wrote with --format json"
-    kernels = read_kernels(path, SCHEMAS, mend)
+    kernels = read_kernels(path, SCHEMAS, mend, whole=True)
     try:
-        return [_layout(entry, policy, path) for entry in kernels if entry["buffers"]]
+        return [_layout(entry, policy, path) for entry in kernels]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"a kernel of the result lacks what `diff` needs ({error})"
         raise InputError(f"{what}; {mend}", file=path) from None
@@ -78,6 +84,7 @@ def _layout(entry: Mapping[str, Any], policy: str, path: str) -> NamedLayout:
             frozenset(map(str, pair)) for pair in made.get("apart", ()) if {*pair} <= {*known}
         ),
         residents=_residents(entry, made),
+        symbolic=str(made.get("arena", "")),
     )
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from smemreuse.commands.options import packer_option, runtime_objective_option, strict_option
+from smemreuse.commands.options import (
+    mend_option,
+    packer_option,
+    runtime_objective_option,
+    strict_option,
+)
 from smemreuse.commands.output import check_output, force_option
 from smemreuse.commands.run_options import check_options
 from smemreuse.commands.run_script import run_script
 from smemreuse.commands.script import check_script
 from smemreuse.commands.suite import Outputs, Program, run_suite
 from smemreuse.commands.suite_page import PageRequest
-from smemreuse.commands.verb import Verb
+from smemreuse.commands.verb import Verb, grouped
 from smemreuse.compilers.records import NO_POLICY, Settings
 from smemreuse.errors import InputError
 from smemreuse.pipeline.options import POLICY_NAMES
@@ -91,11 +97,7 @@ class _AsPython(Verb):
     metavar="FILE",
     help="Write the memory maps of all kernels to FILE too, an interactive page.",
 )
-@click.option(
-    "--mend",
-    is_flag=True,
-    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
-)
+@mend_option
 @click.option(
     "--maps",
     type=click.IntRange(min=0),
@@ -110,22 +112,16 @@ class _AsPython(Verb):
     help="Whether to look for hazards of the kernels themselves; default: in a script's own.",
 )
 @force_option
+@grouped("settings", Settings)
 @click.pass_context
 def run(
     context: click.Context,
     module: str | None,
     script: str | None,
     args: tuple[str, ...],
-    policy: str,
-    packer: str,
-    objective: str,
-    strict: bool,
-    dump: str | None,
-    lower_only: bool,
-    arch: str | None,
+    settings: Settings,
     json_file: str | None,
     report_file: str | None,
-    mend: bool,
     maps: int,
     lint: bool | None,
     force: bool,
@@ -142,7 +138,7 @@ def run(
     With `-m MODULE ARGS`, as in `run -m pytest tests/`, and wherever --policy none, --dump or
     --lower-only is given, all kernels of this process and of those that it starts are told in one
     table, and linted if --lint is given. With --policy none the exit code is 1, if it were 0, where
-    one of TileLang's own merges is unsound.
+    one of TileLang's own merges is unsound or could not be judged, or where no kernel was lowered.
     """
     json_file, report_file = (_checked_output(file, force) for file in (json_file, report_file))
     if module is not None:
@@ -156,12 +152,9 @@ def run(
         raise InputError("the report needs a file of its own", file=report_file)
     page = PageRequest(report_file, maps, force) if report_file is not None else None
     outputs = Outputs(json_file, page, force)
-    settings = Settings(
-        *("", policy, packer, objective, strict, mend, _dump_folder(dump), lower_only, arch),
-        drawn=page is not None,
-        linted=bool(lint),
-    )
-    if script is None or policy == NO_POLICY or dump is not None or lower_only:
+    dump = _dump_folder(settings.dump)
+    settings = replace(settings, dump=dump, drawn=page is not None, linted=bool(lint))
+    if script is None or settings.audits_only or dump is not None or settings.lower_only:
         sys.exit(run_suite(Program(module, script, args), settings, outputs))
     sys.exit(run_script(script, args, settings, outputs, linted=lint is not False))
 

@@ -20,7 +20,7 @@ from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
 from smemreuse.report.page.rows import overview_row
-from smemreuse.report.run import run_entry, run_lines, run_overview_entry, run_table
+from smemreuse.report.run import print_run, run_entry, run_overview_entry
 from smemreuse.report.suite import page_title, suite_data
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
@@ -110,7 +110,7 @@ def _add_children(
 
 
 def _print(kernels: Sequence[RunKernel], children: Suite, objective: str) -> None:
-    _print_summary(kernels, objective)
+    print_run(console(), kernels, objective)
     if not children.is_empty:
         click.echo("In child processes:")
         print_suite(children)
@@ -137,12 +137,3 @@ def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list
         with _saying(f"{title} is left out"):
             kernels.append(RunKernel(title, kernel.kernel, kernel.footprint()))
     return kernels
-
-
-def _print_summary(kernels: Sequence[RunKernel], objective: str) -> None:
-    if not kernels:
-        return
-    out = console()
-    out.print(run_table(out, kernels, objective))
-    for line in (line for kernel in kernels for line in run_lines(kernel)):
-        out.print(line, soft_wrap=True)

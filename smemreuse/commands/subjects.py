@@ -13,7 +13,7 @@ from smemreuse.errors import InputError, printable
 from smemreuse.explainer.timeline import used_buffers
 from smemreuse.ir.kernel import Kernel, unique_names
 from smemreuse.report.data import Subject, subjects
-from smemreuse.semantics.declarations import declared_in
+from smemreuse.semantics.declarations import taken_on_trust
 
 
 def read_subjects(files: Iterable[str]) -> list[Subject]:
@@ -47,12 +47,6 @@ def of_kernel(found: Sequence[Subject], name: str | None, file: str) -> list[Sub
     return chosen
 
 
-def note_if_empty(found: Sequence[object], files: Iterable[str]) -> None:
-    """Says on standard error that nothing was found, so that an empty answer is not a riddle."""
-    if not found:
-        click.echo(f"no device kernel in {', '.join(map(printable, files))}", err=True)
-
-
 def note_unused(found: Iterable[Subject]) -> None:
     """Says on standard error which buffers nothing touches."""
     for remark in unused_remarks(found):
@@ -77,12 +71,13 @@ def unused_remarks(found: Iterable[Subject]) -> list[str]:
 
 
 def note_declared(kernels: Iterable[Kernel]) -> None:
-    """Says on standard error on whose word plans rest that share bytes."""
+    """Says on standard error what plans that share bytes take on trust of functions."""
     for remark in declared_remarks(kernels):
         click.echo(remark, err=True)
 
 
 def declared_remarks(kernels: Iterable[Kernel]) -> list[str]:
-    """A remark for each device function in the kernels that users have declared."""
-    found = (one for kernel in kernels for one in declared_in(kernel.body))
+    """A remark for each device function in the kernels that users have declared, or that may have a
+    barrier inside."""
+    found = (one for kernel in kernels for one in taken_on_trust(kernel.body))
     return [f"assuming, where bytes are shared, that {one}" for one in dict.fromkeys(found)]

@@ -14,7 +14,7 @@ from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
 from smemreuse.extras import require
 from smemreuse.report.suite import suite_data, suite_lines, suite_table
-from smemreuse.report.tables import console
+from smemreuse.report.tables import console, print_told
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
 
@@ -60,7 +60,7 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite
-        exit_code = end.exit_code or int(settings.audits_only and bool(suite.refuted))
+        exit_code = end.exit_code or int(settings.audits_only and _audit_fails(suite))
         if outputs.json is None:
             with written_to_stdout():
                 print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
@@ -75,6 +75,11 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     elif suite.is_empty and not end.uncaught:
         say(NOTHING_LOWERED)
     return exit_code
+
+
+def _audit_fails(suite: Suite) -> bool:
+    """Whether some merge is unsound, was not audited for a fault of ours, or there was none."""
+    return bool(suite.refuted or suite.left) or not suite.kernels
 
 
 def _document(program: Program, settings: Settings, suite: Suite, exit_code: int) -> str:
@@ -94,9 +99,8 @@ def _document(program: Program, settings: Settings, suite: Suite, exit_code: int
 
 def print_suite(suite: Suite, *, audits_only: bool = False, lower_only: bool = False) -> None:
     """Prints the table of kernels and the notes on it; nothing where nothing happened."""
-    if suite.is_empty:
-        return
-    out = console()
-    out.print(suite_table(out, suite, audits_only=audits_only))
-    for line in suite_lines(suite, audits_only=audits_only, lower_only=lower_only):
-        out.print(line, soft_wrap=True)
+    if not suite.is_empty:
+        out = console()
+        table = suite_table(out, suite, audits_only=audits_only)
+        lines = suite_lines(suite, audits_only=audits_only, lower_only=lower_only)
+        print_told(out, table, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smemreuse.commands.output import emit_json, emit_tables
+from smemreuse.commands.output import emit_answer
 from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.verb import say
 from smemreuse.report.ranking import ranking_data, ranking_lines
@@ -39,12 +39,7 @@ def advise_script(
             say(NOTHING_TUNED.format(script))
         return end.exit_code or 1
     for tuned, ranking in found:
-        _emit(tuned, ranking, output_format)
+        entry = {"kernels": [ranking_data(tuned, ranking)]}
+        lines = ranking_lines(console(), tuned, ranking)
+        emit_answer(output_format, "ranking", lines, entry)
     return int(not all(ranking.ranked for _, ranking in found))
-
-
-def _emit(name: str, found: Ranking, output_format: str) -> None:
-    if output_format == "json":
-        emit_json("ranking", kernels=[ranking_data(name, found)])
-    else:
-        emit_tables(ranking_lines(console(), name, found))

@@ -1,12 +1,14 @@
-"""How a verb ends where smemreuse itself is at fault: one line that names the file, exit code 2."""
+"""What all verbs are: options in groups, and one line with exit code 2 for a fault of smemreuse."""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,26 @@ _FILES = ("file", "files", "script", "old")
 def say(message: object) -> None:
     """A line on standard error, such as an error of one file among many."""
     click.echo(f"smemreuse: {message}", err=True)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def grouped(name: str, kind: Callable[..., Any], *options: Decorator) -> Decorator:
+    """Options whose values a verb gets as one argument: the record `kind`, with those fields."""
+    names = [each.name for each in fields(kind) if each.init]  # type: ignore[arg-type]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def verb(**given: Any) -> Any:
+            own = {each: given.pop(each) for each in names if each in given}
+            return command(**given, **{name: kind(**own)})
+
+        for option in reversed(options):
+            option(verb)
+        return verb
+
+    return decorate
 
 
 class Verb(click.Command):

@@ -59,6 +59,7 @@ def layout_of(
         },
         why=why,
         residents=residents_of(kernel, plan, arch, with_registers=False),
+        symbolic="" if plan.arena_expr is None else plan.arena_text,
     )
 
 

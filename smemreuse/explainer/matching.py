@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from smemreuse.results.difference import NamedLayout
+from smemreuse.results.matching import matched, unmatched
 
 
 @dataclass(frozen=True)
@@ -18,47 +18,36 @@ class Matched:
     vanished: tuple[NamedLayout, ...]
     appeared: tuple[NamedLayout, ...]
 
+    @property
+    def may_hide_growth(self) -> bool:
+        """Whether a kernel that appeared may be one that vanished, renamed, or none has a partner
+        at all."""
+        return bool(self.vanished and self.appeared) or not self.pairs
+
 
 def matched_kernels(old: Sequence[NamedLayout], new: Sequence[NamedLayout]) -> Matched:
-    """By name and scope; where several have one name, by the name of their file, then in order.
-
-    One that is left on either side is taken to be the same, renamed.
-    """
-    pairs: list[tuple[NamedLayout, NamedLayout]] = []
-    left, right = [*old], [*new]
-    for key in (_by_name, _by_file):
-        left_keys, right_keys = _once(left, key), _once(right, key)
-        for name in [one for one in left_keys if one in right_keys]:
-            pairs.append((left_keys[name], right_keys[name]))
-        left = [one for one in left if all(one is not pair[0] for pair in pairs)]
-        right = [one for one in right if all(one is not pair[1] for pair in pairs)]
-    for one in [*left]:
-        same = next((other for other in right if _by_file(other) == _by_file(one)), None)
-        if same is not None:
-            pairs.append((one, same))
-            left.remove(one)
-            right.remove(same)
-    if len(left) == len(right) == 1 and left[0].scope == right[0].scope:
-        pairs.append((left.pop(), right.pop()))  # renamed; the output shows both names
+    """Which is which, as in a baseline; a scope that its kernel has on one side only took or takes
+    no bytes on the other."""
+    places = matched(new, old)
+    pairs = [(old[at], one) for one, at in zip(new, places, strict=True) if at is not None]
+    gone = {*unmatched(places, old)}
+    vanished = tuple(one for at, one in enumerate(old) if at in gone)
+    known = {(one.file, one.kernel) for _, one in pairs}
+    pairs += [(one, _empty(one)) for at, one in enumerate(old) if at not in gone | {*places}]
+    appeared = []
+    for one, at in zip(new, places, strict=True):
+        if at is None and (one.file, one.kernel) in known:
+            pairs.append((_empty(one), one))
+        elif at is None:
+            appeared.append(one)
     order = {id(one): place for place, one in enumerate(new)}
-    pairs.sort(key=lambda pair: order[id(pair[1])])
-    return Matched(tuple(pairs), tuple(left), tuple(right))
+    pairs.sort(key=lambda pair: order.get(id(pair[1]), len(order)))
+    return Matched(tuple(pairs), vanished, tuple(appeared))
 
 
-def _by_name(one: NamedLayout) -> Hashable:
-    return one.kernel, one.scope
-
-
-def _by_file(one: NamedLayout) -> Hashable:
-    return Path(one.file).name, one.kernel, one.scope
-
-
-def _once(
-    found: Sequence[NamedLayout], key: Callable[[NamedLayout], Hashable]
-) -> dict[Hashable, NamedLayout]:
-    """The items whose key occurs only once, by that key."""
-    counts = Counter(map(key, found))
-    return {key(one): one for one in found if counts[key(one)] == 1}
+def _empty(one: NamedLayout) -> NamedLayout:
+    """A scope in which a kernel has no buffers."""
+    return NamedLayout(one.file, one.kernel, one.scope, {}, {}, {}, 0, {})
 
 
 def renamed_buffers(old: NamedLayout, new: NamedLayout) -> dict[str, str]:

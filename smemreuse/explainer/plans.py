@@ -17,16 +17,10 @@ from smemreuse.targets.architectures import Architecture
 
 
 def judged_plan(
-    kernel: Kernel,
-    scope: str,
-    policy: str = "dataflow",
-    *,
-    packer: str = "best",
-    objective: str = "bytes",
-    arch: Architecture | None = None,
+    kernel: Kernel, scope: str, policy: str = "dataflow", *, objective: str = "bytes"
 ) -> Judged:
     """One policy's plan, and the verdict on it; raises what `plan_kernel` raises."""
-    plan = plan_kernel(kernel, scope, policy=policy, packer=packer, objective=objective, arch=arch)
+    plan = plan_kernel(kernel, scope, policy=policy, objective=objective)
     return plan, judge(kernel, plan)
 
 

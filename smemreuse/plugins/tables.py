@@ -11,7 +11,8 @@ from smemreuse.semantics.declarations import Argument, Declaration
 from smemreuse.semantics.effects import BytesIn, ElementsIn, Extent, Fixed, Size
 
 _SAID = ("asynchronous", "escapes", "barrier_at_end")
-_KEYS = ("arguments", *_SAID)
+_NEEDED = ("arguments", *_SAID)
+_KEYS = (*_NEEDED, "barriers_inside")
 _ACCESSES: Mapping[str, Access | None] = {
     **{access.value: access for access in Access},
     "value": None,
@@ -37,11 +38,11 @@ def declaration(name: str, table: Any, source: str) -> Declaration:
     for key in table:
         if key not in _KEYS:
             raise TableError(f"{name}: {key!r} is not known; {', '.join(_KEYS)} are", str(key))
-    for key in _KEYS:
+    for key in _NEEDED:
         if key not in table:
             raise TableError(f"{name} does not say `{key}`; each is to be said")
-    for key in _SAID:
-        if not isinstance(table[key], bool):
+    for key in (*_SAID, "barriers_inside"):
+        if not isinstance(table.get(key, False), bool):
             raise TableError(f"{name}: {key} is true or false, not {table[key]!r:.60}", key)
     given = table["arguments"]
     if isinstance(given, str) or not isinstance(given, Sequence):
@@ -52,7 +53,8 @@ def declaration(name: str, table: Any, source: str) -> Declaration:
     except TableError as error:
         raise TableError(f"{name}: {error.message}", "arguments") from None
     asynchronous, escapes, barrier = (table[key] for key in _SAID)
-    return Declaration(name, arguments, asynchronous, escapes, barrier, source)
+    inside = table.get("barriers_inside")
+    return Declaration(name, arguments, asynchronous, escapes, barrier, source, inside)
 
 
 def _argument(given: Any) -> Argument:

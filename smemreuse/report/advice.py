@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, number, table_of
 from smemreuse.report.data import Data
+from smemreuse.report.titles import counted
 from smemreuse.results.advice import Advice, Estimate, MemoryLevel, Validation
+from smemreuse.results.serialized import picked
 
 _HONEST = {
     Validation.UNCALIBRATED: "uncalibrated: a roofline of data sheets and formulas, none of "
@@ -79,8 +81,8 @@ def verdict(advice: Advice) -> str:
     parts = [
         f"{configuration(best)}: at least {seconds_text(best.seconds)}, {_achieved(best, advice)}, "
         f"bound by {best.limit}",
-        f"{_count(best.blocks, 'block')} for each SM, limited by {best.occupancy_limit}",
-        f"{_count(best.grid, 'block')} in {best.waves:.2f} waves keep the SMs "
+        f"{counted(best.blocks, 'block')} for each SM, limited by {best.occupancy_limit}",
+        f"{counted(best.grid, 'block')} in {best.waves:.2f} waves keep the SMs "
         f"{100 * best.balance:.0f} % busy",
     ]
     if best.stages:
@@ -99,10 +101,6 @@ def _achieved(best: Estimate, advice: Advice) -> str:
 def _busy(one: Estimate) -> str:
     """The share of the time in which the lowest level moves bytes at its full rate."""
     return f"{100 * one.terms[_LOWEST] / one.seconds:.0f} %"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def refusals(advice: Advice) -> str:
@@ -143,62 +141,37 @@ def fitting(advice: Advice, top: int) -> list[Estimate]:
 
 def advice_table(out: Console, shown: Sequence[Estimate], advice: Advice) -> RenderableType:
     """A row for each configuration; flops/byte by level, from the lowest."""
-    table = FittingTable(
-        out,
-        "",
-        ("configuration", TEXT),
-        ("shared bytes", NUMBER),
-        ("registers", NUMBER),
-        ("blocks per SM", WORD),
-        ("flops/byte", WORD),
-        ("stages needed", NUMBER),
-        ("waves", NUMBER),
-        ("bound by", WORD),
-        ("at least", NUMBER),
-        ("of peak", NUMBER),
-        ("DRAM", NUMBER),
-    )
-    for one in shown:
-        table.add_row(*map(Text, cells(one, advice)))
-    return table
+    return table_of(out, "", shown, *advice_columns(advice))
 
 
-def cells(one: Estimate, advice: Advice) -> tuple[str, ...]:
-    """Of a row of the table."""
+def advice_columns(advice: Advice) -> tuple[Col[Estimate], ...]:
+    """What is told of each configuration."""
     return (
-        configuration(one),
-        f"{one.shared_bytes:,}",
-        str(one.registers),
-        f"{one.blocks} ({one.occupancy_limit})",
-        " / ".join(flops_per_byte(value) for value in one.intensity.values()),
-        str(one.stages_needed or "-"),
-        f"{one.waves:.2f}",
-        one.limit,
-        seconds_text(one.seconds),
-        f"{100 * one.rate / advice.peak:.3g} %",
-        _busy(one),
+        Col("configuration", TEXT, configuration),
+        Col("shared bytes", NUMBER, lambda one: number(one.shared_bytes)),
+        Col("registers", NUMBER, lambda one: str(one.registers)),
+        Col("blocks per SM", WORD, lambda one: f"{one.blocks} ({one.occupancy_limit})"),
+        Col("flops/byte", WORD, _intensities),
+        Col("stages needed", NUMBER, lambda one: str(one.stages_needed or "-")),
+        Col("waves", NUMBER, lambda one: f"{one.waves:.2f}"),
+        Col("bound by", WORD, lambda one: one.limit),
+        Col("at least", NUMBER, lambda one: seconds_text(one.seconds)),
+        Col("of peak", NUMBER, lambda one: f"{100 * one.rate / advice.peak:.3g} %"),
+        Col("DRAM", NUMBER, _busy),
     )
+
+
+def _intensities(one: Estimate) -> str:
+    return " / ".join(map(flops_per_byte, one.intensity.values()))
 
 
 def advice_data(advice: Advice, top: int) -> Data:
     """The JSON of `advise` without its schema: the configurations that fit, and counts of all."""
     return {
-        "problem": advice.problem,
-        "dtype": advice.dtype,
-        "validation": advice.validation.value,
-        "card": {
-            "name": advice.card,
-            "arch": advice.arch,
-            "source": advice.source,
-            "assumed": list(advice.assumed),
-            "peak_flops": advice.peak,
-        },
+        **picked(advice, "problem dtype validation"),
+        "card": picked(advice, "name=card arch source assumed peak_flops=peak"),
         "levels": [
-            {
-                "name": one.name,
-                "bytes_per_second": one.bandwidth,
-                "ridge_flops_per_byte": one.ridge,
-            }
+            picked(one, "name bytes_per_second=bandwidth ridge_flops_per_byte=ridge")
             for one in advice.levels
         ],
         "verdict": verdict(advice),
@@ -212,23 +185,13 @@ def advice_data(advice: Advice, top: int) -> Data:
 def estimate_data(one: Estimate) -> Data:
     """One configuration; what has no value is null."""
     return {
-        "config": dict(one.config),
-        "shared_bytes": one.shared_bytes,
-        "registers": one.registers,
-        "threads": one.threads,
-        "grid": one.grid,
-        "blocks_per_sm": one.blocks,
-        "occupancy_limit": one.occupancy_limit,
-        "l1_left_bytes": one.l1_left,
+        **picked(one, "config shared_bytes registers threads grid blocks_per_sm=blocks"),
+        **picked(one, "occupancy_limit l1_left_bytes=l1_left"),
         "stages": one.stages or None,
         "stages_needed": one.stages_needed or None,
-        "waves": one.waves,
-        "balance": one.balance,
+        **picked(one, "waves balance"),
         "flops_per_byte": {name: _finite(value) for name, value in one.intensity.items()},
-        "seconds_by_term": dict(one.terms),
-        "limit": one.limit,
-        "seconds": one.seconds,
-        "flops_per_second": one.rate,
+        **picked(one, "seconds_by_term=terms limit seconds flops_per_second=rate"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -24,7 +25,11 @@ def sarif(found: Sequence[Finding], rules: Mapping[str, str], tool: str, version
         "version": version,
         "rules": [{"id": one, "shortDescription": {"text": text}} for one, text in rules.items()],
     }
-    results = [_result(one) for one in found]
+    seen = Counter[tuple[str, str]]()
+    results = []
+    for one in found:
+        seen[one.place.file, one.fingerprint] += 1
+        results.append(_result(one, seen[one.place.file, one.fingerprint]))
     return {
         "$schema": SARIF_SCHEMA,
         "version": "2.1.0",
@@ -32,13 +37,16 @@ def sarif(found: Sequence[Finding], rules: Mapping[str, str], tool: str, version
     }
 
 
-def _result(found: Finding) -> Data:
+def _result(found: Finding, number: int) -> Data:
+    """The result of a finding; `number` tells it from those before it with its fingerprint, which
+    GitHub would take for one."""
+    fingerprint = found.fingerprint if number == 1 else f"{found.fingerprint}/{number}"
     result: Data = {
         "ruleId": found.rule,
         "level": found.level.value,
         "message": {"text": f"{found.kernel}: {found.message}"},
         "locations": [_location(found.place)],
-        "partialFingerprints": {_FINGERPRINT: found.fingerprint},
+        "partialFingerprints": {_FINGERPRINT: fingerprint},
     }
     if found.other is not None:
         result["relatedLocations"] = [_location(found.other)]

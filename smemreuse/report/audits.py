@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from rich.text import Text
@@ -15,16 +15,20 @@ from smemreuse.report.preconditions import grounds_data, grounds_lines
 from smemreuse.report.regressions import baseline_data, change_findings
 from smemreuse.report.tables import no_buffers
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import findings, kind_text, verdict_text
+from smemreuse.report.verdicts import findings, kind_text, tally, verdict_text
 from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.preconditions import Preconditions
+from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
     "behind the merge"
 )
+
+MAX_BARE = 5
+"""Files without a plan that are named."""
 
 
 def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None) -> Checked:
@@ -46,15 +50,10 @@ def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None
 
 def check_entry(row: Checked) -> Data:
     """One kernel of `smemreuse.check/1`."""
-    audit = row.audit
     return {
-        "file": row.file,
-        "name": row.kernel,
-        "scope": row.scope,
-        "plan": audit.source.value,
-        "arena_bytes": audit.arena,
-        "offsets": dict(audit.offsets),
-        **verdict_data(audit.verdict),
+        **picked(row, "file name=kernel scope plan=audit.source arena_bytes=audit.arena"),
+        **picked(row.audit, "offsets"),
+        **verdict_data(row.audit.verdict),
         "rests_on": grounds_data(row.grounds),
         **baseline_data(row.change),
     }
@@ -68,7 +67,9 @@ def check_lines(row: Checked) -> Iterator[Text]:
     audit = row.audit
     where = f"{printable(row.file)}: {row.kernel} ({row.scope})"
     verdict = verdict_text(audit.verdict)
-    if audit.source is PlanSource.NOTHING_MERGED:
+    if audit.source is PlanSource.NOT_PLANNED:
+        yield verdict.append(f": {where}, {audit.source}", style="default")
+    elif audit.source is PlanSource.NOTHING_MERGED:
         yield Text(f"{where}, {NOTHING_TO_AUDIT}; with nothing shared it is ").append(verdict)
     else:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
@@ -79,12 +80,11 @@ def check_lines(row: Checked) -> Iterator[Text]:
 
 def audits_line(found: Sequence[Checked]) -> Text:
     """How many plans of many files have which verdict."""
-    plans = [one.audit for one in found if one.audit.source is not PlanSource.NOTHING_MERGED]
+    plans = [one.audit for one in found if one.audit.source.is_plan]
     counts = Counter(audit.verdict.verdict for audit in plans)
     files = counted(len({one.file for one in found}), "file")
     line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
-    for place, kind in enumerate(one for one in VerdictKind if counts[one]):
-        line.append(", " if place else "").append(f"{counts[kind]:,} ").append(kind_text(kind))
+    line.append_text(tally(counts, VerdictKind, kind_text))
     nothing = len(found) - len(plans)
     if nothing:
         line.append(f"{'; ' if plans else ''}nothing merged in {counted(nothing, 'kernel')}")
@@ -105,3 +105,38 @@ def audit_findings(row: Checked) -> Iterator[Finding]:
     message = f"{kind.sentence}: {found.first_finding}"
     place = Location(row.file, row.line)
     yield plan_finding(kind, level, row.kernel, row.scope, message, place)
+
+
+# Files without any plan -------------------------------------------------------------------------
+
+
+def bare_files(found: Sequence[Checked]) -> Set[str]:
+    """The files of which nothing was audited though there are buffers, or no kernel of any file."""
+    planned = {one.file for one in found if one.audit.source.is_plan}
+    return {one.file for one in found if one.has_buffers or not planned} - planned
+
+
+def bare_findings(found: Sequence[Checked]) -> Iterator[Finding]:
+    """A finding for each file without a plan, at its first kernel."""
+    kind = FindingKind.NOTHING
+    for row in _first_of_bare(found):
+        message = f"{kind.sentence}: {NOTHING_TO_AUDIT}"
+        place = Location(row.file, row.line)
+        yield plan_finding(kind, Level.ERROR, row.kernel, row.scope, message, place)
+
+
+def bare_lines(found: Sequence[Checked]) -> Iterator[Text]:
+    """The files without a plan, where there are any."""
+    files = [printable(row.file) for row in _first_of_bare(found)]
+    if files:
+        more = ", ..." if len(files) > MAX_BARE else ""
+        named = ", ".join(files[:MAX_BARE])
+        yield Text(f"nothing to audit in {counted(len(files), 'file')}: {named}{more}")
+
+
+def _first_of_bare(found: Sequence[Checked]) -> Iterator[Checked]:
+    bare = bare_files(found)
+    first: dict[str, Checked] = {}
+    for row in found:
+        first.setdefault(row.file, row)
+    yield from (row for file, row in first.items() if file in bare)

@@ -5,7 +5,10 @@ Where that is not enough, headings are stacked, and in the end each row is a par
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Generic, TypeVar
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -21,6 +24,40 @@ _LEAST = {NAME: 24, TEXT: 12}
 
 _ENDLESS = 100_000
 _GAP = "  "
+
+
+Row = TypeVar("Row", contravariant=True)
+
+
+@dataclass(frozen=True)
+class Col(Generic[Row]):
+    """A column: its heading and kind, what it shows of a row, and whether it is there at all."""
+
+    heading: str
+    kind: str
+    cell: Callable[[Row], str | Text]
+    shown: bool = True
+
+
+def cells_of(*columns: tuple[str, str]) -> Iterator[Col[tuple[str, ...]]]:
+    """Columns, by heading and kind, of rows that are their cells already."""
+    for place, (heading, kind) in enumerate(columns):
+        yield Col(heading, kind, itemgetter(place))
+
+
+def table_of(out: Console, title: str, rows: Iterable[Row], *columns: Col[Row]) -> FittingTable:
+    """A line for each row, with a cell for each column that is shown."""
+    shown = [one for one in columns if one.shown]
+    table = FittingTable(out, title, *((one.heading, one.kind) for one in shown))
+    for row in rows:
+        cells = (one.cell(row) for one in shown)
+        table.add_row(*(one if isinstance(one, Text) else Text(one) for one in cells))
+    return table
+
+
+def number(value: int | None) -> str:
+    """`1,024`; `-` for what is not known."""
+    return "-" if value is None else f"{value:,}"
 
 
 class FittingTable(Table):

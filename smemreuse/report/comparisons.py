@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import accumulate, chain, zip_longest
 from os.path import commonpath, relpath
 from pathlib import Path
 
@@ -12,20 +12,17 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, Col, number, table_of
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
 from smemreuse.report.residents import blocks_per_sm, fits
 from smemreuse.report.titles import counted
-from smemreuse.report.verdicts import hoped_words, kind_text
+from smemreuse.report.verdicts import hoped_words, kind_text, tally
 from smemreuse.results.comparison import STOCK, Comparison, Concern, PolicyResult
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
 from smemreuse.targets.architectures import Architecture, architecture_for
-
-_WIDTHS = {"bound": 90, "side by side": 120}
-"""Characters from which on there are these columns in the table of many kernels."""
 
 
 def comparison(
@@ -69,6 +66,7 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         verdict=verdict.verdict,
         kept=plan.provenance.is_kept,
         finding=verdict.first_finding,
+        symbolic="" if plan.arena_expr is None else plan.arena_text,
     )
 
 
@@ -150,36 +148,40 @@ def kernels_table(
 ) -> RenderableType:
     """A row for each kernel: what it takes by the compilers' rule and as it would be applied.
 
-    `more` are cells of a last column, which tells of a baseline.
+    `more` are cells of a last column, which tells of a baseline. Some columns need a wide `out`.
     """
-    columns: dict[str, Callable[[Comparison], str]] = {
-        "side by side": lambda row: f"{row.side_by_side_bytes:,}",
-        "outer": lambda row: row.stock.arena_text,
-        "dataflow": lambda row: row.applied.arena_text,
-        "bound": lambda row: f"{row.applied.lower_bound_bytes:,}",
-        "gap": lambda row: row.applied.gap,
-        "blocks": lambda row: _number(row.applied.blocks),
-    }
-    shown = {name: cell for name, cell in columns.items() if out.width >= _WIDTHS.get(name, 0)}
-    numbers = ((name, NUMBER) for name in shown)
-    last_column = [("baseline", TEXT)] if more else []
-    heads = (("kernel", NAME), *numbers, ("verdict", WORD), *last_column)
-    table = FittingTable(out, _limits(rows), *heads)
-    for row, title, last in zip(rows, titles, more or titles, strict=True):
-        cells = map(Text, (title, *(cell(row) for cell in shown.values())))
-        word = kind_text(row.applied.verdict)
-        table.add_row(*cells, word, *([Text(last)] if more else []))
-    return table
+    return table_of(
+        out,
+        _limits(rows),
+        zip(rows, titles, more or titles, strict=True),
+        Col("kernel", NAME, lambda one: one[1]),
+        Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes), out.width > 119),
+        Col("outer", NUMBER, lambda one: one[0].stock.arena_text),
+        Col("dataflow", NUMBER, lambda one: one[0].applied.arena_text),
+        Col("bound", NUMBER, lambda one: number(one[0].applied.lower_bound_bytes), out.width > 89),
+        Col("gap", NUMBER, lambda one: one[0].applied.gap),
+        Col("blocks", NUMBER, lambda one: number(one[0].applied.blocks)),
+        Col("verdict", WORD, lambda one: kind_text(one[0].applied.verdict)),
+        Col("baseline", TEXT, lambda one: one[2], bool(more)),
+    )
 
 
-_POLICY_COLUMNS = (
-    ("policy", WORD),
-    ("arena", NUMBER),
-    ("lower bound", NUMBER),
-    ("gap", NUMBER),
-    ("smallest", WORD),
-    ("blocks", NUMBER),
-    ("verdict", WORD),
+_Line = tuple[Comparison, PolicyResult, bool]
+"""A kernel under one policy, and whether it is the kernel's first line."""
+
+_KERNEL: Sequence[Col[_Line]] = (
+    Col("kernel", NAME, lambda one: f"{_file(one[0])}\n{one[0].kernel}" if one[2] else ""),
+    Col("scope", WORD, lambda one: one[0].scope if one[2] else ""),
+    Col("side by side", NUMBER, lambda one: number(one[0].side_by_side_bytes) if one[2] else ""),
+)
+_POLICY: Sequence[Col[_Line]] = (
+    Col("policy", WORD, lambda one: one[1].policy),
+    Col("arena", NUMBER, lambda one: one[1].arena_text),
+    Col("lower bound", NUMBER, lambda one: number(one[1].lower_bound_bytes)),
+    Col("gap", NUMBER, lambda one: one[1].gap),
+    Col("smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
+    Col("blocks", NUMBER, lambda one: number(one[1].blocks)),
+    Col("verdict", WORD, lambda one: _verdict_cell(one[1])),
 )
 
 
@@ -190,16 +192,19 @@ def compare_table(out: Console, rows: Sequence[Comparison]) -> RenderableType:
     wide, there is a table for each kernel.
     """
     title = _limits(rows)
-    heads = (("kernel", NAME), ("scope", WORD), ("side by side", NUMBER))
-    table = FittingTable(out, title, *heads, *_POLICY_COLUMNS)
-    for row in rows:
-        name = f"{printable(Path(row.file).name)}\n{row.kernel}"
-        heading = (name, row.scope, f"{row.side_by_side_bytes:,}")
-        for result in row.policies.values():
-            table.add_row(*map(Text, heading), *_policy_cells(result))
-            heading = ("", "", "")
-        table.add_section()
-    return table if table.fits(out) else Group(Text(title), *(_judged(out, row) for row in rows))
+    lines = [_lines(row) for row in rows]
+    table = table_of(out, title, chain.from_iterable(lines), *_KERNEL, *_POLICY)
+    for end in accumulate(map(len, lines)):
+        table.rows[end - 1].end_section = True
+    if table.fits(out):
+        return table
+    names = (f"{_where(row)}, {row.side_by_side_bytes:,} side by side" for row in rows)
+    apart = (table_of(out, name, one, *_POLICY) for name, one in zip(names, lines, strict=True))
+    return Group(Text(title), *apart)
+
+
+def _lines(row: Comparison) -> list[_Line]:
+    return [(row, result, not place) for place, result in enumerate(row.policies.values())]
 
 
 def _limits(rows: Sequence[Comparison]) -> str:
@@ -207,33 +212,17 @@ def _limits(rows: Sequence[Comparison]) -> str:
     return f"Shared memory of each block, in bytes; {', '.join(limits)}"
 
 
-def _judged(out: Console, row: Comparison) -> RenderableType:
-    """The policies of one kernel."""
-    title = f"{_where(row)}, {row.side_by_side_bytes:,} side by side"
-    table = FittingTable(out, title, *_POLICY_COLUMNS)
-    for result in row.policies.values():
-        table.add_row(*_policy_cells(result))
-    return table
-
-
 def _where(row: Comparison) -> str:
-    return f"{printable(Path(row.file).name)}: {row.kernel} ({row.scope})"
+    return f"{_file(row)}: {row.kernel} ({row.scope})"
 
 
-def _policy_cells(result: PolicyResult) -> tuple[Text, ...]:
-    smallest = "yes" if result.optimal else "no"
-    sizes = (result.arena_text, f"{result.lower_bound_bytes:,}", result.gap, smallest)
-    cells = (result.policy, *sizes, _number(result.blocks))
-    return (*map(Text, cells), _verdict_cell(result))
+def _file(row: Comparison) -> str:
+    return printable(Path(row.file).name)
 
 
 def _verdict_cell(result: PolicyResult) -> Text:
     word = kind_text(result.verdict)
     return word.append(", kept") if result.kept else word
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def hoped_lines(rows: Sequence[Comparison]) -> list[Text]:
@@ -248,14 +237,15 @@ WORST = 10
 _ORDER = (VerdictKind.SOUND, VerdictKind.UNPROVED, VerdictKind.UNSOUND)
 
 
-def summary_lines(rows: Sequence[Comparison], files: int) -> Iterator[Text]:
+def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     """How many there are, what they take together under each policy and how much of that is
     proved, and what the applied plans change."""
     held = [row for row in rows if row.buffers]
     without = len(rows) - len(held)
     more = f", {without:,} without" if without else ""
     kernels = counted(len(held), "kernel")
-    yield Text(f"{counted(files, 'file')}: {kernels} with shared memory{more}", style="bold")
+    files = counted(len({row.file for row in rows}), "file")
+    yield Text(f"{files}: {kernels} with shared memory{more}", style="bold")
     if held:
         yield from _totals(held)
         yield _changes(held)
@@ -274,16 +264,9 @@ def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
         line = Text(f"  {name:<12}  {value:>{width},} bytes  {change:>9}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)
-            line.append("  ").append_text(_verdicts(verdicts))
+            line.append("  ").append_text(tally(verdicts, _ORDER, kind_text))
         line.rstrip()
         yield line
-
-
-def _verdicts(found: Counter[VerdictKind]) -> Text:
-    """`3 sound, 1 unproved`."""
-    parts = [Text(f"{found[kind]:,} ").append_text(kind_text(kind)) for kind in _ORDER]
-    there = [part for part, kind in zip(parts, _ORDER, strict=True) if found[kind]]
-    return Text(", ").join(there)
 
 
 def _changes(rows: Sequence[Comparison]) -> Text:

@@ -12,6 +12,7 @@ from smemreuse.report.provenance import notes
 from smemreuse.report.residents import beside, blocks_per_sm, fits
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
+from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import Judged, Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for
 from smemreuse.versions import version_of
@@ -62,7 +63,7 @@ def buffers_data(plan: Plan) -> list[Data]:
 def kept_apart(kernel: Kernel) -> list[Data]:
     """Shared memory that is never merged: barriers and tensor memory (rule 8)."""
     return [
-        {"name": buffer.name, "scope": buffer.scope, "bytes": buffer.size}
+        picked(buffer, "name scope bytes=size")
         for buffer in kernel.allocations()
         if buffer.scope.startswith("shared") and buffer.scope not in SHARED_SCOPES
     ]
@@ -75,9 +76,7 @@ def placement_data(plan: Plan) -> Data:
     for buffer, expr in plan.symbolic_offsets.items():
         offsets[names[buffer]] = format_expr(expr)
     return {
-        "arena_bytes": plan.arena_bytes,
-        "lower_bound_bytes": plan.lower_bound_bytes,
-        "optimal": plan.optimal,
+        **picked(plan, "arena_bytes lower_bound_bytes optimal"),
         "offsets": offsets,
         **arena_data(plan),
     }
@@ -118,20 +117,7 @@ def gap_of(arena: int, bound: int) -> str:
 
 def verdict_data(verdict: Verdict) -> Data:
     """The part of the machine contract that every verb with a verdict shares."""
-    return {
-        "sound": verdict.sound,
-        "verdict": verdict.verdict.value,
-        "violations": [
-            {
-                "rule": violation.rule.value,
-                "buffers": list(violation.buffers),
-                "witness": violation.witness,
-            }
-            for violation in verdict.violations
-        ],
-        "uncovered": list(verdict.uncovered),
-        "assumptions": list(verdict.assumptions),
-    }
+    return picked(verdict, "sound verdict violations uncovered assumptions")
 
 
 def compare_entry(
@@ -179,20 +165,14 @@ def hoped_data(hoped: Judged | None) -> Data | None:
     if hoped is None:
         return None
     plan, verdict = hoped
-    return {
-        "arena_bytes": plan.arena_bytes,
-        "verdict": verdict.verdict.value,
-        "reason": verdict.first_finding,
-    }
+    return {**picked(plan, "arena_bytes"), **picked(verdict, "verdict reason=first_finding")}
 
 
 def plan_entry(subject: Subject, plan: Plan, hoped: Judged | None = None) -> Data:
     """One kernel of `smemreuse.plan/1`; `hoped` is a smaller plan that is not proved."""
     return {
         **heading(subject),
-        "policy": plan.policy,
-        "packer": plan.packer,
-        "objective": plan.objective,
+        **picked(plan, "policy packer objective"),
         "buffers": buffers_data(plan),
         **placement_data(plan),
         **lifetimes_data(plan),
@@ -228,9 +208,10 @@ def analyze_entry(
 
 
 def heading(subject: Subject) -> Data:
-    return {
-        "file": subject.file,
-        "name": subject.kernel.name,
-        "scope": subject.scope,
-        "dialect": version_of(subject.kernel).dialect,
-    }
+    """Which kernel and scope of which file it is, and what it is written in."""
+    return {**place_data(subject), "dialect": version_of(subject.kernel).dialect}
+
+
+def place_data(subject: Subject) -> Data:
+    """Which kernel and scope of which file it is."""
+    return picked(subject, "file name=kernel.name scope")

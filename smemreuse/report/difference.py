@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.report.data import Data
+from smemreuse.report.headroom import residents_data
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
-from smemreuse.results.headroom import Residents
+from smemreuse.results.serialized import picked
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
@@ -40,7 +41,10 @@ def heading(found: Difference, title: str | None = None) -> str:
     more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "no change"
     renamed = f", taken for what was {old.kernel}" if old.kernel != new.kernel else ""
     title = title or f"{new.kernel} ({new.scope})"
-    sizes = f"{title}{renamed}: {old.arena:,} to {new.arena:,} bytes, {more}"
+    if found.may_be_growth:
+        more = "which may be more"
+    before, after = old.symbolic or f"{old.arena:,}", new.symbolic or f"{new.arena:,}"
+    sizes = f"{title}{renamed}: {before} to {after} bytes, {more}"
     blocks = found.blocks
     if blocks is None or old.residents is None or new.residents is None:
         return sizes
@@ -62,45 +66,17 @@ def only_line(layout: NamedLayout, side: str) -> Text:
 
 def difference_entry(found: Difference) -> Data:
     """One kernel of `smemreuse.diff/1`."""
-    blocks = found.blocks
     return {
-        "name": found.new.kernel,
-        "scope": found.new.scope,
+        **picked(found.new, "name=kernel scope"),
         "old": side_data(found.old),
         "new": side_data(found.new),
-        "bytes": found.bytes,
-        "blocks_per_sm": None if blocks is None else list(blocks),
-        "growth": found.is_growth,
+        **picked(found, "bytes blocks_per_sm=blocks growth=is_growth"),
         "renamed": [{"old": old, "new": new} for old, new in found.renamed],
-        "causes": [
-            {
-                "kind": cause.kind.value,
-                "buffers": list(cause.buffers),
-                "bytes": cause.bytes,
-                "text": cause.text,
-            }
-            for cause in found.causes
-        ],
+        **picked(found, "causes"),
     }
 
 
 def side_data(layout: NamedLayout) -> Data:
     """One of the two plans that are compared."""
-    return {
-        "file": layout.file,
-        "name": layout.kernel,
-        "scope": layout.scope,
-        "arena_bytes": layout.arena,
-        "residents": _residents(layout.residents),
-    }
-
-
-def _residents(found: Residents | None) -> Data | None:
-    if found is None:
-        return None
-    return {
-        "arch": found.arch,
-        "assumed": found.assumed,
-        "blocks": found.blocks,
-        "block_bytes": found.block_bytes,
-    }
+    place = picked(layout, "file name=kernel scope arena_bytes=arena")
+    return {**place, "residents": residents_data(layout.residents)}

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from smemreuse.ir.kernel import unique_names
-from smemreuse.report.columns import TEXT, WORD, FittingTable
-from smemreuse.report.data import Data, Subject, verdict_data
+from smemreuse.report.columns import TEXT, WORD, Col, table_of
+from smemreuse.report.data import Data, Subject, place_data, verdict_data
 from smemreuse.report.headroom import headroom_lines
 from smemreuse.report.preconditions import grounds_data, grounds_lines
 from smemreuse.report.tables import no_buffers
@@ -19,6 +19,7 @@ from smemreuse.results.explanation import LIVE_TOGETHER, Explanation, Sharing
 from smemreuse.results.headroom import Headroom
 from smemreuse.results.plan import Plan
 from smemreuse.results.preconditions import Preconditions
+from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import Judged
 
 
@@ -27,18 +28,11 @@ def explain_entry(
 ) -> Data:
     """One pair of `smemreuse.explain/1`; `grounds` are of its kernel."""
     return {
-        "file": subject.file,
-        "name": subject.kernel.name,
-        "scope": subject.scope,
+        **place_data(subject),
         "buffers": list(found.names),
         "live": dict(zip(found.names, found.live, strict=True)),
         "lifetimes": dict(zip(found.names, found.lifetimes, strict=True)),
-        "may_share": found.may_share,
-        "sharing": found.sharing.value,
-        "reasons": list(found.reasons),
-        "forbidden_by": found.forbidden_by,
-        "settled": list(found.settled),
-        "outer": found.outer,
+        **picked(found, "may_share sharing reasons forbidden_by settled outer"),
         "checker": verdict_data(found.verdict),
         "rests_on": grounds_data(grounds if found.verdict.sound else None),
     }
@@ -114,20 +108,23 @@ def explain_summary(
 
 def explain_table(out: Console, pairs: Sequence[Explanation]) -> Table:
     """A row for each pair: whether the two may share, and why not, or why not today."""
-    table = FittingTable(
+    return table_of(
         out,
         "",
-        ("buffers", TEXT),
-        ("sharing", WORD),
-        ("what speaks against it", TEXT),
-        ("why `outer` keeps them apart", TEXT),
+        pairs,
+        Col("buffers", TEXT, lambda one: " and ".join(one.names)),
+        Col("sharing", WORD, _sharing_text),
+        Col("what speaks against it", TEXT, _first_cause),
+        Col("why `outer` keeps them apart", TEXT, lambda one: one.outer if one.may_share else ""),
     )
-    for found in pairs:
-        may = Text(found.sharing.words, style="green" if found.may_share else "yellow")
-        why = found.causes[0].text if found.causes else found.forbidden_by
-        outer = found.outer if found.may_share else ""
-        table.add_row(Text(" and ".join(found.names)), may, Text(why), Text(outer))
-    return table
+
+
+def _sharing_text(found: Explanation) -> Text:
+    return Text(found.sharing.words, style="green" if found.may_share else "yellow")
+
+
+def _first_cause(found: Explanation) -> str:
+    return found.causes[0].text if found.causes else found.forbidden_by
 
 
 # Pairs in groups ---------------------------------------------------------------------------------

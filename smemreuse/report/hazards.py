@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
-from smemreuse.results.findings import Finding, Level, Location
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site
+from smemreuse.report.verdicts import tally
+from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
+from smemreuse.results.gate import Gate
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told
+from smemreuse.results.known_hazards import without_lines
 from smemreuse.results.mending import Mending
+from smemreuse.results.serialized import as_data, picked
 
 MAX_LISTED = 5
 """Hazards of a kernel that are listed where it is one of many; JSON has all."""
@@ -23,21 +27,32 @@ _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 
 @dataclass(frozen=True)
 class Linted:
-    """The report on one kernel of a file; `silenced` are how many hazards a baseline knows, and
-    `mending` what came of mending it, if that was asked."""
+    """The report on one kernel of a file, and what a baseline knows of it.
+
+    `silenced` are the places of its hazards that the baseline knows, `expected` what could not be
+    followed there either, `mending` what came of mending it, if that was asked.
+    """
 
     file: str
     report: LintReport
-    silenced: int = 0
+    silenced: frozenset[int] = frozenset()
+    expected: frozenset[str] = frozenset()
     mending: Mending | None = None
 
-    def without(self, known: frozenset[str]) -> Linted:
-        """The report without the hazards that have these fingerprints."""
-        kept = tuple(
-            one for one in self.report.hazards if one.fingerprint(self.report.kernel) not in known
-        )
-        silenced = len(self.report.hazards) - len(kept)
-        return replace(self, report=replace(self.report, hazards=kept), silenced=silenced)
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """The hazards that are new."""
+        found = enumerate(self.report.hazards)
+        return tuple(hazard for place, hazard in found if place not in self.silenced)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What could not be followed, and was before."""
+        return tuple(one for one in self.report.unknown if one not in self.expected)
+
+    def fails(self, gate: Gate) -> bool:
+        """Whether what is new makes the exit code 1."""
+        return gate.fails(self.hazards, self.unknown)
 
 
 def stage_words(report: LintReport) -> str:
@@ -60,27 +75,27 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     report = linted.report
     where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    for hazard in report.hazards:
-        sure = "certain" if hazard.certain else "possible"
+    for hazard in linted.hazards:
         line = f"line {hazard.site.line}: " if hazard.site.line else ""
-        yield Text(f"  {line}{hazard.kind} ({sure}): {hazard.witness}")
+        yield Text(f"  {line}{told(hazard)}")
         yield Text(f"    mend: {hazard.mend.sentence}")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
         yield Text(f"  assuming that {assumption}", style="dim")
     if linted.silenced:
-        yield Text(f"  {linted.silenced} known to the baseline", style="dim")
+        yield Text(f"  {len(linted.silenced)} known to the baseline", style="dim")
 
 
 def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
     """The first hazards of one of many kernels, a line for each; none where it was not linted."""
-    for hazard in found.hazards[:MAX_LISTED] if found is not None else ():
-        sure = "certain" if hazard.certain else "possible"
-        yield Text(f"{name}: {hazard.kind} ({sure}): {hazard.witness}")
-    if found is not None and len(found.hazards) > MAX_LISTED:
+    if found is None:
+        return
+    for hazard in found.hazards[:MAX_LISTED]:
+        yield Text(f"{name}: {told(hazard)}")
+    if len(found.hazards) > MAX_LISTED:
         yield Text(f"{name}: ... and {len(found.hazards) - MAX_LISTED} more hazards")
-    for reason in found.unknown[:1] if found is not None else ():
+    for reason in found.unknown[:1]:
         yield Text(f"{name}: lint does not follow: {reason}")
 
 
@@ -89,10 +104,8 @@ def linted_line(found: Sequence[Linted]) -> Text:
     files = counted(len({one.file for one in found}), "file")
     line = Text(f"{counted(len(found), 'kernel')} in {files}: ", "bold")
     statuses = Counter(one.report.status for one in found)
-    for place, status in enumerate(one for one in LintStatus if statuses[one]):
-        line.append(", " if place else "").append(f"{statuses[status]:,} ")
-        line.append_text(status_text(status))
-    kinds = Counter(str(hazard.kind) for one in found for hazard in one.report.hazards)
+    line.append_text(tally(statuses, LintStatus, status_text))
+    kinds = Counter(str(hazard.kind) for one in found for hazard in one.hazards)
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
     return line.append(f"; {by_kind}" if by_kind else "")
 
@@ -100,26 +113,27 @@ def linted_line(found: Sequence[Linted]) -> Text:
 # JSON -------------------------------------------------------------------------------------------
 
 
-def lint_entry(linted: Linted) -> Data:
-    """One kernel of `smemreuse.lint/1`."""
+def lint_entry(linted: Linted, gate: Gate) -> Data:
+    """One kernel of `smemreuse.lint/1`: its status, the hazards that are new, and whether these
+    make the exit code 1."""
     report = linted.report
     return {
         "file": linted.file,
         "name": report.kernel,
         **report_data(report),
-        "silenced": linted.silenced,
+        "hazards": [hazard_data(hazard, report.kernel) for hazard in linted.hazards],
+        "silenced": len(linted.silenced),
+        "fails": linted.fails(gate),
     }
 
 
 def report_data(report: LintReport) -> Data:
     """What was found in a kernel."""
     return {
-        "status": report.status.value,
-        "clean": report.clean,
+        **picked(report, "status clean"),
         "barriers": "later" if report.barriers_follow else "present",
         "hazards": [hazard_data(hazard, report.kernel) for hazard in report.hazards],
-        "unknown": list(report.unknown),
-        "assumptions": list(report.assumptions),
+        **picked(report, "unknown assumptions"),
     }
 
 
@@ -127,22 +141,18 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
     """One hazard of a kernel."""
     mend = hazard.mend
     return {
-        "kind": hazard.kind.value,
-        "certain": hazard.certain,
+        **picked(hazard, "kind certain origin"),
         "fingerprint": hazard.fingerprint(kernel),
         "site": site_data(hazard.site),
         "other": site_data(hazard.other),
-        "buffers": list(hazard.buffers),
-        "bytes": list(hazard.bytes) if hazard.bytes is not None else None,
-        "agents": list(hazard.agents),
+        **picked(hazard, "buffers bytes agents"),
         "blocks": dict(hazard.blocks),
         "witness": hazard.witness,
         "mend": {
-            "remedy": mend.remedy.value,
-            "sentence": mend.sentence,
+            **picked(mend, "remedy sentence"),
             "behind": site_data(mend.after),
             "before": site_data(mend.before),
-            "threads": list(mend.threads) if mend.threads is not None else None,
+            "threads": as_data(mend.threads),
             "engine": mend.engine or None,
         },
     }
@@ -152,27 +162,38 @@ def site_data(site: Site | None) -> Data | None:
     """A statement, by its text and line."""
     if site is None:
         return None
-    return {"statement": site.statement, "line": site.line, "loops": dict(site.loops)}
+    return {**picked(site, "statement line"), "loops": dict(site.loops)}
 
 
 # Findings ---------------------------------------------------------------------------------------
 
-RULES = {kind.value: kind.sentence for kind in HazardKind}
+NOT_FOLLOWED = "not-followed"
+RULES = {
+    **{kind.value: kind.sentence for kind in HazardKind},
+    NOT_FOLLOWED: "Part of a kernel could not be analysed",
+}
 
 
-def hazard_findings(linted: Linted) -> Iterator[Finding]:
-    """The hazards of a kernel as findings, at their lines of the dump."""
+def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
+    """The new hazards of a kernel as findings, at their lines of the dump, and what was not
+    followed if that fails. What makes the exit code 1 is an error, and nothing else is."""
     kernel = linted.report.kernel
-    for hazard in linted.report.hazards:
+    for hazard in linted.hazards:
+        lesser = Level.WARNING if hazard.certain else Level.NOTE
         yield Finding(
             hazard.kind.value,
-            Level.ERROR if hazard.certain else Level.NOTE,
+            Level.ERROR if gate.stops(hazard) else lesser,
             kernel,
             f"{hazard.witness}. Mend: {hazard.mend.sentence}",
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
             _place(linted.file, hazard.other) if hazard.other is not None else None,
         )
+    for reason in linted.unknown if gate.fails((), linted.unknown) else ():
+        message = f"not followed: {reason}"
+        fingerprint = fingerprint_of(kernel, NOT_FOLLOWED, without_lines(reason))
+        place = Location(linted.file)
+        yield Finding(NOT_FOLLOWED, Level.ERROR, kernel, message, place, fingerprint)
 
 
 def _place(file: str, site: Site) -> Location:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.ir.labels import brief
-from smemreuse.report.data import Data, Subject
+from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.results.headroom import SHARED_MEMORY, Change, Headroom, Residents
+from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Step
 
 MOST_LIVE = 8
@@ -80,49 +81,27 @@ def change_words(change: Change, found: Headroom) -> str:
 
 def headroom_data(subject: Subject, found: Headroom) -> Data:
     """One of the `summaries` of `smemreuse.explain/1`."""
-    residents = found.residents
     return {
-        "file": subject.file,
-        "name": subject.kernel.name,
-        "scope": subject.scope,
+        **place_data(subject),
         "arena_bytes": found.arena_bytes,
         "peak": {
-            "bytes": found.peak.bytes,
-            "position": found.peak.position,
+            **picked(found.peak, "bytes position"),
             **({} if found.step is None else _step(found.step)),
             "live": [
-                {
-                    "name": one.name,
-                    "bytes": one.bytes,
-                    "first": _step(one.first),
-                    "last": _step(one.last),
-                }
+                {**picked(one, "name bytes"), "first": _step(one.first), "last": _step(one.last)}
                 for one in found.live
             ],
         },
-        "residents": None
-        if residents is None
-        else {
-            "arch": residents.arch,
-            "assumed": residents.assumed,
-            "blocks": residents.blocks,
-            "block_bytes": residents.block_bytes,
-            "stopped_by": list(residents.limits),
-            "most_bytes_for_one_more": residents.most_bytes,
-        },
-        "changes": [
-            {
-                "kind": change.kind.value,
-                "buffers": list(change.buffers),
-                "condition": change.condition,
-                "statements": change.statements,
-                "arena_bytes": change.arena_bytes,
-                "blocks": change.blocks,
-                "adds_block": change.adds_block,
-            }
-            for change in found.changes
-        ],
+        "residents": residents_data(
+            found.residents, "stopped_by=limits most_bytes_for_one_more=most_bytes"
+        ),
+        **picked(found, "changes"),
     }
+
+
+def residents_data(found: Residents | None, more: str = "") -> Data | None:
+    """Resident blocks and what each takes, with `more` fields; None where they are not known."""
+    return None if found is None else picked(found, f"arch assumed blocks block_bytes {more}")
 
 
 def _step(step: Step) -> Data:

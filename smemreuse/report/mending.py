@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from smemreuse.report.data import Data
 from smemreuse.report.hazards import hazard_data, site_data
 from smemreuse.results.hazards import LintStatus, Site
-from smemreuse.results.mending import Mended, Mending, Unmended
+from smemreuse.results.mending import Mended, Mending
+from smemreuse.results.serialized import picked
 
 
 def mending_lines(mending: Mending) -> Iterator[str]:
@@ -33,25 +34,23 @@ def _outcome(mending: Mending) -> str:
 def mending_data(mending: Mending) -> Data:
     """The mends of one kernel as JSON."""
     return {
-        "status_before": mending.before.status.value,
-        "status": mending.after.status.value,
+        **picked(mending, "status_before=before.status status=after.status"),
         "mends": [_mended(one, mending.kernel) for one in mending.mends],
-        "unmended": [_unmended(one, mending.kernel) for one in mending.unmended],
+        "unmended": [
+            {"hazard": hazard_data(one.hazard, mending.kernel), "why": one.why}
+            for one in mending.unmended
+        ],
         "unknown": list(mending.after.unknown),
     }
 
 
 def _mended(one: Mended, kernel: str) -> Data:
-    insertion = one.insertion
+    edit = one.edit
     return {
         "remedy": one.remedy.value,
-        "put_in": [str(each) for each in insertion.inserted],
-        "side": "behind" if insertion.after else "before",
-        "at": site_data(Site.of(insertion.anchor)),
+        "put_in": list(edit.texts),
+        "side": edit.side,
+        "at": site_data(Site.of(edit.anchor)),
         "mends": hazard_data(one.hazard, kernel),
         "sentence": one.sentence,
     }
-
-
-def _unmended(one: Unmended, kernel: str) -> Data:
-    return {"hazard": hazard_data(one.hazard, kernel), "why": one.why}

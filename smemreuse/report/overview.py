@@ -25,6 +25,7 @@ from smemreuse.report.residents import beside, blocks_per_sm, fits
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
+from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Band, Peak, SyncMark, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for, threads_of
@@ -47,12 +48,7 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
         **heading(subject),
         "source": subject.source,
         "before": found.before,
-        "arch": {
-            "name": arch.name,
-            "assumed": assumed,
-            "per_block": arch.per_block,
-            "per_sm": arch.per_sm,
-        },
+        "arch": {"name": arch.name, "assumed": assumed, **picked(arch, "per_block per_sm")},
         "threads": threads_of(subject.kernel),
         "beside_the_arena": beside(subject.kernel, unshared),
         "steps": [
@@ -67,8 +63,8 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
             }
             for step in timeline.steps
         ],
-        "bands": [_band(band) for band in timeline.bands],
-        "marks": [_mark(mark) for mark in timeline.marks],
+        "bands": [_drawn(band, "kind begin end depth") for band in timeline.bands],
+        "marks": [_drawn(mark, "kind position") for mark in timeline.marks],
         "buffers": buffers_data(some_plan),
         "side_by_side": {
             "bytes": unshared.arena_bytes,
@@ -92,24 +88,8 @@ def _residents(subject: Subject, plan: Plan, arch: Architecture) -> Data:
     return {"blocks": blocks_per_sm(kernel, plan, arch), "fits": fits(kernel, plan, arch)}
 
 
-def _band(band: Band) -> Data:
-    return {
-        "kind": band.kind,
-        "begin": band.begin,
-        "end": band.end,
-        "depth": band.depth,
-        "text": label(band.stmt),
-        "line": band.stmt.line,
-    }
-
-
-def _mark(mark: SyncMark) -> Data:
-    return {
-        "kind": mark.kind,
-        "position": mark.position,
-        "text": label(mark.stmt),
-        "line": mark.stmt.line,
-    }
+def _drawn(one: Band | SyncMark, names: str) -> Data:
+    return {**picked(one, names), "text": label(one.stmt), "line": one.stmt.line}
 
 
 def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:
@@ -144,25 +124,13 @@ def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) 
 
 
 def _peak(peak: Peak, names: Mapping[Buffer, str]) -> Data:
-    return {
-        "position": peak.position,
-        "bytes": peak.bytes,
-        "buffers": [names[buffer] for buffer in peak.buffers],
-    }
+    return {**picked(peak, "position bytes"), "buffers": [names[one] for one in peak.buffers]}
 
 
 def _pair(found: Explanation) -> Data:
-    return {
-        "buffers": list(found.names),
-        "may_share": found.may_share,
-        "words": found.sharing.words,
-        "forbidden_by": found.forbidden_by,
-        "reasons": list(found.reasons),
-        "settled": list(found.settled),
-        "outer": found.outer,
-        "verdict": found.verdict.verdict,
-        "witnesses": _witnesses(found),
-    }
+    names = "buffers=names may_share words=sharing.words forbidden_by reasons settled outer"
+    verdict = picked(found, "verdict=verdict.verdict")
+    return {**picked(found, names), **verdict, "witnesses": _witnesses(found)}
 
 
 def _witnesses(found: Explanation) -> Sequence[str]:

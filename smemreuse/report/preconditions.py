@@ -8,6 +8,7 @@ from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.results.preconditions import Preconditions
+from smemreuse.results.serialized import picked
 
 PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
 
@@ -29,17 +30,9 @@ def grounds_data(grounds: Preconditions | None) -> Data | None:
     """The same as JSON; None where nothing rests on it."""
     if grounds is None:
         return None
+    one_open = "assumption sentence=assumption.sentence refuted why"
     return {
-        "lint": grounds.report.status.value,
-        "proved": grounds.proved,
-        "open": [
-            {
-                "assumption": one.assumption.value,
-                "sentence": one.assumption.sentence,
-                "refuted": one.refuted,
-                "why": one.why,
-            }
-            for one in grounds.open
-        ],
-        "assumptions": list(grounds.report.assumptions),
+        **picked(grounds, "lint=report.status proved"),
+        "open": [picked(one, one_open) for one in grounds.open],
+        **picked(grounds.report, "assumptions"),
     }

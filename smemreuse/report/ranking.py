@@ -9,9 +9,10 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from smemreuse.report.advice import seconds_text
-from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, number, table_of
 from smemreuse.report.data import Data
 from smemreuse.results.ranking import Config, KernelEstimate, Ranked, Ranking
+from smemreuse.results.serialized import picked
 
 TO_COMPILE = 3.2
 """Seconds of a processor that nvcc and TileLang take for a kernel: the median of those that were
@@ -67,71 +68,50 @@ def spent(found: Ranking) -> str:
 
 
 def _table(console: Console, found: Ranking) -> RenderableType:
-    numbers = ("predicted", "bytes", "blocks per SM", "waves", "registers")
-    columns = [("configuration", TEXT), *((title, NUMBER) for title in numbers)]
-    table = FittingTable(console, "", *columns, ("bound by", WORD))
-    for one in found.ranked[: found.top]:
-        longest = max(one.kernels, key=lambda kernel: kernel.seconds)
-        marks = " (by reuse)" if one.by_reuse else ""
-        table.add_row(
-            Text(configuration(one.config) + marks),
-            Text(seconds_text(one.seconds)),
-            Text(f"{longest.shared_bytes:,}"),
-            Text(str(longest.blocks_per_sm)),
-            Text(f"{longest.waves:.2f}"),
-            Text(str(longest.registers) + (f"+{longest.spilled}" if longest.spilled else "")),
-            Text(longest.bound_by),
-        )
-    return table
+    def longest(one: Ranked) -> KernelEstimate:
+        return max(one.kernels, key=lambda kernel: kernel.seconds)
+
+    return table_of(
+        console,
+        "",
+        found.ranked[: found.top],
+        Col("configuration", TEXT, _named),
+        Col("predicted", NUMBER, lambda one: seconds_text(one.seconds)),
+        Col("bytes", NUMBER, lambda one: number(longest(one).shared_bytes)),
+        Col("blocks per SM", NUMBER, lambda one: str(longest(one).blocks_per_sm)),
+        Col("waves", NUMBER, lambda one: f"{longest(one).waves:.2f}"),
+        Col("registers", NUMBER, lambda one: _registers(longest(one))),
+        Col("bound by", WORD, lambda one: longest(one).bound_by),
+    )
+
+
+def _named(one: Ranked) -> str:
+    return configuration(one.config) + (" (by reuse)" if one.by_reuse else "")
+
+
+def _registers(one: KernelEstimate) -> str:
+    return str(one.registers) + (f"+{one.spilled}" if one.spilled else "")
 
 
 def ranking_data(name: str, found: Ranking) -> Data:
     """One entry of `smemreuse.ranking/1`."""
     return {
         "name": name,
-        "card": found.card,
-        "label": found.label,
-        "top": found.top,
+        **picked(found, "card label top"),
         "ranked": [_ranked_data(one) for one in found.ranked],
-        "too_large": [
-            {"config": _config_data(one.config), "bytes": one.bytes, "limit_bytes": one.limit}
-            for one in found.too_large
-        ],
-        "failed": [
-            {"config": _config_data(one.config), "error": one.error} for one in found.failed
-        ],
+        "too_large": [picked(one, "config bytes limit_bytes=limit") for one in found.too_large],
+        "failed": [picked(one, "config error") for one in found.failed],
     }
 
 
-def _config_data(config: Config) -> object:
-    return list(config) if isinstance(config, tuple) else dict(config)
+_KERNEL = (
+    "name seconds bound_by terms_seconds=terms blocks blocks_per_sm waves registers "
+    "spilled_registers=spilled shared_bytes flops dram_bytes l2_bytes assumed"
+)
 
 
 def _ranked_data(one: Ranked) -> Data:
     return {
-        "config": _config_data(one.config),
-        "seconds": one.seconds,
-        "by_reuse": one.by_reuse,
-        "by_us": one.by_us,
-        "measured_seconds": one.measured,
-        "kernels": [_kernel_data(kernel) for kernel in one.kernels],
-    }
-
-
-def _kernel_data(one: KernelEstimate) -> Data:
-    return {
-        "name": one.name,
-        "seconds": one.seconds,
-        "bound_by": one.bound_by,
-        "terms_seconds": dict(one.terms),
-        "blocks": one.blocks,
-        "blocks_per_sm": one.blocks_per_sm,
-        "waves": one.waves,
-        "registers": one.registers,
-        "spilled_registers": one.spilled,
-        "shared_bytes": one.shared_bytes,
-        "flops": one.flops,
-        "dram_bytes": one.dram_bytes,
-        "l2_bytes": one.l2_bytes,
-        "assumed": list(one.assumed),
+        **picked(one, "config seconds by_reuse by_us measured_seconds=measured"),
+        "kernels": [picked(kernel, _KERNEL) for kernel in one.kernels],
     }

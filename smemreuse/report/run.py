@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, number, table_of
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
+from smemreuse.report.tables import print_told
 from smemreuse.report.verdicts import verdict_text
 from smemreuse.results.explanation import Explanation, Unneeded
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
 from smemreuse.results.run import RunKernel, RunPlan
+from smemreuse.results.serialized import picked
+from smemreuse.results.suite import SuiteKernel
 from smemreuse.results.verdict import UNSOUND, Verdict
 
 MAX_REFUSED = 5
@@ -59,17 +64,13 @@ def _plan_data(subject: Subject, found: RunPlan) -> Data:
 
 def _layout_data(plan: Plan, verdict: Verdict) -> Data:
     """A plan that was not applied: what it was made with, where it puts what, and its verdict."""
-    options = {"policy": plan.policy, "packer": plan.packer, "objective": plan.objective}
+    options = picked(plan, "policy packer objective")
     return {**options, **placement_data(plan), **verdict_data(verdict)}
 
 
 def _pair_data(found: Explanation) -> Data:
-    return {
-        "buffers": list(found.names),
-        "may_share": found.may_share,
-        "reasons": _reasons(found),
-        "verdict": found.verdict.verdict.value,
-    }
+    pair = picked(found, "buffers=names may_share")
+    return {**pair, "reasons": _reasons(found), **picked(found.verdict, "verdict")}
 
 
 def _reasons(found: Explanation) -> list[str]:
@@ -79,36 +80,55 @@ def _reasons(found: Explanation) -> list[str]:
     return [found.verdict.first_finding]
 
 
+def print_run(out: Console, kernels: Sequence[RunKernel], objective: str) -> None:
+    """Prints the table of a script's kernels, and the lines on each, if there are any."""
+    if kernels:
+        lines = chain.from_iterable(map(run_lines, kernels))
+        print_told(out, run_table(out, kernels, objective), lines)
+
+
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
     whose = kernels[0].compiler if kernels else "TileLang"
     merges = f"{whose}'s own merge, and smemreuse's for objective `{objective}`"
-    linted = any(kernel.lint is not None for kernel in kernels)
-    table = FittingTable(
+    return table_of(
         out,
         f"Shared memory of each block, in bytes: {merges}",
-        ("kernel", TEXT),
-        ("arch", WORD),
-        ("before", NUMBER),
-        ("after", NUMBER),
-        ("limit", NUMBER),
-        ("blocks per SM", NUMBER),
-        ("verdict", WORD),
-        *([("lint", WORD)] if linted else []),
-        ("sharing bytes", TEXT),
+        [(kernel.title, kernel) for kernel in kernels],
+        *(TITLE, ARCH, BEFORE, AFTER),
+        Col("limit", NUMBER, lambda one: number(one[1].footprint.limit)),
+        Col("blocks per SM", NUMBER, lambda one: " -> ".join(blocks_of(one[1].footprint))),
+        Col("verdict", WORD, lambda one: _verdicts(one[1])),
+        lint_column(any(kernel.lint is not None for kernel in kernels)),
+        Col("sharing bytes", TEXT, lambda one: "; ".join([_pairs(one[1]), *_why_more(one[1])])),
     )
-    for kernel in kernels:
-        took = kernel.footprint
-        verdicts = Text("\n").join(verdict_text(each.verdict) for each in kernel.plans)
-        blocks = f"{_number(took.blocks_before)} -> {_number(took.blocks_after)}"
-        sizes = map(_number, (took.bytes_before, took.bytes_after, took.limit))
-        table.add_row(
-            *map(Text, (kernel.title, took.arch or "-", *sizes, blocks)),
-            verdicts or Text("-"),
-            *([_lint_text(kernel)] if linted else []),
-            Text("; ".join([_pairs(kernel), *_why_more(kernel)])),
-        )
-    return table
+
+
+Named = tuple[str, RunKernel | SuiteKernel]
+"""A kernel under the name that tells it from the others."""
+
+TITLE: Col[Named] = Col("kernel", TEXT, lambda one: one[0])
+ARCH: Col[Named] = Col("arch", WORD, lambda one: one[1].footprint.arch or "-")
+BEFORE: Col[Named] = Col("before", NUMBER, lambda one: number(one[1].footprint.bytes_before))
+AFTER: Col[Named] = Col("after", NUMBER, lambda one: number(one[1].footprint.bytes_after))
+
+
+def lint_column(shown: bool) -> Col[Named]:
+    """The status of each kernel, as far as they were linted."""
+
+    def cell(one: Named) -> Text:
+        return Text("-") if one[1].lint is None else status_text(one[1].lint.status)
+
+    return Col("lint", WORD, cell, shown)
+
+
+def blocks_of(took: KernelFootprint) -> tuple[str, str]:
+    """Blocks per SM, before and after."""
+    return number(took.blocks_before), number(took.blocks_after)
+
+
+def _verdicts(kernel: RunKernel) -> Text:
+    return Text("\n").join(verdict_text(each.verdict) for each in kernel.plans) or Text("-")
 
 
 def _pairs(kernel: RunKernel) -> str:
@@ -130,14 +150,6 @@ def _why_more(kernel: RunKernel) -> Iterator[str]:
                 yield "more bytes, for nothing is reused: it is switched off"
             else:
                 yield f"more bytes, for so packer {each.plan.packer} has it"
-
-
-def _lint_text(kernel: RunKernel) -> Text:
-    return status_text(kernel.lint.status) if kernel.lint is not None else Text("-")
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 def run_lines(kernel: RunKernel) -> Iterator[Text]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.report.columns import NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, gap_of
-from smemreuse.report.hazards import hazard_lines, report_data, status_text
+from smemreuse.report.hazards import hazard_lines, report_data
 from smemreuse.report.page.rows import overview_row
-from smemreuse.report.titles import numbered
+from smemreuse.report.run import AFTER, ARCH, BEFORE, TITLE, blocks_of, lint_column
+from smemreuse.report.titles import counted, numbered
 from smemreuse.report.verdicts import kind_text
 from smemreuse.results.carried import CarriedPlan, ScopePlans, Taken
+from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintStatus
-from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
+from smemreuse.results.serialized import picked
+from smemreuse.results.suite import TROUBLES, Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNSOUND
 from smemreuse.targets.architectures import DEFAULT_ARCH
 
@@ -31,47 +35,51 @@ LONGEST = 200
 
 def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
     """A row for each kernel that has shared memory, and one for each that failed."""
-    table = FittingTable(
+
+    def blocks(took: KernelFootprint) -> str:
+        before, after = blocks_of(took)
+        return before if audits_only or before == after else f"{before} -> {after}"
+
+    troubles = ((suite.left, "not judged" if audits_only else "left"), (suite.failed, "failed"))
+    return table_of(
         out,
         "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
-        ("kernel", TEXT),
-        ("lowered", NUMBER),
-        ("arch", WORD),
-        ("before", NUMBER),
-        *([] if audits_only else [("after", NUMBER)]),
-        ("blocks per SM", NUMBER),
-        ("TileLang's merge", WORD),
-        *([] if audits_only else [("smemreuse's", TEXT)]),
-        *([("lint", WORD)] if suite.linted else []),
+        [*titled(suite.merged), *chain.from_iterable(_unmerged(*each) for each in troubles)],
+        TITLE,
+        Col("lowered", NUMBER, lambda one: str(one[1].lowered)),
+        *(ARCH, BEFORE),
+        replace(AFTER, shown=not audits_only),
+        Col("blocks per SM", NUMBER, lambda one: blocks(one[1].footprint)),
+        Col("TileLang's merge", WORD, lambda one: _compilers(one[1], audits_only)),
+        Col("smemreuse's", TEXT, lambda one: _ours(one[1]), not audits_only),
+        lint_column(suite.linted),
     )
-    for title, kernel in titled(suite.merged):
-        lint = [_lint_text(kernel)] if suite.linted else []
-        table.add_row(*_row(title, kernel, audits_only), *lint)
-    blank = ["-"] * (2 if audits_only else 3)
-    for troubles, word in ((suite.left, "left"), (suite.failed, "failed")):
-        for trouble, count in sorted(troubles.items(), key=lambda each: each[0].name):
-            cells = [trouble.name, str(count), *blank, "-"]
-            last = ["-", word] if not audits_only else ["not judged" if word == "left" else word]
-            last_cells = [Text(one, style="bold red") for one in last]
-            table.add_row(*map(Text, cells), *last_cells, *([Text("-")] if suite.linted else []))
-    return table
 
 
-def _row(title: str, kernel: SuiteKernel, audits_only: bool) -> Iterator[Text]:
-    took = kernel.footprint
-    yield from map(Text, (title, str(kernel.lowered), took.arch or "-"))
-    yield Text(_number(took.bytes_before))
-    if not audits_only:
-        yield Text(_number(took.bytes_after))
-    before, after = _number(took.blocks_before), _number(took.blocks_after)
-    yield Text(before if audits_only or before == after else f"{before} -> {after}")
-    yield _judgement_text(kernel.compiler)
-    if not audits_only:
-        yield _ours(kernel)
+@dataclass
+class _Unmerged(SuiteKernel):
+    """A function of which there is nothing to tell but that it was left, or failed."""
+
+    word: str = ""
+
+
+def _unmerged(found: Counter[Trouble], word: str) -> Iterator[tuple[str, SuiteKernel]]:
+    for trouble, count in sorted(found.items(), key=lambda each: each[0].name):
+        nothing = KernelFootprint(trouble.name, *[None] * 10)
+        yield trouble.name, _Unmerged(nothing, lowered=count, word=word)
+
+
+def _compilers(kernel: SuiteKernel, last: bool) -> Text:
+    """The verdict on the compiler's own merge; the `last` column has what was not merged."""
+    if isinstance(kernel, _Unmerged) and last:
+        return Text(kernel.word, style="bold red")
+    return _judgement_text(kernel.compiler)
 
 
 def _ours(kernel: SuiteKernel) -> Text:
     """The verdict on what was applied and, where it takes more bytes than before, why."""
+    if isinstance(kernel, _Unmerged):
+        return _compilers(kernel, last=True)
     word = _judgement_text(kernel.ours)
     if kernel.kept and kernel.ours is not None and kernel.ours.finding:
         return Text("kept, ").append_text(word)
@@ -82,16 +90,8 @@ def _ours(kernel: SuiteKernel) -> Text:
     return word
 
 
-def _lint_text(kernel: SuiteKernel) -> Text:
-    return status_text(kernel.lint.status) if kernel.lint is not None else Text("-")
-
-
 def _judgement_text(found: Judgement | None) -> Text:
     return kind_text(found.verdict) if found is not None else Text("-")
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterator[Text]:
@@ -111,7 +111,7 @@ def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterato
             yield Text(f"{title}: not mended: {_short(sentence)}")
     yield from _hazards(suite)
     if lower_only:
-        yield Text(f"lowered only: {_many(suite.stopped, 'call')} of kernels did not run")
+        yield Text(f"lowered only: {counted(suite.stopped, 'call')} of kernels did not run")
     yield from trouble_lines(suite, audits_only=audits_only)
 
 
@@ -146,7 +146,7 @@ def trouble_lines(suite: Suite, *, audits_only: bool) -> Iterator[Text]:
         names = ", ".join(dict.fromkeys(suite.unfinished))
         yield Text(f"not lowered to the end, as if the process had been ended meanwhile: {names}")
     if suite.lost:
-        yield Text(f"{_many(suite.lost, 'note')} of processes that were ended could not be read")
+        yield Text(f"{counted(suite.lost, 'note')} of processes that were ended could not be read")
 
 
 def _totals(suite: Suite, audits_only: bool) -> str:
@@ -154,8 +154,8 @@ def _totals(suite: Suite, audits_only: bool) -> str:
     processes = {one for each in suite.kernels for one in each.processes}
     without = len(suite.kernels) - len(suite.merged)
     parts = [
-        f"{_many(len(suite.kernels), 'kernel')} ({without} without shared memory), "
-        f"{_many(lowered, 'lowering')} in {_many(len(processes), 'process', 'processes')}"
+        f"{counted(len(suite.kernels), 'kernel')} ({without} without shared memory), "
+        f"{counted(lowered, 'lowering')} in {counted(len(processes), 'process', 'es')}"
     ]
     if audits_only:
         parts.append(f"{suite.bytes_before:,} bytes")
@@ -181,10 +181,6 @@ def _counted(verdicts: Counter[str]) -> str:
     return ", ".join(f"{verdicts[word]} {word}" for word in order if verdicts[word]) or "none"
 
 
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
-
-
 def _troubles(found: Counter[Trouble], words: str) -> Iterator[Text]:
     shown: Sequence[Trouble] = sorted(found, key=lambda each: each.name)
     for trouble in shown[:MAX_SHOWN]:
@@ -205,24 +201,14 @@ def suite_data(suite: Suite) -> Data:
             "kernels": len(suite.kernels),
             "lowerings": sum(each.lowered for each in suite.kernels),
             "processes": len({one for each in suite.kernels for one in each.processes}),
-            "bytes_before": suite.bytes_before,
-            "bytes_after": suite.bytes_after,
-            "smaller": suite.smaller,
-            "larger": suite.larger,
-            "more_blocks": suite.more_blocks,
+            **picked(suite, "bytes_before bytes_after smaller larger more_blocks"),
             "compiler": dict(suite.verdicts("compiler")),
             "ours": dict(suite.verdicts("ours")),
-            "left": sum(suite.left.values()),
-            "failed": sum(suite.failed.values()),
-            "untold": sum(suite.untold.values()),
-            "stopped": suite.stopped,
-            "lost": suite.lost,
+            **{name: sum(getattr(suite, name).values()) for name in TROUBLES},
+            **picked(suite, "stopped lost"),
         },
-        "left": _trouble_data(suite.left),
-        "failed": _trouble_data(suite.failed),
-        "untold": _trouble_data(suite.untold),
-        "reloaded": suite.reloaded,
-        "unfinished": suite.unfinished,
+        **{name: _trouble_data(getattr(suite, name)) for name in TROUBLES},
+        **picked(suite, "reloaded unfinished"),
         "blind": [asdict(each) for each in dict.fromkeys(suite.blind)],
         "kernels": [_kernel_data(each) for each in suite.kernels],
     }
@@ -235,10 +221,7 @@ def _kernel_data(kernel: SuiteKernel) -> Data:
         "processes": len(kernel.processes),
         "compiler": _judgement_data(kernel.compiler),
         "ours": _judgement_data(kernel.ours),
-        "kept": kernel.kept,
-        "dump": kernel.dump,
-        "mends": list(kernel.mends),
-        "unmended": list(kernel.unmended),
+        **picked(kernel, "kept dump mends unmended"),
         "lint": report_data(kernel.lint) if kernel.lint is not None else None,
     }
 

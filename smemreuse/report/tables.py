@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,7 +16,7 @@ from smemreuse.errors import printable
 from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.ir.labels import entry_label
-from smemreuse.report.columns import NUMBER, TEXT, FittingTable
+from smemreuse.report.columns import NUMBER, TEXT, cells_of, table_of
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.verdicts import hoped_words
 from smemreuse.results.plan import Plan
@@ -59,6 +59,13 @@ def _piped_width() -> int:
     return (columns.isdecimal() and int(columns)) or _PIPED_WIDTH
 
 
+def print_told(out: Console, table: RenderableType, lines: Iterable[Text]) -> None:
+    """Prints a table, and lines below it, which the terminal may fold and we do not."""
+    out.print(table)
+    for line in lines:
+        out.print(line, soft_wrap=True)
+
+
 def hoped_line(subject: Subject, plan: Plan, verdict: Verdict) -> Text:
     """What a smaller plan than that of `dataflow` would take, and why it is not proved."""
     where = f"{printable(Path(subject.file).name)}: {subject.kernel.name} ({subject.scope})"
@@ -74,37 +81,30 @@ def _kernel_name(subject: Subject) -> str:
     return f"{printable(subject.file)}: {subject.kernel.name}"
 
 
-def _size_cells(plan: Plan) -> tuple[str, str, str, str]:
-    smallest = "yes" if plan.optimal else "no"
-    return (plan.arena_text, f"{plan.lower_bound_bytes:,}", gap_text(plan), smallest)
-
-
 def plan_table(out: Console, subject: Subject, plan: Plan) -> Table:
     """One plan: where each buffer lies, in order of offset."""
-    arena, bound, gap, smallest = _size_cells(plan)
     title = (
-        f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: arena {arena} bytes, "
-        f"lower bound {bound}, gap {gap}, proved smallest: {smallest}"
+        f"{_kernel_name(subject)} ({subject.scope}), policy {plan.policy}: "
+        f"arena {plan.arena_text} bytes, lower bound {plan.lower_bound_bytes:,}, "
+        f"gap {gap_text(plan)}, proved smallest: {'yes' if plan.optimal else 'no'}"
     )
-    numbers = (("offset", NUMBER), ("end", NUMBER), ("bytes", NUMBER), ("alignment", NUMBER))
-    columns = (("buffer", TEXT), *numbers, ("live [begin, end)", TEXT))
-    table = FittingTable(out, title, *columns)
+    numbers = ((name, NUMBER) for name in ("offset", "end", "bytes", "alignment"))
+    columns = cells_of(("buffer", TEXT), *numbers, ("live [begin, end)", TEXT))
+    return table_of(out, title, _places(plan), *columns)
+
+
+def _places(plan: Plan) -> Iterator[tuple[str, ...]]:
     names = unique_names(tuple(plan.buffers))
     for buffer, offset in sorted(plan.offsets.items(), key=lambda item: (item[1], names[item[0]])):
-        size = buffer.size or 0
+        size, live = buffer.size or 0, plan.live[buffer]
         place = (f"{value:,}" for value in (offset, offset + size, size, plan.alignments[buffer]))
-        live = plan.live[buffer]
-        table.add_row(*map(Text, (names[buffer], *place, f"[{live.begin}, {live.end})")))
+        yield names[buffer], *place, f"[{live.begin}, {live.end})"
     for buffer, expr in plan.symbolic_offsets.items():
-        size_text = format_expr(buffer.size_expr)
-        cells = (names[buffer], format_expr(expr), "", size_text, str(plan.alignments[buffer]))
-        table.add_row(*map(Text, (*cells, "shares with nothing (symbolic)")))
+        sizes = (format_expr(buffer.size_expr), str(plan.alignments[buffer]))
+        yield names[buffer], format_expr(expr), "", *sizes, "shares with nothing (symbolic)"
     for buffer in plan.buffers:
         if buffer not in plan.offsets and buffer not in plan.symbolic_offsets:
-            table.add_row(
-                *map(Text, (names[buffer], "-", "-", f"{buffer.size or 0:,}", "", "unused"))
-            )
-    return table
+            yield names[buffer], "-", "-", f"{buffer.size or 0:,}", "", "unused"
 
 
 def analyze_table(
@@ -116,17 +116,14 @@ def analyze_table(
 ) -> Table:
     """The linear sequence with scope-pair offsets, touches, and gen and kill events."""
     title = f"{_kernel_name(subject)} ({subject.scope}), policy {policy}"
-    table = FittingTable(
-        out,
-        title,
-        ("#", NUMBER),
-        ("offset", NUMBER),
-        ("statement", TEXT),
-        ("touched", TEXT),
-        ("gen", TEXT),
-        ("kill", TEXT),
-        ("line", NUMBER),
-    )
+    texts = ((name, TEXT) for name in ("statement", "touched", "gen", "kill"))
+    columns = cells_of(("#", NUMBER), ("offset", NUMBER), *texts, ("line", NUMBER))
+    return table_of(out, title, _statements(subject, sequence, ranges), *columns)
+
+
+def _statements(
+    subject: Subject, sequence: Linearization, ranges: Mapping[Buffer, LiveRange]
+) -> Iterator[tuple[str, ...]]:
     names = unique_names(subject.kernel.allocations(subject.scope))
     gens, kills = defaultdict(list), defaultdict(list)
     for buffer, live in ranges.items():
@@ -141,6 +138,4 @@ def analyze_table(
         touched = " ".join(names[touch.buffer] for touch in entry.touched)
         events = (" ".join(gens[position]), " ".join(kills[position]))
         line = str(entry.stmt.line or "")
-        cells = (str(position), str(entry.scope_pair_offset), text, touched, *events, line)
-        table.add_row(*map(Text, cells))
-    return table
+        yield str(position), str(entry.scope_pair_offset), text, touched, *events, line

@@ -32,6 +32,6 @@ def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
     )
 
 
-def counted(number: int, word: str) -> str:
+def counted(number: int, word: str, ending: str = "s") -> str:
     """`1 file`, `2,000 files`."""
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
+    return f"{number:,} {word}" + ("" if number == 1 else ending)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from rich.text import Text
 
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, UNSOUND, Verdict, VerdictKind
+
+K = TypeVar("K")
 
 _STYLES = {SOUND: "green", UNSOUND: "bold red"}
 
@@ -20,6 +24,12 @@ def verdict_text(verdict: Verdict) -> Text:
 def kind_text(kind: VerdictKind) -> Text:
     """The word for a kind of verdict, coloured on a terminal."""
     return Text(kind.value, style=_STYLES.get(kind, "yellow"))
+
+
+def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> Text:
+    """`3 sound, 1 unproved`: those that there are, in this order."""
+    there = (one for one in order if found[one])
+    return Text(", ").join(Text(f"{found[one]:,} ").append_text(word(one)) for one in there)
 
 
 def hoped_words(plan: Plan, verdict: Verdict) -> str:

@@ -17,9 +17,15 @@ class PlanSource(str, Enum):
     PLAN_FILE = "plan file"
     MERGED = "merged in the file"
     NOTHING_MERGED = "nothing merged"
+    NOT_PLANNED = "not in the plan file"
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether there is a plan at all."""
+        return self in (PlanSource.PLAN_FILE, PlanSource.MERGED)
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,10 @@ class Checked:
         found = self.audit.verdict
         faults = frozenset(violated(one.rule.value, one.buffers) for one in found.violations)
         arena = self.audit.arena
-        return BaselineEntry(self.file, self.kernel, self.scope, arena, found.verdict, faults)
+        return BaselineEntry(
+            *(self.file, self.kernel, self.scope, arena, found.verdict, faults),
+            planned=self.audit.source is not PlanSource.NOTHING_MERGED or not self.has_buffers,
+        )
 
 
 def violated(rule: int, buffers: Sequence[str]) -> str:

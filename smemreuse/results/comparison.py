@@ -17,7 +17,7 @@ APPLIED, STOCK = "dataflow", "outer"
 class PolicyResult:
     """One policy's plan and the verdict on it.
 
-    `arena_text` is the arena for people: bytes, or an expression where it is symbolic, of which
+    `arena_text` is the arena for people: bytes, or an expression where it is `symbolic`, of which
     `arena_bytes` is the constant part. `blocks` are those that one SM holds and `fits` whether one
     does; None is not known. `finding` is the first thing that keeps the plan from being sound.
     """
@@ -33,6 +33,7 @@ class PolicyResult:
     verdict: VerdictKind
     kept: bool
     finding: str
+    symbolic: str = ""
 
     @property
     def gap_bytes(self) -> int:
@@ -81,7 +82,8 @@ class Comparison:
         applied = self.applied
         faults = frozenset([DOES_NOT_FIT] if applied.fits is False else [])
         return BaselineEntry(
-            self.file, self.kernel, self.scope, applied.arena_bytes, applied.verdict, faults
+            *(self.file, self.kernel, self.scope, applied.arena_bytes, applied.verdict, faults),
+            symbolic=applied.symbolic,
         )
 
     @property

@@ -36,7 +36,8 @@ class NamedLayout:
     do not overlap. `ends` are the statements between which a buffer is live, with their lines;
     `touches` what the kernel does with it, by which renamed buffers are found;
     `stages` how many stages of a pipeline it has, where that is known;
-    `why` says why two must not share, or nothing.
+    `why` says why two must not share, or nothing. `symbolic` is the whole arena where its size is
+    an expression, of which `arena` is the constant part.
     """
 
     file: str
@@ -53,6 +54,7 @@ class NamedLayout:
     stages: Mapping[str, int] = field(default_factory=dict)
     why: Callable[[str, str], str] = field(default=lambda one, two: "", repr=False, compare=False)
     residents: Residents | None = None
+    symbolic: str = ""
 
     def together(self, one: str, two: str) -> bool:
         """Whether two are live at one position."""
@@ -96,6 +98,18 @@ class Difference:
         return None if before is None or after is None else (before.blocks, after.blocks)
 
     @property
+    def may_be_growth(self) -> bool:
+        """Whether it may take more bytes, for a size that is not known."""
+        return may_exceed(self.new.symbolic, self.old.symbolic)
+
+    @property
     def is_growth(self) -> bool:
-        """Whether it takes more bytes, or a block was lost."""
-        return self.bytes > 0 or (self.blocks is not None and self.blocks[1] < self.blocks[0])
+        """Whether it takes more bytes, or may for a size that is not known, or a block was lost."""
+        lost = self.blocks is not None and self.blocks[1] < self.blocks[0]
+        return self.may_be_growth or self.bytes > 0 or lost
+
+
+def may_exceed(symbolic: str, before: str) -> bool:
+    """Whether a size of which one part is this expression may be larger than one of which it was
+    another; empty for a constant size."""
+    return bool(symbolic) and symbolic != before

@@ -26,6 +26,8 @@ class FindingKind(Worded):
     UNSOUND_OUTER = "unsound-outer", "What compilers merge by default is refuted"
     LARGER = "larger-footprint", "A kernel takes more bytes than in the baseline"
     WORSE = "worse-verdict", "A verdict is worse than in the baseline"
+    MISSING = "missing-kernel", "A kernel of the baseline is not there any more"
+    NOTHING = "nothing-to-audit", "There is no plan in a file that was to be checked"
     NEW = "new-violation", "A plan breaks what it did not break in the baseline"
 
 
@@ -56,6 +58,10 @@ def plan_finding(
     kind: FindingKind, level: Level, kernel: str, scope: str, message: str, place: Location
 ) -> Finding:
     """A finding of a plan for one kernel and scope, of which there is one of each kind."""
-    identity = "\0".join((kernel, scope, kind.value))
-    print_ = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    print_ = fingerprint_of(kernel, scope, kind.value)
     return Finding(kind.value, level, kernel, message, place, print_)
+
+
+def fingerprint_of(*identity: str) -> str:
+    """What tells a finding from others by these words."""
+    return hashlib.blake2b("\0".join(identity).encode(), digest_size=8).hexdigest()

@@ -22,8 +22,9 @@ class HazardKind(Worded):
     RACE = "race", "Two accesses to the same bytes are not ordered"
     MISSING_WAIT = "missing-wait", "An asynchronous access is not waited for"
     MISSING_FENCE = "missing-fence", "No proxy fence between generic and asynchronous accesses"
-    BARRIER_DIVERGENCE = "barrier-divergence", "Only some of the threads come to a barrier"
+    BARRIER_DIVERGENCE = "barrier-divergence", "Only some of the threads come to what takes all"
     BARRIER_DEADLOCK = "barrier-deadlock", "A phase of an mbarrier is waited for that never ends"
+    MISSED_PHASE = "missed-phase", "A warp that is late finds the phase it waits for gone"
     OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
 
 
@@ -76,6 +77,7 @@ class Remedy(str, Enum):
     BARRIER = "barrier"
     WAIT = "wait"
     FENCE = "fence"
+    NARROW = "narrow"
     WRITE = "write"
     CODE = "code"
 
@@ -99,6 +101,17 @@ class Mend:
     engine: str = ""
 
 
+class HazardOrigin(str, Enum):
+    """Who has put in the synchronization or the access that is hazardous; the value is the word in
+    JSON. What is not surely the compiler's is the author's."""
+
+    AUTHOR = "author"
+    COMPILER = "compiler"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 @dataclass(frozen=True, slots=True)
 class Hazard:
     """One hazard at one site, however many bytes and iterations it has.
@@ -107,6 +120,7 @@ class Hazard:
     decide on the way there. `site` is where it shows, `other` the statement that it is with, if
     any. `bytes` are the first and the last one of `buffers[0]`, `agents` who does what, in the
     order of `other` and `site`. `blocks` are the indices of the thread block that shows it.
+    `origin` says who has put in what is hazardous.
     """
 
     kind: HazardKind
@@ -119,6 +133,7 @@ class Hazard:
     bytes: tuple[int, int] | None = None
     agents: tuple[str, ...] = ()
     blocks: tuple[tuple[str, int], ...] = ()
+    origin: HazardOrigin = HazardOrigin.AUTHOR
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
@@ -131,6 +146,13 @@ class Hazard:
         other = self.other.statement if self.other is not None else ""
         identity = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
         return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+
+
+def told(hazard: Hazard) -> str:
+    """Its kind, how sure it is, whose it is if not the author's, and the witness."""
+    sure = "certain" if hazard.certain else "possible"
+    whose = ", the compiler's" if hazard.origin is HazardOrigin.COMPILER else ""
+    return f"{hazard.kind} ({sure}{whose}): {hazard.witness}"
 
 
 def _bare(site: Site | None) -> Site | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from smemreuse.ir.expr import Call
+from smemreuse.ir.expr import Call, Expr, format_expr
 from smemreuse.ir.kernel import Evaluate, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import Hazard, LintReport, Remedy, Site
+from smemreuse.results.hazards import Hazard, LintReport, Remedy, Site, told
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +40,45 @@ class Insertion:
         return Insertion(anchor, self.after, made)
 
     @property
-    def where(self) -> str:
-        """The place, in words."""
-        return f"{'behind' if self.after else 'before'} {Site.of(self.anchor)}"
+    def texts(self) -> tuple[str, ...]:
+        """What is put in."""
+        return tuple(map(str, self.inserted))
+
+    @property
+    def side(self) -> str:
+        """On which side of the anchor."""
+        return "behind" if self.after else "before"
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """A branch that is put around a statement: from then on threads execute it only if `condition`,
+    an expression of the kernel's own variables, holds for them."""
+
+    anchor: Stmt
+    condition: Expr
+
+    def at(self, anchor: Stmt, others: Mapping[Stmt, Stmt]) -> Guard:
+        """The same around another statement."""
+        return replace(self, anchor=anchor)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is put in."""
+        return (f"if {format_expr(self.condition)}",)
+
+    side = "around"
+
+
+Edit: TypeAlias = Insertion | Guard
+"""One change of a kernel's text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """An insertion, and the hazard for which it was made."""
+    """An edit, and the hazard for which it was made."""
 
-    insertion: Insertion
+    edit: Edit
     hazard: Hazard
 
     @property
@@ -58,10 +88,8 @@ class Mended:
     @property
     def sentence(self) -> str:
         """What was put in where, and why."""
-        what = ", ".join(f"`{one}`" for one in self.insertion.inserted)
-        sure = "certain" if self.hazard.certain else "possible"
-        why = f"{self.hazard.kind} ({sure}): {self.hazard.witness}"
-        return f"{what} put in {self.insertion.where} for {why}"
+        what = ", ".join(f"`{one}`" for one in self.edit.texts)
+        return f"{what} put in {self.edit.side} {Site.of(self.edit.anchor)} for {told(self.hazard)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +119,8 @@ class Mending:
         return self.before.kernel
 
     @property
-    def insertions(self) -> tuple[Insertion, ...]:
-        return tuple(one.insertion for one in self.mends)
+    def edits(self) -> tuple[Edit, ...]:
+        return tuple(one.edit for one in self.mends)
 
     def taken_back(self, doubt: str) -> Mending:
         """The same, with nothing put in, and why."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
+from smemreuse.results.difference import may_exceed
 from smemreuse.results.findings import FindingKind
+from smemreuse.results.matching import matched, unmatched
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, VerdictKind
 
 DOES_NOT_FIT = "a block does not fit"
@@ -19,7 +19,9 @@ _RANK = {SOUND: 0, UNPROVED: 1, UNSOUND: 2}
 class BaselineEntry:
     """How a kernel and scope stands: the bytes of its plan, the verdict, and what is wrong.
 
-    `faults` are the same from run to run: they name no lines.
+    `faults` are the same from run to run: they name no lines. `symbolic` is the whole arena where
+    its size is an expression, of which `arena_bytes` are the constant part. `planned` is false
+    where there are buffers and no plan.
     """
 
     file: str
@@ -28,6 +30,13 @@ class BaselineEntry:
     arena_bytes: int
     verdict: VerdictKind
     faults: frozenset[str] = frozenset()
+    symbolic: str = ""
+    planned: bool = True
+
+    @property
+    def size(self) -> str:
+        """Its bytes for people."""
+        return f"{self.symbolic or format(self.arena_bytes, ',')} bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +61,62 @@ class BaselineChange:
     @property
     def is_any(self) -> bool:
         """Whether anything is not as before."""
-        return self.before is None or replace(self.before, file=self.now.file) != self.now
+        was = self.before
+        return was is None or bool(self.worse) or self._placed(was) != self.now
+
+    @property
+    def renamed_from(self) -> BaselineEntry | None:
+        """What it was, where that had another name or was in another scope."""
+        was, now = self.before, self.now
+        same = was is None or (was.kernel, was.scope) == (now.kernel, now.scope)
+        return None if same else was
+
+    def _placed(self, was: BaselineEntry) -> BaselineEntry:
+        return replace(was, file=self.now.file, planned=self.now.planned)
 
 
-def changes(now: Sequence[BaselineEntry], before: Sequence[BaselineEntry]) -> list[BaselineChange]:
-    """Each kernel held against the one of the baseline that it is."""
-    found = matched(now, before)
-    return [BaselineChange(one, then) for one, then in zip(now, found, strict=True)]
+@dataclass(frozen=True, slots=True)
+class SinceBaseline:
+    """What became of each kernel, in their order, and what of the baseline is `missing`."""
+
+    rows: tuple[BaselineChange, ...]
+    missing: tuple[BaselineEntry, ...]
+
+
+def changes(
+    now: Sequence[BaselineEntry],
+    before: Sequence[BaselineEntry],
+    asked: Callable[[str], bool] = lambda file: True,
+) -> SinceBaseline:
+    """Each kernel held against the one of the baseline that it is.
+
+    A kernel of the baseline is missing if its file was read and does not have it, or if `asked`
+    says that its file should have been. A scope that a kernel did not have took no bytes before.
+    """
+    found = matched(now, before, lambda one: asked(one.file))
+    kernels = {
+        (one.file, one.kernel) for one, place in zip(now, found, strict=True) if place is not None
+    }
+    rows = []
+    for one, place in zip(now, found, strict=True):
+        then = None if place is None else before[place]
+        if then is None and (one.file, one.kernel) in kernels:
+            then = BaselineEntry(one.file, one.kernel, one.scope, 0, SOUND)
+        rows.append(BaselineChange(one, then))
+    read = {one.file for one in now} | {before[place].file for place in found if place is not None}
+    gone = (before[place] for place in unmatched(found, before))
+    missing = tuple(one for one in gone if one.file in read or asked(one.file))
+    return SinceBaseline(tuple(rows), missing)
 
 
 def _regressions(now: BaselineEntry, before: BaselineEntry | None) -> Iterator[Regression]:
     """What is worse; a kernel that is not in the baseline has no bytes to be compared."""
-    if before is not None and now.arena_bytes > before.arena_bytes:
-        change = f"{before.arena_bytes:,} -> {now.arena_bytes:,} bytes"
-        yield Regression(FindingKind.LARGER, change)
+    if before is not None and _may_be_larger(now, before):
+        yield Regression(FindingKind.LARGER, f"{before.size.removesuffix(' bytes')} -> {now.size}")
     then = before.verdict if before is not None else SOUND
-    if _RANK[now.verdict] > _RANK[then]:
+    if before is not None and before.planned and not now.planned:
+        yield Regression(FindingKind.WORSE, f"{then.value} -> no plan")
+    elif _RANK[now.verdict] > _RANK[then]:
         was = then.value if before is not None else "new"
         yield Regression(FindingKind.WORSE, f"{was} -> {now.verdict}")
     known = before.faults if before is not None else frozenset()
@@ -75,42 +124,6 @@ def _regressions(now: BaselineEntry, before: BaselineEntry | None) -> Iterator[R
         yield Regression(FindingKind.NEW, fault)
 
 
-def matched(
-    now: Sequence[BaselineEntry], before: Sequence[BaselineEntry]
-) -> list[BaselineEntry | None]:
-    """For each kernel the one of the baseline that it is, if any.
-
-    It is that of its file; else that of a file of the same name elsewhere; else the only one of its
-    name that is left, for files may be named anew. Several of one name in one file go by their
-    order.
-    """
-    found: list[BaselineEntry | None] = [None] * len(now)
-    free = dict(enumerate(before))
-    keys: tuple[Callable[[BaselineEntry], Hashable], ...] = (
-        lambda one: (one.file, one.kernel, one.scope),
-        lambda one: (PurePath(one.file).name, one.kernel, one.scope),
-    )
-    for key in keys:
-        waiting = defaultdict(list)
-        for place, one in free.items():
-            waiting[key(one)].append(place)
-        for index, one in enumerate(now):
-            if found[index] is None and waiting[key(one)]:
-                found[index] = free.pop(waiting[key(one)].pop(0))
-    _match_single(now, found, free)
-    return found
-
-
-def _match_single(
-    now: Sequence[BaselineEntry], found: list[BaselineEntry | None], free: dict[int, BaselineEntry]
-) -> None:
-    """Those that are the only ones of their name left on both sides."""
-    left, right = defaultdict(list), defaultdict(list)
-    for index, one in enumerate(now):
-        if found[index] is None:
-            left[one.kernel, one.scope].append(index)
-    for one in free.values():
-        right[one.kernel, one.scope].append(one)
-    for name, indices in left.items():
-        if len(indices) == len(right[name]) == 1:
-            found[indices[0]] = right[name][0]
+def _may_be_larger(now: BaselineEntry, before: BaselineEntry) -> bool:
+    """Whether it takes more bytes, or may for some size that is not known."""
+    return may_exceed(now.symbolic, before.symbolic) or now.arena_bytes > before.arena_bytes

@@ -26,6 +26,7 @@ class Rule(IntEnum):
     SYMBOLIC_SIZE = 9, "A symbolic size shares with nothing", "size not known"
     CLUSTER = 10, "Other blocks of the cluster", "another block"
     PROXY = 11, "Proxies", "no fence"
+    COLLECTIVE = 12, "A barrier takes whoever comes", "not all come"
 
     def __new__(cls, number: int, title: str = "", conflict: str = "") -> Rule:
         # The defaults are for type checkers, to which `Rule(2)`, a look-up, is a call of this.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import SimpleNamespace, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -25,6 +26,18 @@ def as_data(record: object) -> Any:
     if isinstance(record, Mapping):
         return {key: as_data(value) for key, value in record.items()}
     return [as_data(one) for one in record] if isinstance(record, (list, tuple)) else record
+
+
+def picked(record: object, names: str) -> dict[str, Any]:
+    """These attributes of a record, in this order, each as by `as_data`.
+
+    `names` are separated by blanks; `bytes=arena.bytes` goes by another name, and deeper.
+    """
+    found = {}
+    for each in names.split():
+        name, _, path = each.partition("=")
+        found[name] = as_data(attrgetter(path or name)(record))
+    return found
 
 
 def from_data(kind: type[T], data: Mapping[str, Any]) -> T:

@@ -83,6 +83,10 @@ class Trouble:
     why: str
 
 
+TROUBLES = ("left", "failed", "untold")
+"""The fields of `Suite` that count troubles."""
+
+
 @dataclass
 class Suite:
     """What all processes of one run have recorded.

@@ -24,6 +24,7 @@ from smemreuse.cli import main
 from smemreuse.commands import check, compare, lint
 from smemreuse.commands.batches import Spread, of_each
 from smemreuse.commands.inputs import Source, find_inputs
+from smemreuse.commands.options import Planning
 from smemreuse.compilers.text.reader import may_be_dump
 from smemreuse.errors import BackendError, InputError, InternalError
 from tests.commands.running import SMEMREUSE, assert_one_line_error, run, run_json
@@ -272,10 +273,13 @@ def test_a_process_that_dies_is_an_error_of_one_line() -> None:
         of_each(find_inputs(GOOD), dying, Spread(2))
 
 
+PLANNING = Planning("best", "bytes", None)
+
+
 @pytest.mark.parametrize(
     "work",
     [
-        partial(compare._compared, asked=compare.Asked("best", "bytes", None, False, False)),
+        partial(compare._compared, planning=PLANNING, json=False, drawn=False),
         partial(check._checked, plans=None, barriers=BarrierStage.AUTO),
         partial(lint._linted, barriers=BarrierStage.AUTO),
     ],
@@ -366,9 +370,14 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     run("apply", GOOD[0], "-o", merged)
     checked = run("check", merged, GOOD[1])
     assert checked.stdout.startswith("1 plan in 2 files: 1 sound; nothing merged in 1 kernel\n")
-    assert checked.exit_code == 0
-    assert "leaf_both" not in checked.stdout
+    assert checked.exit_code == 1
+    assert checked.stdout.endswith(f"nothing to audit in 1 file: {GOOD[1]}\n")
+    allowed = run("check", merged, GOOD[1], "--allow-unproved")
+    assert allowed.exit_code == 0
+    assert "leaf_both" not in allowed.stdout
     nothing = run("check", *GOOD)
-    assert nothing.stdout == "0 plans in 2 files: nothing merged in 2 kernels\n"
+    first, second = nothing.stdout.splitlines()
+    assert first == "0 plans in 2 files: nothing merged in 2 kernels"
+    assert second == f"nothing to audit in 2 files: {GOOD[0]}, {GOOD[1]}"
     assert nothing.exit_code == 1
-    assert run("check", merged, GOOD[1], "--only-findings").stdout.count("\n") == 1
+    assert run("check", merged, GOOD[1], "--only-findings").stdout.count("\n") == 2

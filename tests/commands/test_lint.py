@@ -34,7 +34,7 @@ def test_only_what_is_certain_fails_unless_strict(
     assert run("lint", file, *options).exit_code == code
 
 
-def test_what_is_not_followed_is_told_and_fails_nothing(tmp_path: Path) -> None:
+def test_what_is_not_followed_is_told_and_fails_if_strict(tmp_path: Path) -> None:
     text = MENDED.read_text().replace(
         "Y_1[tx] = As_1", "T.evaluate(T.unheard_of(As.data))\n        Y_1[tx] = As_1"
     )
@@ -45,6 +45,14 @@ def test_what_is_not_followed_is_told_and_fails_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert (kernel["status"], kernel["clean"]) == ("unknown", False)
     assert "unheard_of" in kernel["unknown"][0]
+    assert not kernel["fails"]
+    strict = run("lint", path, "--strict", "--format", "json", "--only-findings")
+    assert strict.exit_code == 1
+    assert [one["fails"] for one in json.loads(strict.stdout)["kernels"]] == [True]
+    told = run("lint", path, "--strict", "--format", "github").stdout
+    assert told.startswith("::error file=")
+    assert "not-followed in kernel::not followed: " in told
+    assert run("lint", path, "--format", "github").stdout == ""
 
 
 def test_the_table_tells_where_what_and_the_mend() -> None:
@@ -84,7 +92,7 @@ def test_sarif_has_a_rule_for_each_kind_and_a_result_at_the_line() -> None:
     assert log["version"] == "2.1.0"
     (run_,) = log["runs"]
     rules = [rule["id"] for rule in run_["tool"]["driver"]["rules"]]
-    assert rules == [kind.value for kind in HazardKind]
+    assert rules == [*(kind.value for kind in HazardKind), "not-followed"]
     race, deadlock = run_["results"]
     assert (race["ruleId"], race["level"]) == ("race", "error")
     assert (deadlock["ruleId"], deadlock["level"]) == ("barrier-deadlock", "note")
@@ -107,7 +115,7 @@ def test_a_baseline_silences_what_is_known(tmp_path: Path) -> None:
     result = run("lint", moved, POSSIBLE, "--baseline", known, "--format", "json")
     assert result.exit_code == 0
     first, second = json.loads(result.stdout)["kernels"]
-    assert (first["status"], first["hazards"], first["silenced"]) == ("clean", [], 1)
+    assert (first["status"], first["hazards"], first["silenced"]) == ("hazards", [], 1)
     assert len(second["hazards"]) == 1
     assert "1 known to the baseline" in run("lint", moved, "--baseline", known).stdout
 

@@ -41,7 +41,7 @@ def test_each_mend_is_told_with_its_statement_line_and_hazard(tmp_path: Path) ->
     first, second, third = told.splitlines()
     assert first.startswith(
         "kernel: `fence_proxy_async()` put in before `ptx_arrive_barrier(mbarrier_1[1])` (line 36) "
-        "for missing-fence (certain): threads 128-255 read"
+        "for missing-fence (certain): threads 32-159 read"
     )
     assert second == "kernel: mended, and now clean"
     assert third.endswith("bytes in an arena of 4,096 bytes")

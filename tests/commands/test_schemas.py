@@ -188,7 +188,7 @@ def test_a_missing_field_is_refused(args: tuple[str | Path, ...]) -> None:
         ("verdict", "wonderful"),
         ("arena_bytes", -1),
         ("arena_bytes", 1.5),
-        ("violations", [{"rule": 12, "buffers": [], "witness": ""}]),
+        ("violations", [{"rule": 14, "buffers": [], "witness": ""}]),
         ("live", {"As": [1]}),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,25 @@ def test_check_lint_and_explain_say_so_too() -> None:
     assert TOLD in " ".join(run("explain", TILES, "tile", "result").stdout.split())
     (kernel,) = read(TILES)
     assert TOLD in lint(kernel).assumptions
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("barriers_inside = false", ""),
+        ("", "its declaration does not say"),
+        ("barriers_inside = true", "it has some, by its declaration, and they are not followed"),
+    ],
+)
+def test_a_declaration_says_whether_there_are_barriers_inside_or_the_answer_says_that_it_does_not(
+    line: str, told: str
+) -> None:
+    with_the_file()
+    file = Path("smemreuse.toml")
+    file.write_text(re.sub("barriers_inside = false.*", line, file.read_text()))
+    (entry,) = run_json("compare", TILES, "--format", "json")["kernels"]
+    assumed = [one for one in entry["policies"]["dataflow"]["assumptions"] if "inside" in one]
+    assert assumed == ([f"`mylib_load_tile` has no barrier inside ({told})"] if told else [])
 
 
 def test_the_file_may_be_named_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:

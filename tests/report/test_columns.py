@@ -6,7 +6,16 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, FittingTable
+from smemreuse.report.columns import (
+    NAME,
+    NUMBER,
+    TEXT,
+    WORD,
+    Col,
+    FittingTable,
+    number,
+    table_of,
+)
 from smemreuse.report.comparisons import compare_table, comparison
 from smemreuse.report.data import Subject
 from smemreuse.report.tables import analyze_table, plan_table
@@ -79,6 +88,16 @@ def test_headings_are_stacked_before_rows_become_paragraphs(terminal: bool) -> N
         if shape not in shapes:
             shapes.append(shape)
     assert shapes == ["table", "stacked", "paragraphs"]
+
+
+def test_a_column_that_is_not_shown_is_not_asked_for_cells() -> None:
+    def never(_row: int) -> str:
+        raise AssertionError
+
+    hidden, shown = Col("no", TEXT, never, shown=False), Col("yes", NUMBER, number)
+    assert made.cells(table_of(made.out(), "", [1024, 2], hidden, shown)) == [
+        *(["yes"], ["1,024"], ["2"])
+    ]
 
 
 def test_a_path_longer_than_the_table_is_not_folded_by_it() -> None:

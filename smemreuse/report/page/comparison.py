@@ -27,7 +27,7 @@ class ComparedMaps:
     new: Entry
 
 
-def comparison_page(compared: Iterable[ComparedMaps], title: str = "What changed") -> str:
+def comparison_page(compared: Iterable[ComparedMaps]) -> str:
     """The page for pairs of kernels, both maps of a pair at one scale; it loads nothing."""
     pairs = [*compared]
     news = [one.difference.new for one in pairs]
@@ -37,7 +37,7 @@ def comparison_page(compared: Iterable[ComparedMaps], title: str = "What changed
     for one, name in zip(pairs, named, strict=True):
         top = max(map_top(one.old), map_top(one.new))
         kernels += [kernel_data(each, name, top) for each in _alike(one)]
-    return page_of(title, {"kind": "diff", "rows": rows, "order": ORDER}, kernels)
+    return page_of("What changed", {"kind": "diff", "rows": rows, "order": ORDER}, kernels)
 
 
 def _alike(one: ComparedMaps) -> tuple[Entry, Entry]:

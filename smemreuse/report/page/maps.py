@@ -26,13 +26,13 @@ _PATTERNS = 8
 _BANDS = {"loop": tint(4), "branch": tint(1)}
 
 
-def map_fragment(kernel: Entry, policy: str, top: int | None = None) -> str:
+def map_fragment(kernel: Entry, policy: str) -> str:
     """A plan's map with its legend and style: HTML for a notebook, with neither script nor link.
 
-    `kernel` is what `overview_entry` makes, for which an overview without pairs will do; `top` is
-    as in `memory_map`. Ink is the surrounding text's, so that it suits dark pages and light ones.
+    `kernel` is what `overview_entry` makes, for which an overview without pairs will do. Ink is the
+    surrounding text's, so that it suits dark pages and light ones.
     """
-    body = f"{map_legend(kernel, policy, top)}{memory_map(kernel, policy, top)}"
+    body = f"{map_legend(kernel, policy)}{memory_map(kernel, policy)}"
     return f'<div class="smem"><style>{map_style()}</style>{body}</div>'
 
 

@@ -12,32 +12,21 @@ from plotly.offline import get_plotlyjs
 
 from smemreuse._version import __version__
 from smemreuse.report.advice import (
+    advice_columns,
     card_line,
-    cells,
     fitting,
     label,
     refusals,
     seconds_text,
     verdict,
 )
+from smemreuse.report.columns import number
 from smemreuse.report.roofline.figure import roofline
 from smemreuse.results.advice import Advice, Estimate
 
-_HEADS = (
-    "configuration",
-    "shared bytes",
-    "registers",
-    "blocks per SM",
-    "flops/byte: DRAM / L2 / shared",
-    "stages needed",
-    "waves",
-    "bound by",
-    "at least",
-    "of peak",
-    "DRAM busy",
-    "threads",
-    "L1 left",
-)
+_HEADS = {"flops/byte": "flops/byte: DRAM / L2 / shared", "DRAM": "DRAM busy"}
+"""Headings that are longer than in a terminal."""
+
 _WORDS = ("configuration", "blocks per SM", "bound by")
 
 
@@ -67,12 +56,14 @@ def _items(lines: Iterable[str]) -> str:
 
 def _table(advice: Advice, shown: Sequence[Estimate]) -> str:
     terms = list(shown[0].terms) if shown else []
-    heads = [*_HEADS, *terms]
+    columns = advice_columns(advice)
+    heads = [*(_HEADS.get(one.heading, one.heading) for one in columns), "threads", "L1 left"]
+    heads += terms
     rows = (
         (
-            *cells(one, advice),
-            f"{one.threads:,}",
-            f"{one.l1_left:,}",
+            *(str(column.cell(one)) for column in columns),
+            number(one.threads),
+            number(one.l1_left),
             *map(seconds_text, one.terms.values()),
         )
         for one in shown

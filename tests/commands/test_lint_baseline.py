@@ -1,0 +1,113 @@
+"""`lint --baseline`: each hazard silences one of its own, and no graver one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import run
+from tests.conftest import ROOT
+
+RACE = (ROOT / "fixtures" / "lint" / "race_between_threads.tir").read_text()
+READ = "        Y_1[tx] = As_1[127 - tx]\n"
+CLEAN = RACE.replace(READ, '        T.tvm_storage_sync("shared.dyn")\n' + READ)
+POSSIBLE = RACE.replace(READ, f"        if X_1[0] > T.float32(3):\n    {READ}")
+TWICE = RACE + READ
+OPEN = CLEAN + "        T.evaluate(T.unheard_of(As.data))\n"
+
+
+def dump(tmp_path: Path, text: str, name: str = "dump.tir") -> Path:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def baseline(tmp_path: Path, *files: Path, name: str = "known.json") -> Path:
+    path = tmp_path / name
+    path.write_text(run("lint", *files, "--format", "json").stdout)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "options", "silenced", "code"),
+    [
+        (RACE, RACE, [], 1, 0),
+        (POSSIBLE, POSSIBLE, ["--strict"], 1, 0),
+        (POSSIBLE, RACE, [], 0, 1),
+        (RACE, POSSIBLE, ["--strict"], 1, 0),
+        (RACE, TWICE, [], 1, 1),
+        (TWICE, RACE, [], 1, 0),
+        (CLEAN, RACE, [], 0, 1),
+        (CLEAN, OPEN, ["--strict"], 0, 1),
+        (OPEN, OPEN, ["--strict"], 0, 0),
+        (OPEN, OPEN.replace("unheard", "unseen"), ["--strict"], 0, 1),
+    ],
+    ids=[
+        "the same",
+        "the same, possible",
+        "certain now",
+        "only possible now",
+        "a second one of the same text",
+        "one of two is gone",
+        "a new one",
+        "not followed now",
+        "not followed before either",
+        "something else is not followed",
+    ],
+)
+def test_what_a_baseline_silences(
+    tmp_path: Path, before: str, now: str, options: list[str], silenced: int, code: int
+) -> None:
+    known = baseline(tmp_path, dump(tmp_path, before))
+    path = dump(tmp_path, now)
+    result = run("lint", path, "--baseline", known, *options, "--format", "json")
+    (kernel,) = json.loads(result.stdout)["kernels"]
+    assert (result.exit_code, kernel["silenced"]) == (code, silenced)
+    assert kernel["fails"] is bool(code)
+    found = json.loads(run("lint", path, "--baseline", known, *options, "--format", "sarif").stdout)
+    levels = [one["level"] for one in found["runs"][0]["results"]]
+    assert ("error" in levels) is bool(code)
+
+
+def test_lines_may_change_where_something_was_not_followed(tmp_path: Path) -> None:
+    known = baseline(tmp_path, dump(tmp_path, OPEN))
+    path = dump(tmp_path, "\n\n" + OPEN)
+    assert run("lint", path, "--baseline", known, "--strict").exit_code == 0
+
+
+def test_a_kernel_with_known_hazards_is_not_called_clean(tmp_path: Path) -> None:
+    path = dump(tmp_path, RACE)
+    result = run("lint", path, "--baseline", baseline(tmp_path, path), "--format", "json")
+    (kernel,) = json.loads(result.stdout)["kernels"]
+    assert (kernel["status"], kernel["clean"], kernel["hazards"]) == ("hazards", False, [])
+    told = run("lint", path, "--baseline", tmp_path / "known.json").stdout
+    assert told.startswith("hazards: ")
+    assert "1 known to the baseline" in told
+
+
+def test_a_hazard_of_one_file_is_not_known_in_another(tmp_path: Path) -> None:
+    """All kernels of a folder may have one name."""
+    one, two = dump(tmp_path, RACE, "one.tir"), dump(tmp_path, CLEAN, "two.tir")
+    known = baseline(tmp_path, one, two)
+    one.write_text(CLEAN)
+    two.write_text(RACE)
+    assert run("lint", one, two, "--baseline", known).exit_code == 1
+
+
+def test_two_hazards_of_one_text_are_two_results(tmp_path: Path) -> None:
+    """GitHub takes two results of one fingerprint for one."""
+    log = json.loads(run("lint", dump(tmp_path, TWICE), "--format", "sarif").stdout)
+    found = [one["partialFingerprints"]["hazard/v1"] for one in log["runs"][0]["results"]]
+    assert len(found) == len(set(found)) == 2
+    assert found[1] == f"{found[0]}/2"
+
+
+def test_a_file_may_have_a_new_name_whatever_others_there_are(tmp_path: Path) -> None:
+    known = baseline(tmp_path, dump(tmp_path, RACE, "old.tir"))
+    moved, other = dump(tmp_path, RACE, "new.tir"), dump(tmp_path, CLEAN, "other.tir")
+    assert run("lint", moved, other, "--baseline", known).exit_code == 0
+    twice = dump(tmp_path, RACE, "twice.tir")
+    assert run("lint", moved, twice, "--baseline", known).exit_code == 1
