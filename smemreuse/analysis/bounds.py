@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from smemreuse.ir.expr import Call, Expr, Var, constant
+from smemreuse.semantics.evaluate import wraps
 
 Interval = tuple[int, int]
 """The least and the greatest value, both inclusive."""
@@ -17,7 +18,13 @@ def upper_bound(expr: Expr, ranges: Mapping[Var, Interval]) -> int | None:
 
 
 def bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
-    """The least and greatest value that `expr` may have; None where it is not known."""
+    """The least and greatest value that `expr` may have; None where it is not known, as of what
+    may wrap."""
+    return None if isinstance(expr, Call) and wraps(expr) else _bounds(expr, ranges)
+
+
+def _bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
+    """As `bounds`, for an expression that does not wrap."""
     value = constant(expr)
     if value is not None:
         return (value, value)
@@ -29,7 +36,7 @@ def bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
         return _ramp(expr, ranges)
     if len(expr.args) != 2:
         return None
-    left, right = (bounds(arg, ranges) for arg in expr.args)
+    left, right = (_bounds(arg, ranges) for arg in expr.args)
     if expr.op == "floormod" and right is not None and right[0] == right[1] > 0:
         inside = left is not None and left[0] >= 0 and left[1] < right[0]
         return left if inside else (0, right[0] - 1)
@@ -40,7 +47,7 @@ def bounds(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
 
 def _ramp(expr: Call, ranges: Mapping[Var, Interval]) -> Interval | None:
     """The interval that covers all lanes of a vector of indices."""
-    base, stride, lanes = (bounds(arg, ranges) for arg in expr.args)
+    base, stride, lanes = (_bounds(arg, ranges) for arg in expr.args)
     if base is None or stride is None or lanes is None:
         return None
     last = _combine("mul", stride, (lanes[1] - 1, lanes[1] - 1))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from smemreuse.facts import KernelFacts
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Expr, constant, variables_in
-from smemreuse.ir.kernel import Block, Buffer, For, nested_blocks
+from smemreuse.ir.kernel import SHARED_SCOPES, Block, Buffer, For, nested_blocks
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine
 
@@ -32,7 +32,9 @@ def stages_of(facts: KernelFacts) -> Mapping[Buffer, Stages]:
         access.buffer
         for found in facts.accesses.values()
         for access in found
-        if access.engine is not Engine.THREAD and access.access is not Access.READ
+        if access.engine is not Engine.THREAD
+        and access.access is not Access.READ
+        and access.buffer.scope in SHARED_SCOPES
     }
     stages: dict[Buffer, Stages] = {}
     for loop, access in _in_loops(facts, facts.kernel.body, ()):

@@ -7,7 +7,6 @@ decides what not understanding it means (soundness rule 1).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,20 +21,24 @@ reads there decides nothing."""
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A literal. Booleans are the integers 0 and 1, as in TIR."""
+    """A literal. Booleans are the integers 0 and 1, as in TIR.
+
+    `dtype` is the type of an integer that is not `int32`. Literals are equal if their values are.
+    """
 
     value: int | float | str
+    dtype: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
     """A scalar or handle variable. Two variables may share a name: identity is what counts.
 
-    `unsigned` are the bits of one of an unsigned type, which wraps; 0 for any other.
+    `dtype` is the type of one that is stated to be no `int32`; `NO_INTEGER` is none, or unknown.
     """
 
     name: str
-    unsigned: int = 0
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,15 +71,12 @@ class Call:
     row: object = field(default=None, init=False, repr=False)
 
 
-_UNSIGNED = re.compile(r"uint(\d+)(x\d+)?$")
-
 Expr: TypeAlias = Const | Var | Pointer | Load | Call
 
 
-def unsigned_bits(dtype: str) -> int:
-    """The bits of an unsigned integer type, of one lane; 0 for any other type."""
-    match = _UNSIGNED.match(dtype)
-    return int(match[1]) if match else 0
+def literal(value: int, dtype: str) -> Const:
+    """A literal of a type; of `int32` it is one that says none."""
+    return Const(value, "" if dtype == "int32" else dtype)
 
 
 def constant(expr: Expr) -> int | None:
@@ -179,7 +179,9 @@ def same(one: Expr, other: Expr) -> bool:
     if isinstance(one, (Load, Pointer)) and isinstance(other, (Load, Pointer)):
         if one.buffer is not other.buffer:
             return False
-    if isinstance(one, (Const, Var)):
+    if isinstance(one, Const) and isinstance(other, Const):
+        return one == other and one.dtype == other.dtype
+    if isinstance(one, Var):
         return one == other
     pairs = children(one), children(other)
     return len(pairs[0]) == len(pairs[1]) and all(map(same, *pairs))

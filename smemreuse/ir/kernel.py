@@ -101,6 +101,11 @@ class Buffer:
         return self if self.data is None else root_storage(self.data)
 
     @property
+    def holds_mbarriers(self) -> bool:
+        """Whether its scope says that its elements are mbarriers."""
+        return "barrier" in self.scope
+
+    @property
     def is_placeholder(self) -> bool:
         """Whether the allocation itself has no bytes, as Apache TVM's `SMEMPool`.
 
@@ -150,8 +155,10 @@ def is_row_major(shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> bool:
     """Whether `strides`, in elements, are those of a compact buffer; none given means so."""
     if not strides:
         return True
+    if len(strides) != len(shape):
+        return False
     expected: int | None = 1
-    for extent, stride in zip(reversed(shape), reversed(strides), strict=False):
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if expected is None or stride != Const(expected):
             return False
         if isinstance(extent, Const) and isinstance(extent.value, int):

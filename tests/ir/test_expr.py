@@ -16,7 +16,6 @@ from smemreuse.ir.expr import (
     constant,
     format_expr,
     same,
-    unsigned_bits,
     walk,
 )
 from tests.random_kernels.choices import Grower, source_of
@@ -93,10 +92,3 @@ def test_variables_of_one_name_are_two() -> None:
     assert not same(load(A, X), load(B, X))
     assert not same(load(A, X), Pointer(A))
     assert not same(call("f", X), call("f", X, X))
-
-
-@pytest.mark.parametrize(
-    ("dtype", "bits"), [("uint8", 8), ("uint32x4", 32), ("int32", 0), ("float16", 0)]
-)
-def test_unsigned_types(dtype: str, bits: int) -> None:
-    assert unsigned_bits(dtype) == bits

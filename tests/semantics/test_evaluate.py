@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, Value, evaluate, holds, unsigned_type, wraps
+from smemreuse.ir.types import NO_INTEGER
+from smemreuse.semantics.evaluate import Threads, Value, dtype_of, evaluate, holds, wraps
 
 TX = Var("tx")
 VALUES = np.arange(-4, 60) * 1_000_003
@@ -40,7 +41,9 @@ def call(op: str, *args: Expr | int | str) -> Call:
 
 
 UNSIGNED = call("cast", "uint32", TX)
-literals = st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)).map(Const)
+literals = st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)).map(
+    lambda value: Const(value, "uint32")
+)
 expressions: st.SearchStrategy[Expr] = st.recursive(
     st.one_of(st.just(UNSIGNED), literals),
     lambda inner: st.builds(
@@ -90,10 +93,12 @@ def test_32_bits_wrap_as_they_do_on_the_gpu(expr: Expr) -> None:
         (call("add", call("cast", "uint16", 65_535), 1), None),
         (call("sub", call("cast", "uint64", 5), 6), None),
         (call("add", call("cast", "uint64", 5), 6), 11),
-        (call("sub", Var("u", 32), 8), None),
+        (call("sub", Var("u", "uint32"), 8), None),
         (call("sub", 5, 6), -1),
-        (call("shift_left", 1, 62), 2**62),
-        (call("shift_left", 1, 63), None),
+        (call("shift_left", 1, 30), 2**30),
+        (call("shift_left", 1, 31), None),
+        (call("shift_left", Const(1, "int64"), 62), 2**62),
+        (call("shift_left", Const(1, "int64"), 63), None),
         (call("shift_left", 1, 10**11), None),
         (call("mul", 2**40, 2**40), None),
         (call("add", 2**63 - 1, 1), None),
@@ -131,11 +136,12 @@ def test_what_turns_out_small_is_known_however_large_it_might_have_been() -> Non
 
 def test_types_that_are_unsigned() -> None:
     held = Load(Buffer("X", "uint16", (Const(4),), "local"), (Const(0),))
-    assert unsigned_type(UNSIGNED) == unsigned_type(call("add", UNSIGNED, 1)) == 32
-    assert unsigned_type(call("lt", UNSIGNED, 1)) == 0
-    assert unsigned_type(call("select", call("lt", TX, 1), held, 1)) == 16
-    assert unsigned_type(call("cast", "int32", UNSIGNED)) == 0
-    assert unsigned_type(Var("u", 64)) == 64
+    assert dtype_of(UNSIGNED) == dtype_of(call("add", UNSIGNED, 1)) == "uint32"
+    assert dtype_of(call("lt", UNSIGNED, 1)) == "bool"
+    assert dtype_of(call("select", call("lt", TX, 1), held, 1)) == "uint16"
+    assert dtype_of(call("cast", "int32", UNSIGNED)) == dtype_of(TX) == ""
+    assert dtype_of(Var("u", "uint64")) == "uint64"
+    assert dtype_of(call("mangle", TX)) == dtype_of(call("cast", "float32", TX)) == NO_INTEGER
 
 
 def test_what_a_type_holds() -> None:
@@ -303,7 +309,7 @@ def test_every_thread_has_every_choice_once() -> None:
 
 def test_what_wraps_has_something_unsigned_in_it() -> None:
     assert wraps(call("add", UNSIGNED, 1))
-    assert wraps(call("add", TX, Var("u", 32)))
+    assert wraps(call("add", TX, Var("u", "uint32")))
     assert wraps(Load(Buffer("X", "uint16", (Const(4),), "local"), (Const(0),)))
     assert not wraps(call("add", TX, 1))
     assert not wraps(call("cast", "int32", TX))

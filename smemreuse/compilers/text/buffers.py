@@ -9,11 +9,24 @@ from dataclasses import replace
 from smemreuse.compilers.text.expressions import ExpressionReader, fail
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var, constant
-from smemreuse.ir.kernel import ANYWHERE, Bind, Buffer, Stmt, element_bits, is_row_major
+from smemreuse.ir.kernel import (
+    ANYWHERE,
+    SHARED_SCOPES,
+    Bind,
+    Buffer,
+    Stmt,
+    element_bits,
+    is_row_major,
+)
 
 _ALLOCATION = ("shape", "dtype", "scope", "annotations")
 _VIEW = ("shape", "dtype", "data", "strides", "elem_offset", "scope")
 _MATCH = ("param", *_VIEW)
+_STRINGS = ("dtype", "scope")
+_PLACED = ("byte_offset", "layout", "axis_separators", "buffer_type", "allocated_addr")
+_KEYWORDS = {*_MATCH, *_PLACED, "annotations", "align", "data_alignment", "offset_factor", "name"}
+_AS_USUAL = {"layout": ("default",), "buffer_type": ("", "default"), "axis_separators": ()}
+"""What changes nothing about where elements are."""
 _SCOPE_OF = {"alloc_shared": "shared", "alloc_local": "local"}  # Apache TVM's short spellings
 _LEGACY_ALLOCATION = ("shape", "dtype", "scope", "condition", "annotations")
 _LEGACY_CONSTANT = ("data", "dtype", "shape")
@@ -32,8 +45,8 @@ def arguments_of(call: ast.Call) -> dict[str, ast.expr]:
     """The arguments of a call that allocates, by name, without those that are None."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if name in _SCOPE_OF:
-        return {"scope": ast.Constant(_SCOPE_OF[name])} | _parameters(call, ("shape", "dtype"))
-    return _parameters(call, _ALLOCATION if name == "alloc_buffer" else _VIEW)
+        return {"scope": ast.Constant(_SCOPE_OF[name])} | _described(call, ("shape", "dtype"))
+    return _described(call, _ALLOCATION if name == "alloc_buffer" else _VIEW)
 
 
 def is_allocation(kind: str, call: ast.Call) -> bool:
@@ -97,13 +110,13 @@ class BufferReader:
 
     def parameter(self, name: str, call: ast.Call) -> Buffer:
         """A buffer that a function is given."""
-        return self._buffer(name, call, _parameters(call, _VIEW), Var(name))
+        return self._buffer(name, call, _described(call, _VIEW), Var(name))
 
     def view(self, name: str, kind: str, call: ast.Call) -> tuple[list[Stmt], Buffer]:
         """A view of a buffer, of a handle, or of an address that is bound first."""
         if kind == "match_buffer":
             need(call, 1)
-        given = _parameters(call, _MATCH if kind == "match_buffer" else _VIEW)
+        given = _described(call, _MATCH if kind == "match_buffer" else _VIEW)
         before: list[Stmt] = []
         handle = Var(name)
         data: Buffer | Var = handle
@@ -142,12 +155,16 @@ class BufferReader:
         shape = self._extents(given["shape"])
         if len(shape) > _MAX_DIMENSIONS:
             fail(call, f"buffer {name} has more than {_MAX_DIMENSIONS} dimensions")
-        if "elem_offset" in given:
-            elem_offset = self._expr.read(given["elem_offset"])
-        if "strides" in given and not is_row_major(shape, self._extents(given["strides"])):
-            elem_offset = ANYWHERE
         dtype = self.string(given["dtype"]) if "dtype" in given else "float32"
         scope = self.string(given["scope"]) if "scope" in given else "global"
+        elem_offset = self._offset(call, given, dtype, elem_offset)
+        strides = self._strides(call, given, len(shape))
+        if not is_row_major(shape, strides) or _is_placed(given):
+            elem_offset = ANYWHERE
+        if data is None and elem_offset != _AT_ITS_BEGIN and not scope.startswith("tmem"):
+            fail(call, f"the allocation {name} is not compact; {_COMPACT}")
+        if "allocated_addr" in given and scope in SHARED_SCOPES:
+            fail(call, f"the address of {name} is given; dump the kernel before it is")
         alignment = self._alignment(given)
         buffer = Buffer(name, dtype, shape, scope, data, elem_offset, call.lineno, alignment)
         try:
@@ -155,6 +172,30 @@ class BufferReader:
         except InputError as error:
             raise error.located(line=call.lineno) from None
         return buffer
+
+    def _offset(
+        self, call: ast.Call, given: Mapping[str, ast.expr], dtype: str, region: Expr
+    ) -> Expr:
+        """Where a buffer begins, in elements, as `elem_offset=` or `byte_offset=` says."""
+        if "byte_offset" not in given:
+            return self._expr.read(given["elem_offset"]) if "elem_offset" in given else region
+        begin = self._expr.read(given["byte_offset"])
+        if "elem_offset" in given and self._expr.read(given["elem_offset"]) != _AT_ITS_BEGIN:
+            fail(call, "both `elem_offset=` and `byte_offset=` are given; write one of them")
+        try:
+            found = _rescaled(begin, 8, element_bits(dtype))
+        except InputError as error:
+            raise error.located(line=call.lineno) from None
+        return ANYWHERE if found is None else found
+
+    def _strides(
+        self, call: ast.Call, given: Mapping[str, ast.expr], dimensions: int
+    ) -> tuple[Expr, ...]:
+        """The strides that are given; none for those of a compact buffer."""
+        strides = self._extents(given["strides"]) if "strides" in given else ()
+        if strides and len(strides) != dimensions:
+            fail(call, f"{len(strides)} strides for {dimensions} dimensions; write one for each")
+        return strides
 
     def _alignment(self, given: Mapping[str, ast.expr]) -> int | None:
         """What TIR calls `data_alignment` and the printer `align`, in bytes; 0 leaves it open."""
@@ -185,6 +226,39 @@ def _parameters(call: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
         for name, node in given.items()
         if not (isinstance(node, ast.Constant) and node.value is None)
     }
+
+
+def _described(call: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
+    """The arguments of a call that describes a buffer. Raises `InputError` for those that are not
+    understood: versions of TVM differ in what comes third or later without a name."""
+    what = f"`{ast.unparse(call.func)}`"
+    for keyword in call.keywords:
+        if keyword.arg not in _KEYWORDS:
+            fail(call, f"{what} has `{keyword.arg}=`, which is not known; write it without")
+    for place, node in enumerate(call.args):
+        name = names[place] if place < len(names) else ""
+        is_string = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        is_clear = place < 2 + (names is _MATCH) or name not in (*_STRINGS, "annotations", "")
+        is_type = name == "dtype"
+        if not (is_clear or is_type or is_string or isinstance(node, ast.Dict)) or not name:
+            fail(call, f"argument {place + 1} of {what} is not clear; give it by name")
+    return _parameters(call, names)
+
+
+def _is_placed(given: Mapping[str, ast.expr]) -> bool:
+    """Whether elements lie elsewhere than shape and strides say."""
+    return any(
+        name in given and not _is_usual(given[name], usual) for name, usual in _AS_USUAL.items()
+    )
+
+
+def _is_usual(node: ast.expr, usual: tuple[str, ...]) -> bool:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return not node.elts
+    return isinstance(node, ast.Constant) and node.value in usual
+
+
+_COMPACT = "allocate it compact, its padding in the shape, and declare a view that is not"
 
 
 def _check(buffer: Buffer) -> None:

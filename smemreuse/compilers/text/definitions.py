@@ -7,12 +7,13 @@ import re
 
 from smemreuse.compilers.text.allocations import LegacyAllocations
 from smemreuse.compilers.text.buffers import is_allocation, need
-from smemreuse.compilers.text.expressions import Value, fail, script_name
+from smemreuse.compilers.text.expressions import Value, fail, of_type, script_name
 from smemreuse.compilers.text.names import NameTable
-from smemreuse.compilers.text.symbols import declared_variable, sizes_by_name
-from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, same, unsigned_bits
+from smemreuse.compilers.text.symbols import declared_variable, sizes_by_name, variable_dtype
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, same
 from smemreuse.ir.kernel import Allocate, Bind, Buffer, Declare, Stmt
-from smemreuse.semantics.evaluate import unsigned_type
+from smemreuse.ir.types import NO_INTEGER, integer_type
+from smemreuse.semantics.evaluate import dtype_of
 
 LEGACY_ALLOCATIONS = ("allocate", "allocate_const")
 _HANDLE_TYPES = ("handle", "ptr", "buffer_var")
@@ -49,9 +50,10 @@ class DefinitionReader:
                 call, sizes = sizes_by_name(annotation, self._prefixes)
                 self._names.give_symbols(sizes)
                 return self._buffers.parameter(argument.arg, call)
-        return self._names.symbol(argument.arg) or Var(argument.arg)
+        stated = script_name(annotation, self._prefixes) if annotation is not None else None
+        return self._names.symbol(argument.arg) or Var(argument.arg, variable_dtype(stated or ""))
 
-    def thread_axis(self, axis: ast.expr, target: ast.expr | None) -> tuple[str, Var]:
+    def thread_axis(self, axis: ast.expr, target: ast.expr | None, extent: Expr) -> tuple[str, Var]:
         """The tag and the variable of an axis: `"threadIdx.x"`, the variable of one used earlier,
         or `T.iter_var(tx, T.Range(0, 32), "ThreadIndex", "threadIdx.x")` of 2022."""
         if isinstance(axis, ast.Call) and script_name(axis.func, self._prefixes) == "iter_var":
@@ -64,7 +66,8 @@ class DefinitionReader:
             if isinstance(var, Var):
                 return (self._env_threads.get(var, _tag_by_name(axis.id)), var)
         tag = self._buffers.string(axis)
-        return (tag, self._names.new_var(target) if target is not None else Var(tag))
+        dtype = dtype_of(extent)
+        return (tag, self._names.new_var(target, dtype) if target is not None else Var(tag, dtype))
 
     def assign(self, target: ast.expr, node: ast.Assign) -> list[Stmt]:
         """`target = value`, where the target is a name or a tuple of names."""
@@ -91,7 +94,7 @@ class DefinitionReader:
         read = list(map(self._expr.read, values))
         pairs = zip(targets, read, strict=True)
         return [
-            Bind(self._names.new_var(one, unsigned_type(value)), value, call.lineno, False)
+            Bind(self._names.new_var(one, dtype_of(value)), value, call.lineno, False)
             for one, value in pairs
         ]
 
@@ -108,7 +111,7 @@ class DefinitionReader:
         if isinstance(bound, Buffer):
             self._names.define(target, bound)
             return []
-        var = self._names.new_var(target, unsigned_type(bound))
+        var = self._names.new_var(target, dtype_of(bound))
         return [Bind(var, bound, node.lineno, _may_be_address(bound))]
 
     def _method_view(self, target: ast.Name, call: ast.Call) -> list[Stmt] | None:
@@ -159,7 +162,9 @@ class DefinitionReader:
         if name == "env_thread":
             need(call, 1)
             tag = self._buffers.string(call.args[0])
-            self._env_threads[self._names.new_var(target)] = tag
+            given = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "dtype")]
+            dtype = variable_dtype(self._buffers.string(given[0])) if given else ""
+            self._env_threads[self._names.new_var(target, dtype)] = tag
             return []
         if name in _HANDLE_TYPES:
             self._names.define(target, self._names.handle(target.id, call.lineno))
@@ -189,12 +194,16 @@ class DefinitionReader:
             if isinstance(node.target, ast.Name) and self._names_handle(node.annotation):
                 self._names.define(node.target, self._names.handle(node.target.id, node.lineno))
             else:
-                self._names.new_var(node.target)
+                self._names.new_var(node.target, variable_dtype(self._type_name(node.annotation)))
             return []
         value = self._expr.read(node.value)
         is_handle = self._names_handle(node.annotation)
-        unsigned = unsigned_bits(self._type_name(node.annotation)) or unsigned_type(value)
-        var = self._names.new_var(node.target, unsigned)
+        stated = self._type_name(node.annotation)
+        kind, given = integer_type(stated or NO_INTEGER), integer_type(dtype_of(value))
+        if kind is not None and given is not None and not given.is_within(kind):
+            value = of_type(value, stated)
+        dtype = dtype_of(value) if kind is None else variable_dtype(stated)
+        var = self._names.new_var(node.target, dtype)
         return [Bind(var, value, node.lineno, is_handle)]
 
     def _type_name(self, annotation: ast.expr) -> str:
@@ -230,7 +239,8 @@ class DefinitionReader:
         value = self._expr.read(call.args[-1])
         if named is None:
             assert target is not None
-            return Bind(self._names.new_var(target), value, call.lineno, _may_be_address(value))
+            made = self._names.new_var(target, dtype_of(value))
+            return Bind(made, value, call.lineno, _may_be_address(value))
         var = self._expr.read(named)
         if not isinstance(var, Var):
             fail(call, f"`{ast.unparse(named)}` is no variable")

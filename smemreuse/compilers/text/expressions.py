@@ -12,8 +12,11 @@ from typing import NoReturn, Protocol, TypeAlias
 
 from smemreuse.compilers.text.legacy import modern, with_type
 from smemreuse.errors import InputError
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, same
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, literal, same
 from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.types import integer_type
+from smemreuse.semantics.evaluate import is_unsigned
+from smemreuse.semantics.integers import within
 
 Value: TypeAlias = Buffer | Expr
 
@@ -175,8 +178,9 @@ class ExpressionReader:
         if isinstance(node.op, ast.UAdd):
             return operand
         if isinstance(node.op, ast.USub):
-            if isinstance(operand, Const) and isinstance(operand.value, (int, float)):
-                return Const(-operand.value)
+            if isinstance(operand, Const) and not isinstance(operand.value, str):
+                if not is_unsigned(operand):
+                    return Const(-operand.value, operand.dtype)
             return Call("sub", (Const(0), operand))
         return Call(self._operator(node.op, node), (operand,))
 
@@ -251,8 +255,8 @@ class ExpressionReader:
             return self._let(node)
         op = _NODE_NAMES.get(name, name)
         arguments = self._arguments(op, node)
-        if len(arguments) == 1 and isinstance(arguments[0], Const) and _is_type(name):
-            return arguments[0]  # T.float16(0.0) is a literal
+        if len(arguments) == 1 and _is_type(name):
+            return of_type(arguments[0], name)
         if len(arguments) != _ARITY.get(op, len(arguments)):
             fail(node, f"T.{name} needs {_ARITY[op]} arguments, found {len(arguments)}")
         try:
@@ -335,6 +339,22 @@ def _one_for_each_dimension(
     return indices
 
 
+def of_type(value: Expr, name: str) -> Expr:
+    """`T.uint32(5)` and `T.float16(0.0)` are literals, `T.uint32(x)` is a cast."""
+    dtype = "bool" if name == "boolean" else name
+    if not isinstance(value, Const) or (value.dtype and not _has_place(value, dtype)):
+        return Call("cast", (Const(dtype), value))
+    if isinstance(value.value, int) and integer_type(dtype) is None:
+        return Const(float(value.value)) if "float" in dtype else value
+    return literal(value.value, dtype) if isinstance(value.value, int) else value
+
+
+def _has_place(number: Const, dtype: str) -> bool:
+    """Whether a type holds the value of an integer literal."""
+    kind = integer_type(dtype)
+    return isinstance(number.value, int) and kind is not None and within(number.value, kind)
+
+
 def _is_type(name: str) -> bool:
     return name.rstrip("0123456789") in _LITERAL_TYPES or name.startswith(_NARROW_FLOATS)
 
@@ -344,7 +364,8 @@ def difference(upper: Expr, lower: Expr) -> Expr:
     rest, constant = _split_constant(upper)
     base, offset = _split_constant(lower)
     if rest is base or (rest is not None and base is not None and same(rest, base)):
-        return Const(constant - offset)
+        if constant >= offset or not (is_unsigned(upper) or is_unsigned(lower)):
+            return Const(constant - offset)
     return Call("sub", (upper, lower))
 
 

@@ -15,8 +15,9 @@ from smemreuse.ir.expr import Const, Expr, Load, format_expr
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Inserted, Insertion, Mending
+from smemreuse.results.mending import Edit, Guard, Inserted, Mending
 
+INDENT = "    "
 CHANGED = "lint finds {}, not {}, in the text with its mends in"
 
 
@@ -57,7 +58,7 @@ def _written(
     writer, doubts = _MendEditor(dump.source), {}
     for number, (function, mending) in enumerate(found):
         try:
-            for one in mending.insertions:
+            for one in mending.edits:
                 writer.add(function, one)
         except PlanError as error:
             doubts[number] = str(error)
@@ -87,22 +88,27 @@ def _without_lines(report: LintReport) -> tuple[object, ...]:
 
 
 class _MendEditor(LineEdits):
-    """Puts statements into a source text, each on a line of its own."""
+    """Puts statements and branches into a source text, each on a line of its own."""
 
     def __init__(self, source: str):
         super().__init__(source)
         self._added: list[tuple[int, bool, str, list[str]]] = []
 
-    def add(self, function: DumpFunction, insertion: Insertion) -> None:
+    def add(self, function: DumpFunction, edit: Edit) -> None:
         """Raises `PlanError` where the text has no line for it."""
-        node = _node_at(function, insertion.anchor.line)
+        node = _node_at(function, edit.anchor.line)
         indent = self.indent(node)
         if indent is None or self.lines[node.lineno - 1].lstrip().startswith("elif"):
             raise PlanError("no line can be put in there; write one statement on each, and no elif")
-        line = (node.end_lineno or node.lineno) if insertion.after else node.lineno - 1
+        begin, end = node.lineno - 1, node.end_lineno or node.lineno
+        if isinstance(edit, Guard):
+            inside = [INDENT + line.rstrip("\r\n") for line in self.lines[begin:end]]
+            self.replace(begin, end, [f"{indent}if {format_expr(edit.condition)}:", *inside])
+            return
         prefix = _prefix(function)
-        texts = [self._text(function, one, prefix) for one in insertion.inserted]
-        self._added.append((line, insertion.after, indent, [indent + text for text in texts]))
+        texts = [self._text(function, one, prefix) for one in edit.inserted]
+        line = end if edit.after else begin
+        self._added.append((line, edit.after, indent, [indent + text for text in texts]))
 
     def edit(self) -> None:
         """Of what is put in at one line, the end of what comes before it is first."""

@@ -118,8 +118,8 @@ class NameTable:
         """Gives a known name another value where it was defined, and in all blocks from there."""
         next(scope for scope in reversed(self._scopes) if name in scope)[name] = value
 
-    def new_var(self, target: ast.expr, unsigned: int = 0) -> Var:
-        var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target), unsigned)
+    def new_var(self, target: ast.expr, dtype: str = "") -> Var:
+        var = Var(target.id if isinstance(target, ast.Name) else ast.unparse(target), dtype)
         self.define(target, var)
         return var
 

@@ -22,12 +22,17 @@ from smemreuse.versions import APACHE_TVM, LEGACY, TILELANG
 
 MAX_BYTES = 64 * 2**20
 _MAX_BITS = 1024
-_IMPORT = re.compile(r"^\s*#?\s*from tvm\.script import (\w+)(?: as (\w+))?\s*$", re.MULTILINE)
+# One line each, and no two repetitions side by side that may share its blanks: what is searched is
+# anybody's file, and a search must not take longer than a few times its length.
+_BEGIN = r"^[^\S\n]*(?:#[^\S\n]*)?"
+_IMPORT = re.compile(_BEGIN + r"from tvm\.script import (\w+)(?: as (\w+))?[^\S\n]*$", re.MULTILINE)
 _APACHE = re.compile(  # TileLang's printer knows no layouts, and gives a barrier one operand
-    r"^\s*#?\s*from tvm\.tirx\.layout import|\btvm_storage_sync\([^,()]*, \w+\.bool\(", re.MULTILINE
+    _BEGIN + r"from tvm\.tirx\.layout import|\btvm_storage_sync\([^,()\n]{0,99}, \w{1,99}\.bool\(",
+    re.MULTILINE,
 )
 _OTHER_IMPORT = re.compile(
-    r"^\s*(?:import\s|from\s+(?!tvm\.(?:script|tirx?)\b)[\w.]+\s+import\s)", re.MULTILINE
+    r"^[^\S\n]*(?:import\s|from[^\S\n]+(?!tvm\.(?:script|tirx?)\b)[\w.]+[^\S\n]+import\s)",
+    re.MULTILINE,
 )
 _DEFAULT_PREFIXES = frozenset({"T"})
 

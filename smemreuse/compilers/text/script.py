@@ -28,6 +28,8 @@ def write_script(expr: Expr, prefix: str) -> str:
 
 
 def _renamed(expr: Expr, prefix: str) -> Expr:
+    if isinstance(expr, Const) and expr.dtype:
+        return Call(f"{prefix}.{expr.dtype}", (Const(expr.value),))
     if isinstance(expr, (Const, Var)):
         return expr
     if isinstance(expr, Call) and (expr.op in _FUNCTIONS or expr.op in INFIX):

@@ -37,6 +37,7 @@ from smemreuse.ir.kernel import (
     Store,
     While,
 )
+from smemreuse.semantics.evaluate import dtype_of
 from smemreuse.versions import LEGACY, TILELANG
 
 _LOOP_KINDS = {
@@ -154,8 +155,8 @@ class StatementReader:
     def _launched(
         self, axis: ast.expr, count: ast.expr, target: ast.expr | None, node: ast.stmt
     ) -> Callable[[Block], Stmt]:
-        tag, var = self._definitions.thread_axis(axis, target)
         extent = self._expr.read(count)
+        tag, var = self._definitions.thread_axis(axis, target, extent)
         if tag.startswith("vthread"):
             return lambda body: Attr(VIRTUAL_THREAD, Const(tag), extent, body, var, axis.lineno)
         self._launches[axis.lineno] = node
@@ -293,7 +294,7 @@ class StatementReader:
         step = self._expr.read(steps[0]) if steps else args[2] if len(args) == 3 else Const(1)
         extent = difference(args[1], args[0]) if len(args) > 1 else args[0]
         with self._names.scope():
-            var = self._names.new_var(node.target)
+            var = self._names.new_var(node.target, dtype_of(Call("add", (args[0], args[-1]))))
             body = self._block(node.body)
         begin = args[0] if len(args) > 1 else Const(0)
         return For(var, begin, extent, step, _LOOP_KINDS[name], body, node.lineno)
@@ -305,7 +306,10 @@ class StatementReader:
             fail(node, f"{len(targets)} loop variables for {len(call.args)} extents")
         extents = [self._expr.read(argument) for argument in call.args]
         with self._names.scope():
-            variables = [self._names.new_var(target) for target in targets]
+            variables = [
+                self._names.new_var(target, dtype_of(extent))
+                for target, extent in zip(targets, extents, strict=True)
+            ]
             body = self._block(node.body)
         for var, extent in reversed(list(zip(variables, extents, strict=True))):
             body = (For(var, Const(0), extent, Const(1), "serial", body, node.lineno),)

@@ -16,7 +16,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from smemreuse.compilers.text.expressions import Value, fail, script_name
-from smemreuse.ir.expr import Const, Var, unsigned_bits
+from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.types import NO_INTEGER, integer_type
 
 _VARIABLES = ("var", "Var", "SizeVar")
 _NUMBERS = ("int", "uint", "float", "bool")
@@ -56,9 +57,21 @@ def declared_variable(name: str, call: ast.Call, prefixes: frozenset[str]) -> Va
     if isinstance(call.func, ast.Name) and call.func.id == "TypeVar":
         return Var(name)
     kind = script_name(call.func, prefixes) or ""
-    if kind in _VARIABLES or (not call.args and kind.rstrip("0123456789") in _NUMBERS):
-        return Var(name, unsigned_bits(kind))
+    if kind in _VARIABLES:
+        given = [*call.args, *(each.value for each in call.keywords if each.arg == "dtype")]
+        stated = given[-1] if given and isinstance(given[-1], ast.Constant) else None
+        return Var(name, variable_dtype(str(stated.value) if stated is not None else "int32"))
+    if not call.args and kind.rstrip("0123456789") in _NUMBERS:
+        return Var(name, variable_dtype(kind))
     return None
+
+
+def variable_dtype(stated: str) -> str:
+    """The type of a variable as the model has it, from the type that the text states; nothing for
+    one that is none of numbers."""
+    if stated.rstrip("0123456789") not in (*_NUMBERS, "boolean") or stated == "int32":
+        return ""
+    return stated if integer_type(stated) is not None else NO_INTEGER
 
 
 def sizes_by_name(call: ast.Call, prefixes: frozenset[str]) -> tuple[ast.Call, tuple[str, ...]]:

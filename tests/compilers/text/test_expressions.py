@@ -15,7 +15,7 @@ from tests.compilers.text.texts import kernel_of, launched
 
 def read(text: str) -> Expr:
     """The value of `v = text` in a kernel."""
-    binds = walk_statements(kernel_of(launched(f"w = T.int32()\nv: T.int32 = {text}\n")).body)
+    binds = walk_statements(kernel_of(launched(f"w = T.int32()\nv: T.let[T.Any] = {text}\n")).body)
     (value,) = (stmt.value for stmt in binds if isinstance(stmt, Bind))
     return value
 
@@ -151,7 +151,7 @@ def test_attributes(text: str, expected: object) -> None:
 
 def test_a_literal_is_not_a_type_of_that_name() -> None:
     assert read("T.int32(4)") == Const(4)
-    assert format_expr(read("T.int32(bx)")) == "int32(bx)"
+    assert format_expr(read("T.int32(bx)")) == "cast('int32', bx)"
 
 
 def test_what_a_call_is_annotated_with_is_kept_by_name() -> None:
