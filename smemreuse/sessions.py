@@ -129,15 +129,13 @@ def _described(kernels: Sequence[RunKernel], objective: str) -> str:
 
     from rich.console import Console
 
-    from smemreuse.report.run import run_lines, run_table
+    from smemreuse.report.run import print_run
 
     if not kernels:
         return "no kernel was lowered"
     text = StringIO()
     out = Console(file=text, width=WIDTH)
-    out.print(run_table(out, kernels, objective))
-    for line in (line for each in kernels for line in run_lines(each)):
-        out.print(line, soft_wrap=True)
+    print_run(out, kernels, objective)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 

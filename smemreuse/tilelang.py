@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from smemreuse.compilers.active import activated
+from smemreuse.compilers.active import confined
 from smemreuse.compilers.tilelang.advice import advise
 from smemreuse.compilers.tilelang.configs import FailedConfig, FittingConfigs, SizedConfig, fits
 from smemreuse.compilers.tilelang.estimate import FunctionFootprint as Footprint
@@ -75,9 +75,11 @@ def merge(
 ) -> Iterator[Session]:
     """Plans shared memory with smemreuse in every TileLang compilation inside the `with`.
 
-    Works for `tilelang.compile`, `@tilelang.jit`, `tilelang.lower` and the autotuner, in this
-    thread and in any other, since TileLang compiles in worker threads too. Kernels already
-    compiled, and TileLang's caches of them, stay separate. The yielded session lists the plans.
+    Works for `tilelang.compile`, `par_compile`, `@tilelang.jit`, `tilelang.lower` and the
+    autotuner, in this thread and in those that it starts, TileLang's workers among them, or hands
+    work to by a `ThreadPoolExecutor`. Other threads have sessions of their own, or none. Kernels
+    already compiled, and TileLang's caches of them, stay separate. The yielded session lists the
+    plans.
 
     Each plan is checked on the IR that TileLang's later passes have put barriers into. Buffers
     whose sharing does not hold there no longer share, and the plan is made anew. Where TileLang's
@@ -98,5 +100,5 @@ def merge(
     install()
     session = Session.of(options, unchecked=unchecked)
     session.mend = mend
-    with activated(session):
+    with confined(session):
         yield session

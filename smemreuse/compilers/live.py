@@ -13,9 +13,10 @@ from typing import Any
 from smemreuse.compilers.text.expressions import BINARY_NODES
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.errors import BackendError
-from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, unsigned_bits
+from smemreuse.ir.expr import Call, Const, Expr, Pointer, Var, literal
 from smemreuse.ir.kernel import (
     ANYWHERE,
+    SHARED_SCOPES,
     TVM_ALIGNMENT,
     Allocate,
     Assert,
@@ -106,6 +107,10 @@ class LiveVisitor:
         raise NotImplementedError
 
     def is_handle(self, var: Any) -> bool:
+        raise NotImplementedError
+
+    def is_laid_out_otherwise(self, described: Any) -> bool:
+        """Whether the elements of a buffer lie elsewhere than its shape and its strides say."""
         raise NotImplementedError
 
     def bound_allocation(self, node: Any) -> Buffer | None:
@@ -199,7 +204,8 @@ class LiveVisitor:
     def var(self, var: Any) -> Var:
         known = self.vars.get(var)
         if known is None:
-            known = self.vars[var] = Var(str(var.name), unsigned_bits(self.dtype(var)))
+            dtype = self.dtype(var)
+            known = self.vars[var] = Var(str(var.name), "" if dtype == "int32" else dtype)
         return known
 
     def make_buffer(
@@ -210,7 +216,10 @@ class LiveVisitor:
         strides = tuple(map(self.expr, described.strides))
         elem_offset = described.elem_offset
         offset = self.expr(elem_offset) if elem_offset is not None else Const(0)
-        offset = offset if is_row_major(shape, strides) else ANYWHERE
+        if not is_row_major(shape, strides) or self.is_laid_out_otherwise(described):
+            offset = ANYWHERE
+        if data is None and offset != Const(0) and scope in SHARED_SCOPES:
+            raise BackendError(f"the allocation {name} is not compact")
         aligned = int(described.data_alignment)
         alignment = None if aligned in (0, TVM_ALIGNMENT) else aligned  # as the printer has it
         return Buffer(name, dtype, shape, scope, data, offset, alignment=alignment)
@@ -228,10 +237,13 @@ class LiveVisitor:
         return expr
 
     def visit_IntImm(self, node: Any) -> Expr:
+        return literal(int(node.value), self.dtype(node))
+
+    def visit_FloatImm(self, node: Any) -> Expr:
         value = node.value
         return Const(value if isinstance(value, (int, float)) else str(value))
 
-    visit_FloatImm = visit_StringImm = visit_IntImm
+    visit_StringImm = visit_FloatImm
 
     def visit_Var(self, node: Any) -> Expr:
         allocation = self.allocated.get(node)

@@ -79,10 +79,13 @@ class SessionLog(SessionObserver):
         self.functions.append(FunctionOutcome(left.function, Outcome.LEFT, left.reason))
 
     def on_lowered(self, function: str, kernels: Sequence[LoweredKernel]) -> None:
-        self.kernels += kernels
+        self.kernels.extend(kernels)
 
     def on_compiled(self, before: LoweredKernel, after: LoweredKernel) -> None:
-        self.kernels = [after if each is before else each for each in self.kernels]
+        # In place: other threads of the session may add theirs meanwhile.
+        for place, each in enumerate(self.kernels):
+            if each is before:
+                self.kernels[place] = after
 
     def on_warning(self, text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from smemreuse.results.serialized import as_data, fields_from_data
-from smemreuse.results.suite import Suite, SuiteKernel, Trouble
+from smemreuse.results.suite import TROUBLES, Suite, SuiteKernel, Trouble
 
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-
-_TROUBLES = ("left", "failed", "untold")
 
 NO_POLICY = "none"
 """Nothing is changed; the merges of the compiler are judged."""
@@ -37,7 +35,7 @@ class Settings:
     the kernels themselves are noted.
     """
 
-    folder: str
+    folder: str = ""
     policy: str = "dataflow"
     packer: str = "best"
     objective: str = "speed"
@@ -131,7 +129,7 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
             setattr(kernels[key], name, value)
     elif event == "stopped":
         suite.stopped += 1
-    elif event in _TROUBLES:
+    elif event in TROUBLES:
         getattr(suite, event)[Trouble(found["name"], found["why"])] += 1
     elif event == "blind":
         suite.blind.append(Trouble(found["name"], found["why"]))

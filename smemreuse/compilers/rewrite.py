@@ -19,7 +19,8 @@ ARENA_NAMES = {"shared.dyn": "buf_dyn_shmem", "shared": "buf_shmem"}
 class LiveRewriter:
     """Rewrites one function with the statements of `tirx`, the compiler's own module.
 
-    `before` and `after` are the statements that are put in at a place. `merged` are the buffers
+    `before` and `after` are the statements that are put in at a place, `guards` the conditions of
+    branches that are put around what is there. `merged` are the buffers
     whose allocations go, by `key` of each. `prologues` are put in at the head of each launch, in
     program order.
     """
@@ -30,12 +31,13 @@ class LiveRewriter:
         *,
         before: Mapping[int, Sequence[Any]] | None = None,
         after: Mapping[int, Sequence[Any]] | None = None,
+        guards: Mapping[int, Any] | None = None,
         merged: Collection[Any] = (),
         key: Callable[[Any], Any] = lambda buffer: buffer,
         prologues: Sequence[Sequence[Any]] | None = None,
     ):
         self._tirx = tirx
-        self._before, self._after = before or {}, after or {}
+        self._before, self._after, self._guards = before or {}, after or {}, guards or {}
         self._merged, self._key = merged, key
         self._prologues = prologues
         self._count = 0
@@ -61,6 +63,8 @@ class LiveRewriter:
             rewritten = self._tirx.Evaluate(self._tirx.IntImm("int32", 0))
         else:
             rewritten = self._with_bodies(node)
+        if place in self._guards:
+            rewritten = self._tirx.IfThenElse(self._guards[place], rewritten, None)
         before, after = self._before.get(place, ()), self._after.get(place, ())
         if not before and not after:
             return rewritten

@@ -1,7 +1,7 @@
 """Puts smemreuse into TileLang: its merge pass, and every cache that could mix up two plans.
 
-The hooks are set once and stay; with no session in force each does what TileLang does. That way a
-compilation that another thread has begun is never torn between two passes.
+The hooks are set once and stay; with no session in force in a thread each does what TileLang does.
+That way a compilation that another thread has begun is never torn between two passes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilelang.cache.kernel_cache import KernelCache
 from tilelang.jit import JITImpl, JITKernel, _CallFormCache
 from tilelang.language.eager import builder
 
-from smemreuse.compilers.active import current_session, pinned_session
+from smemreuse.compilers.active import current_session, inherited_by_threads, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION
@@ -61,6 +61,7 @@ def install() -> None:
         AutoTuneImpl._tuner_cache = _PerSession("_tuner_cache", dict)
         for jit in (JITImpl, AutoTuneImpl):
             jit.__call__ = _pinned(jit.__call__)
+        inherited_by_threads()
         _installed = True
 
 
@@ -116,12 +117,17 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting_registers(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """What makes a binary of CUDA C++; the session learns what registers its kernels have."""
+    """What makes a binary of CUDA C++; the session learns what registers its kernels have.
 
-    def compiled(code: Any, target: Any, pass_config: Any = None) -> Any:
-        binary, session = stock(code, target, pass_config), current_session()
+    Whatever it is given and returns is handed on: programs register callbacks of their own, with
+    fewer parameters, and may return PTX as text.
+    """
+
+    def compiled(*given: Any) -> Any:
+        binary, session = stock(*given), current_session()
         if session is not None:
-            session.note_registers(registers_of(bytes(binary)))
+            is_binary = isinstance(binary, (bytes, bytearray))
+            session.note_registers(registers_of(bytes(binary)) if is_binary else {})
         return binary
 
     return compiled

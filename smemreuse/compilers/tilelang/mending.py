@@ -16,13 +16,14 @@ from smemreuse.audit import BarrierStage
 from smemreuse.compilers.rewrite import LiveRewriter
 from smemreuse.compilers.tilelang.visitor import TIR, TirVisitor, tirx
 from smemreuse.errors import BackendError
-from smemreuse.ir.expr import Const, Expr, Load
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.linter import lint
 from smemreuse.mender import mend
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Inserted, Insertion, Mending
+from smemreuse.results.mending import Edit, Guard, Inserted, Mending
 
+CONDITIONS = {"eq": tirx.EQ, "floordiv": tirx.FloorDiv}
 NAMESPACES = ("tl", TIR)
 
 
@@ -56,10 +57,10 @@ class Synchronized:
         nothing is put in.
         """
         found = tuple(mend(kernel, BarrierStage.PRESENT) for kernel in self.kernels)
-        insertions = [one for mending in found for one in mending.insertions]
-        if not insertions:
+        edits = [one for mending in found for one in mending.edits]
+        if not edits:
             return self, found
-        written = MendWriter(self.func, self.reader).written(insertions)
+        written = MendWriter(self.func, self.reader).written(edits)
         again = Synchronized(self.name, written, self.merged)
         hazards = [again.report(launch).hazards for launch in range(len(found))]
         if list(map(_kinds, hazards)) != [_kinds(one.after.hazards) for one in found]:
@@ -79,14 +80,30 @@ class MendWriter:
         self._func = func
         self._reader = reader
         self._buffers = {buffer: node for node, buffer in reader.live_buffers.items()}
+        self._variables = {var: node for node, var in reader.vars.items()}
 
-    def written(self, insertions: Sequence[Insertion]) -> Any:
-        """The function with statements put in. Raises `BackendError` where one cannot be made."""
-        around: dict[bool, dict[int, list[Any]]] = {False: {}, True: {}}
-        for one in insertions:
+    def written(self, edits: Sequence[Edit]) -> Any:
+        """The function with these edits. Raises `BackendError` where one cannot be made."""
+        beside: dict[bool, dict[int, list[Any]]] = {False: {}, True: {}}
+        guards: dict[int, Any] = {}
+        for one in edits:
             place = self._reader.places[one.anchor]
-            around[one.after].setdefault(place, []).extend(map(self._made, one.inserted))
-        return LiveRewriter(tirx, before=around[False], after=around[True]).rewritten(self._func)
+            if isinstance(one, Guard):
+                guards[place] = self._condition(one.condition)
+            else:
+                beside[one.after].setdefault(place, []).extend(map(self._made, one.inserted))
+        rewriter = LiveRewriter(tirx, before=beside[False], after=beside[True], guards=guards)
+        return rewriter.rewritten(self._func)
+
+    def _condition(self, expr: Expr) -> Any:
+        """The condition of a guard, as the mender makes it of a variable and constants."""
+        if isinstance(expr, Call) and expr.op in CONDITIONS:
+            return CONDITIONS[expr.op](*map(self._condition, expr.args))
+        if isinstance(expr, Var):
+            return self._variables[expr]
+        if isinstance(expr, Const):
+            return tirx.IntImm("int32", expr.value)
+        raise BackendError(f"`{expr}` is not written")
 
     def _made(self, inserted: Inserted) -> Any:
         if inserted.copied is not None:

@@ -69,6 +69,9 @@ class TirVisitor(LiveVisitor):
     def bound_allocation(self, node: Any) -> Buffer | None:
         return self.allocated.get(node.var)
 
+    def is_laid_out_otherwise(self, described: Any) -> bool:
+        return len(described.axis_separators or ()) > 0
+
     def is_handle(self, var: Any) -> bool:
         return str(var.dtype) == "handle"
 

@@ -63,6 +63,11 @@ class TvmVisitor(LiveVisitor):
         view = self._buffers[node] = self._make(node, data)
         return view
 
+    def is_laid_out_otherwise(self, described: Any) -> bool:
+        layout = getattr(described, "layout", None)
+        is_trivial = getattr(layout, "is_trivial", None)
+        return layout is not None and not (is_trivial is not None and is_trivial())
+
     def is_handle(self, var: Any) -> bool:
         return isinstance(var.ty, ir.PointerType)
 

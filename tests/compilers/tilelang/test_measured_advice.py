@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.score_advice import ARCH, CARD
-from scripts.spaces.scoring import Measured, Score, measured, score
+from scripts.spaces.scoring import advice_on, measured, score
 
 pytestmark = pytest.mark.tilelang
 
@@ -24,26 +23,10 @@ SHAPES = (
 )
 
 
-def scored(truth: Measured) -> Score:
-    from fixtures.spaces import SPACES
-    from smemreuse.tilelang import advise
-
-    space = SPACES[truth.family]
-    advice = advise(
-        space.make,
-        [dict(one["config"]) for one in truth.configs],
-        arch=ARCH,
-        card=CARD,
-        jobs=1,
-        pass_configs=dict(space.pass_configs),
-        **space.shapes[truth.shape],
-    )
-    return score(truth, advice)
-
-
 @pytest.mark.parametrize(("family", "shape"), SHAPES)
 def test_what_fits_and_which_are_best(family: str, shape: str) -> None:
-    found = scored(TRUTHS[family, shape])
+    truth = TRUTHS[family, shape]
+    found = score(truth, advice_on(truth, jobs=1))
     assert found.ran >= 7
     assert not found.passed
     assert not found.dropped

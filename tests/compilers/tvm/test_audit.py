@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.tvm import FIXTURES
 from fixtures.tvm.lowering import capture
-from scripts.render_results import TVM_RESULTS
+from scripts.render_results import read
 from tests.commands.running import run
 
 pytestmark = pytest.mark.tvm
@@ -21,7 +21,7 @@ POINTERS = ("address_of_alias", "filled_through_pointer")
 
 def ran_right() -> dict[str, bool]:
     """Whether every launch of a fixture gave the right result under TVM's merge."""
-    runs: list[dict[str, Any]] = json.loads(TVM_RESULTS.read_text())["runs"]
+    runs: list[dict[str, Any]] = read("h200-tvm")["runs"]
     stock = [one for one in runs if one["merge"] == "TVM default" and one["config"] == "small"]
     return {one["fixture"]: one["correct"] for one in stock}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from functools import cache
 
 import pytest
@@ -18,7 +16,7 @@ from fixtures.tvm.lowering import (
     shared_bytes,
     stock_offsets,
 )
-from tests.conftest import ROOT
+from scripts.regenerate_fixtures import renew, tvm_dumps
 
 pytestmark = pytest.mark.tvm
 
@@ -42,9 +40,7 @@ def overlap(one: range, two: range) -> bool:
 
 
 def test_dumps_are_up_to_date() -> None:
-    script = ROOT / "scripts" / "regenerate_tvm_fixtures.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, f"run scripts/regenerate_tvm_fixtures.py\n{done.stdout}"
+    assert renew(tvm_dumps([]), check=True) == 0, "run scripts.regenerate_fixtures --tvm"
 
 
 @every_fixture
