@@ -61,7 +61,7 @@ def test_what_is_expected_may_leave_out_much() -> None:
 def test_the_reference_is_that_of_the_code() -> None:
     """`scripts/render_reference.py` writes it; in its own process, for click keeps the help option
     of a command as the first call had it."""
-    command = [sys.executable, "scripts/render_reference.py", "--check"]
+    command = [sys.executable, "-m", "scripts.render_reference", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -12,7 +12,6 @@ has written reads what is lost.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -117,7 +116,12 @@ def _whole(group: Group, reached: Mapping[Buffer, ReachedBytes]) -> ReachedBytes
 
 def _base(group: Group) -> str:
     """The name without the number that the printer gives to one that occurs again."""
-    return re.sub(r"(_\d+)+$", "", group[0].name)
+    name = group[0].name
+    while True:
+        rest, underscore, number = name.rpartition("_")
+        if not underscore or not number.isdecimal():
+            return name
+        name = rest
 
 
 # Contents --------------------------------------------------------------------------------------

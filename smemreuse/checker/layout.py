@@ -16,16 +16,16 @@ ByteIndices = np.ndarray  # indices of bytes in a buffer, ascending, each once
 
 @dataclass
 class ByteLayout:
-    """Where the buffers lie, and which of them have bytes in common.
+    """Where the buffers lie, and which of them have bytes in common: the `partners` of each.
 
-    `of_itself` is no plan: each buffer has its bytes in common with itself alone.
+    Of a plan these are other buffers. A buffer whose own accesses are to be followed, too, is given
+    as its own partner.
     """
 
     offsets: Mapping[Buffer, int]
     sizes: Mapping[Buffer, int]
     names: Mapping[Buffer, str]
     partners: dict[Buffer, list[Buffer]] = field(default_factory=dict)
-    of_itself: bool = False
     _common: dict[tuple[Buffer, Buffer], tuple[int, int]] = field(default_factory=dict)
 
     @staticmethod
@@ -36,11 +36,9 @@ class ByteLayout:
         for buffer, size in sizes.items():
             offsets[buffer], end = end, end + size
         partners = {buffer: [buffer] for buffer, size in sizes.items() if size}
-        return ByteLayout(offsets, sizes, names, partners, of_itself=True)
+        return ByteLayout(offsets, sizes, names, partners)
 
     def __post_init__(self) -> None:
-        if self.of_itself:
-            return
         ordered = sorted(self.offsets, key=lambda buffer: self.offsets[buffer])
         for index, one in enumerate(ordered):
             end = self.offsets[one] + self.sizes[one]

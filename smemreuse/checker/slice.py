@@ -7,6 +7,7 @@ on which such a statement depends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
@@ -29,14 +30,17 @@ from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
 from smemreuse.semantics.global_memory import changing_storages
 from smemreuse.semantics.pointers import escaping
+from smemreuse.semantics.polled import Polled, polled_wait
 from smemreuse.semantics.table import (
     calls_of,
     deciding_operands,
     effect_of,
     evaluated_call,
+    may_meet_unseen,
     may_signal,
     mbarrier_operand,
 )
+from smemreuse.semantics.within import meeting_within
 
 Accesses = Mapping[Stmt, tuple[MemoryAccess, ...]]
 """Those of each statement itself."""
@@ -52,8 +56,10 @@ class Operations:
         self.written = changing_storages(statements, self.escaped)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
+        self._polled: dict[While, Polled | None] = {}
         self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
+        self._meeting: dict[Call, bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
@@ -61,13 +67,23 @@ class Operations:
         """The operations of a statement itself that the order of accesses depends on."""
         known = self._effects.get(stmt)
         if known is None:
-            found = ((call, effect_of(call)) for call in calls_of(stmt))
+            polled = self.polled(stmt)
+            found = [(call, effect_of(call)) for call in calls_of(stmt)]
+            found += [] if polled is None else [polled]
             known = self._effects[stmt] = tuple(
                 (call, effect)
                 for call, effect in found
                 if effect.synchronizes or may_signal(call, effect)
             )
         return known
+
+    def polled(self, stmt: Stmt) -> Polled | None:
+        """What a loop waits for that only asks an mbarrier until a phase is complete."""
+        if not isinstance(stmt, While):
+            return None
+        if stmt not in self._polled:
+            self._polled[stmt] = polled_wait(stmt)
+        return self._polled[stmt]
 
     def effect(self, call: Call) -> Effect:
         """What an operation does."""
@@ -81,6 +97,13 @@ class Operations:
         known = self._may_signal.get(call)
         if known is None:
             known = self._may_signal[call] = may_signal(call, self.effect(call))
+        return known
+
+    def may_meet_unseen(self, call: Call) -> bool:
+        """Whether threads may meet at barriers inside an operation, of which no row tells."""
+        known = self._meeting.get(call)
+        if known is None:
+            known = self._meeting[call] = may_meet_unseen(call)
         return known
 
     def flat_index(self, load: Load) -> Expr:
@@ -103,13 +126,17 @@ class Operations:
             known = self._inside[stmt] = tuple(
                 call
                 for call in calls_of(stmt)
-                if call is not whole and _orders(call, effect_of(call))
+                if call is not whole and not self._is_followed(stmt, call)
             )
         return known
 
-
-def _orders(call: Call, effect: Effect) -> bool:
-    return effect.orders or may_signal(call, effect)
+    def _is_followed(self, stmt: Stmt, call: Call) -> bool:
+        """Whether a trace follows what an operation inside an expression orders: nothing, or that
+        threads meet inside it, which all do that come to the statement."""
+        effect = effect_of(call)
+        if not effect.orders and not may_signal(call, effect):
+            return True
+        return call is meeting_within(stmt) and not replace(effect, within=()).orders
 
 
 def operations_of(kernel: Kernel) -> Operations:
@@ -143,6 +170,14 @@ class ProgramSlice:
             for access in everything:
                 if access.engine is Engine.TMA_LOAD and access.footprint.start is not None:
                     self.load_bytes[stmt] = access.footprint.size
+        self.untraced_data = {
+            access.buffer
+            for everything in accesses.values()
+            for access in everything
+            if access.buffer.scope in SHARED_SCOPES
+            and access.buffer not in shared
+            and not access.signals
+        }
         self.operations = operations or Operations(body)
         self.written, self.escaped = self.operations.written, self.operations.escaped
         self.synchronizing = self.operations.synchronizing

@@ -7,155 +7,234 @@ before all who wait for this one have looked: what ends it has to come after the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Waiting
-from smemreuse.checker.machine.mbarriers import Barrier, Slot
-from smemreuse.checker.machine.order import Order
-from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Block, Stmt, walk_statements
+from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Pairings, Resource
+from smemreuse.checker.machine.events import Waiting
+from smemreuse.checker.machine.mbarriers import Barrier
+from smemreuse.checker.machine.order import NOTHING, Knowledge, Order, Progress
+from smemreuse.checker.machine.timestamps import Arm
+from smemreuse.checker.values.evaluation import Slot
+from smemreuse.ir.expr import Var
+from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import KEEP_PACE, Collected, LintContext
+from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
 from smemreuse.results.hazards import Hazard, HazardKind, Site
-from smemreuse.semantics.effects import Group, Meeting
-from smemreuse.semantics.table import calls_of, counted
+from smemreuse.semantics.effects import Effect, Group, Signal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PassedWait:
-    """Threads that have waited until `needed` phases of an mbarrier were complete.
+    """Threads that have waited until `needed` phases of an mbarrier were complete, in these
+    iterations of the `loops` and in these `arms` of branches.
 
-    `epochs` are the epochs of their `warps` then. A warp that knows `key` knows that they waited.
+    `epochs` are the epochs of their `warps` then, `steps` the numbers that the wait has for each.
+    `signalled` are the warps of which a part has signalled something since; True if all lanes had
+    converged before.
     """
 
     needed: int
     waited: Waiting
-    agent: Agent
-    site: Site
+    ids: np.ndarray
+    loops: tuple[tuple[str, int], ...]
+    arms: tuple[Arm, ...]
     warps: np.ndarray
     epochs: np.ndarray
-    key: tuple[object, ...]
+    steps: np.ndarray
+    signalled: dict[int, bool] = field(default_factory=dict)
+
+    def late(self, clock: np.ndarray, known: Knowledge) -> np.ndarray:
+        """Those of its warps of whose wait nothing is known to somebody with that clock."""
+        steps = np.array([known.phase(Progress(warp)) for warp in self.warps.tolist()])
+        late: np.ndarray = self.warps[(clock[self.warps] <= self.epochs) & (steps < self.steps)]
+        return late
+
+    def in_other_arm(self, agent: Agent) -> bool:
+        """Whether the two are in arms of one branch, and no barrier of a later pass may be in that
+        of these threads: so none can have come between the wait and what the agent does now."""
+        outer = self.arms[:-1]
+        same = all(map(operator.is_, outer, agent.arms)) and len(agent.arms) > len(outer)
+        return bool(self.arms) and not self.arms[-1].may_meet and same
+
+    def lanes_left(self, ids: np.ndarray) -> list[int]:
+        """The warps of which `ids` are some of the threads that have waited, and not all."""
+        left = np.setdiff1d(self.ids, ids) // 32
+        return [int(warp) for warp in np.intersect1d(left, ids // 32)]
 
 
 class OvertakenWaits(Collected):
-    """Waits on an mbarrier's parity that the phase after the awaited one may overtake (rule 13)."""
+    """Waits on an mbarrier's parity that the phase after the awaited one may overtake (rule 13).
 
-    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
-        super().__init__(known, layout, body)
+    Nobody keeps pace: a warp may come to its wait at any later time. What ends the next phase has
+    therefore to come after the wait of every warp that waits for this one.
+    """
+
+    def __init__(self, known: LintContext, layout: ByteLayout, block: Mapping[Var, int]) -> None:
+        super().__init__(known, layout, block)
         self._looked: dict[Slot, list[PassedWait]] = {}
 
-    def passes(self, waited: Waiting, agent: Agent, order: Order) -> None:
+    def passes(self, waited: Waiting, order: Order) -> None:
         """Records threads that pass a wait; a hazard if a later phase may already be complete."""
-        barrier, ids = waited.barrier, agent.threads.ids
+        barrier, agent, ids = waited.barrier, waited.agent, waited.agent.threads.ids
         key = ("looked", waited.slot, barrier.initialized, ids.tobytes())
         warps = np.unique(ids // 32)
         # Threads of a part of a warp know of no phases but those that they have waited for.
         known = max(waited.known, order.known_to_all(warps).phase(key) - 1)
         needed = barrier.earliest(waited.parity, known)
-        stmt = self._statement_of(waited.call)
-        site = Site.of(stmt, agent.loops)
-        looked = PassedWait(needed, waited, agent, site, warps, order.epochs[warps].copy(), key)
+        epochs, steps = order.epochs[warps].copy(), order.step(warps)
+        looked = PassedWait(needed, waited, ids, agent.loops, agent.arms, warps, epochs, steps)
         if barrier.phase > needed:
-            self._overtaken(looked)
+            self._overtaken(looked, warps, certain=False)
         else:
             self._looked.setdefault(waited.slot, []).append(looked)
         order.note_phase(warps, key, needed + 1)
 
-    def completes(self, slot: Slot, barrier: Barrier) -> None:
+    def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
+        """Some lanes of a warp signal. That the others have waited by then as they have is sure
+        only if all have converged between."""
+        ids = agent.threads.ids
+        for looked in (one for found in self._looked.values() for one in found):
+            for warp in looked.lanes_left(ids):
+                if warp not in looked.signalled:
+                    surely = self._known.convergence.surely_between(looked.waited.stmt, stmt)
+                    looked.signalled[warp] = surely
+
+    def completes(self, slot: Slot, barrier: Barrier, agent: Agent) -> None:
         """A phase is complete: reports earlier waits that nothing orders before it, and drops the
         others.
         """
         handed, left = barrier.completed[-1], []
         for one in self._looked.get(slot, ()):
-            if one.key[2] != barrier.initialized:
+            if one.waited.barrier.initialized != barrier.initialized:
                 continue
             if one.needed >= barrier.phase:
                 left.append(one)
-            elif (handed.clocks[-1][one.warps] > one.epochs).all():
                 continue
-            elif handed.known.phase(one.key) > one.needed:
-                self._known.assumed.setdefault(KEEP_PACE)
-            else:
-                self._overtaken(one)
+            late = one.late(handed.clocks[-1], handed.known)
+            if len(late):
+                clock = handed.clocks[-1 if one.in_other_arm(agent) else 0]
+                certain = len(one.late(clock, handed.known)) > 0
+                self._overtaken(one, late, certain=certain)
+            in_part = np.setdiff1d(one.late(handed.clocks[-1], NOTHING), late)
+            if not all(one.signalled.get(int(warp), True) for warp in in_part):
+                self._known.assumed.setdefault(LANES_TOGETHER)
         self._looked[slot] = left
 
-    def _overtaken(self, looked: PassedWait) -> None:
-        """Adds the hazard of one wait that may look after the next phase is over."""
+    def _overtaken(self, looked: PassedWait, late: np.ndarray, *, certain: bool) -> None:
+        """Adds the hazard of `late` warps, which may look only after the next phase is over.
+
+        It is one hazard for all waits of these warps: they lack the same order in each.
+        """
         storage, index = looked.waited.slot
-        name, site = f"{storage.name}[{index}]", looked.site
-        who = words.threads(looked.agent.threads.ids)
+        site = Site.of(looked.waited.stmt, looked.loops)
+        who = words.threads(looked.ids[np.isin(looked.ids // 32, late)])
+        acting = np.setdiff1d(looked.warps, late)
+        name = f"{storage.name}[{index}]"
+        first = self._known.behind.setdefault(late.tobytes(), looked.waited.stmt)
         hazard = Hazard(
-            HazardKind.BARRIER_DEADLOCK,
-            False,
+            HazardKind.MISSED_PHASE,
+            certain,
             site,
             (storage.name,),
-            f"{who} wait at {site} until {looked.needed} phases of {name} are over, and nothing "
-            "keeps the next one from being over before they look: they would wait for another",
-            mends.look_in_time(name, site),
+            f"{who} have to come to {site} before phase {looked.needed} of {name} is over, and "
+            "nothing that ends that phase waits for them: late by a phase, they find the parity of "
+            "another one, and may wait for ever",
+            mends.look_in_time(name, site, acting),
             agents=(who,),
         )
-        self._add(hazard, self._statement_of(looked.waited.call))
-
-    def _statement_of(self, call: Call) -> Stmt:
-        """The statement of the kernel that contains this very call."""
-        return next(
-            stmt
-            for stmt in walk_statements(self._known.body)
-            if any(one is call for one in calls_of(stmt))
-        )
+        self._add(hazard, first)
 
 
 class WaitingHazards(OvertakenWaits):
     """Threads that wait in vain, or reach a barrier that other threads do not reach."""
 
-    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
-        super().__init__(known, layout, body)
-        self._waiting: dict[int, tuple[Agent, Waiting]] = {}
-        self._meetings = np.zeros(len(known.vectors.everyone), dtype=np.int64)
-        self._met: dict[int, Stmt] = {}
-        self._begun: dict[Slot, tuple[Stmt, Agent, dict[int, int]]] = {}
+    def __init__(self, known: LintContext, layout: ByteLayout, block: Mapping[Var, int]) -> None:
+        super().__init__(known, layout, block)
+        self._came: dict[Resource, dict[int, Stmt]] = {}
+        self._missing: dict[Resource, set[int]] = {}
+        self._open: set[Resource] = set()
+        self._begun: dict[Slot, tuple[Stmt, Agent, np.ndarray, np.ndarray]] = {}
 
-    def meets(self, stmt: Stmt, call: Call, meeting: Meeting, agent: Agent) -> None:
-        """Records threads at a barrier of the block: every thread must arrive, equally often."""
-        named = meeting.group is Group.NAMED and counted(call, meeting) is not None
-        if named or meeting.group not in (Group.BLOCK, Group.NAMED):
-            return
-        ids, everyone = np.unique(agent.threads.ids), self._known.vectors.everyone
-        here = self._meetings[ids]
-        late_ids = np.setdiff1d(ids, ids[here == here.max()])
-        if len(late_ids):
-            self._diverge(self._met.get(int(here.max()), stmt), late_ids, certain=not agent.partly)
-        elif agent.partly:
-            self._diverge(stmt, everyone[:0], certain=False)
-        self._meetings[ids] = here.max() + 1
-        if len(ids) < len(everyone):
-            self._met.setdefault(int(here.max()) + 1, stmt)
+    def meets(self, stmt: Stmt, came: Came, agent: Agent) -> None:
+        """Notes who comes to a barrier of all threads; a hazard if others may miss it (rule 12)."""
+        if came.mismatch is not None:
+            at = self._last(came.mismatch.resource, stmt)
+            is_open = came.mismatch.kind is MismatchKind.OPEN and not agent.partly
+            self._mismatched(at if is_open else stmt, came.mismatch)
+        if agent.partly or agent.threads.count < len(self._known.vectors.everyone):
+            for one in came.barriers:
+                here = dict.fromkeys(agent.threads.ids.tolist(), stmt)
+                self._came[one] = {**self._came.get(one, {}), **here}
 
-    def ends(self) -> None:
-        """At the kernel's end, adds the hazard of threads that wait for others which met fewer
-        barriers.
+    def ends(self, pairings: Pairings) -> None:
+        """At the kernel's end, adds the hazard of threads that have come to a barrier less often
+        than others.
 
         A thread may have ended before that and counts no more then, so the hazard is never certain.
         """
-        most = int(self._meetings.max(initial=0))
-        missing = np.flatnonzero(self._meetings < most)
-        if len(missing):
-            stmt = self._met.get(most)
-            if stmt is not None:
-                self._diverge(stmt, missing, certain=False)
+        for one, arrivals in pairings.uneven():
+            stmts = self._came.get(one)
+            if one is Group.WARP or not stmts:
+                continue
+            last = next(reversed(stmts.values()))
+            if arrivals is None:
+                self._mismatched(last, Mismatch(MismatchKind.OPEN, one))
+            else:
+                arrived = arrivals.arrived
+                who, ahead = np.flatnonzero(arrived < arrived.max()), int(arrived.argmax())
+                self._mismatched(last, Mismatch(MismatchKind.MISSING, one, who, ahead))
+
+    def _last(self, resource: Resource, stmt: Stmt) -> Stmt:
+        """Where some of the threads came to a barrier last; `stmt` if they never did."""
+        return next(reversed(self._came.get(resource, {0: stmt}).values()))
+
+    def _mismatched(self, stmt: Stmt, mismatch: Mismatch) -> None:
+        """Adds the hazard of a barrier that may be passed without those whom it is for, once."""
+        kind, resource, who = mismatch.kind, mismatch.resource, mismatch.who
+        if kind is MismatchKind.OPEN:
+            if resource not in self._open:
+                self._open.add(resource)
+                self._diverge(stmt, who, certain=False)
+        elif kind is MismatchKind.MISSING:
+            reported = self._missing.setdefault(resource, set())
+            if not reported.issuperset(who.tolist()):
+                reported.update(who.tolist())
+                came = self._came.get(resource, {})
+                stmt = stmt if mismatch.ahead is None else came.get(mismatch.ahead, stmt)
+                self._diverge(stmt, who, certain=mismatch.certain)
+        elif kind is MismatchKind.PART_OF_A_WARP:
+            self._diverge(stmt, who, certain=mismatch.certain)
+        else:
+            self._undefined(stmt, mismatch)
+
+    def _undefined(self, stmt: Stmt, mismatch: Mismatch) -> None:
+        """Adds the hazard of threads for which a barrier does nothing that is defined."""
+        site, who = Site.of(stmt), words.threads(mismatch.who)
+        named = mismatch.kind is MismatchKind.NOT_NAMED
+        hazard = Hazard(
+            HazardKind.BARRIER_DIVERGENCE if named else HazardKind.BARRIER_DEADLOCK,
+            mismatch.certain,
+            site,
+            (),
+            f"{who} come to {site}, and {mismatch.kind.value}",
+            mends.name_lanes(site) if named else mends.wait_for_each_arrival(site),
+            agents=(who,),
+        )
+        self._add(hazard, stmt)
 
     def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
         """Adds the hazard of a barrier that `missing` threads do not reach; empty if data decide
         which.
         """
         site = Site.of(stmt)
-        who = words.threads(missing) if len(missing) else "some threads, as data decide,"
-        verb = "do" if len(missing) > 1 else "does"
-        witness = f"{who} {verb} not come to the barrier {site}, where the others wait for them"
+        who = words.missing(missing)
+        witness = f"{who} not come to the barrier {site}, where the others wait for them"
         hazard = Hazard(
             HazardKind.BARRIER_DIVERGENCE,
             certain,
@@ -167,23 +246,20 @@ class WaitingHazards(OvertakenWaits):
         )
         self._add(hazard, stmt)
 
-    def initializes(self, stmt: Stmt, slot: Slot, agent: Agent, order: Order) -> None:
-        warps = np.unique(agent.threads.ids // 32)
-        self._begun[slot] = (stmt, agent, {int(warp): int(order.epochs[warp]) for warp in warps})
-
-    def uses(self, call: Call, slot: Slot, agent: Agent, order: Order) -> None:
+    def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
         """Adds a race if threads use an mbarrier in no order with its initialization by others."""
+        super().uses(stmt, effect, slot, agent, order)
+        ids = agent.threads.ids
+        warps = np.unique(ids // 32)
+        if effect.signals is Signal.INITIALIZE:
+            self._begun[slot] = (stmt, agent, warps, order.epochs[warps])
         if slot not in self._begun:
             return
-        begun, by, epochs = self._begun[slot]
-        ids = agent.threads.ids
+        begun, by, others, epochs = self._begun[slot]
         if np.array_equal(np.unique(ids), np.unique(by.threads.ids)):
             return
-        warps = np.unique(ids // 32)
-        late = [warp for warp, epoch in epochs.items() if (order.clock[warps, warp] <= epoch).any()]
-        if not late:
+        if (order.clock[np.ix_(warps, others)] > epochs).all():
             return
-        stmt = self._statement_of(call)
         name = f"{slot[0].name}[{slot[1]}]"
         one = Site.of(begun, by.loops)
         two = Site.of(stmt, agent.loops)
@@ -216,23 +292,16 @@ class WaitingHazards(OvertakenWaits):
         )
         self._add(hazard, stmt)
 
-    def waits(self, agent: Agent, waiting: Waiting) -> None:
-        self._waiting[id(agent)] = (agent, waiting)
-
-    def goes_on(self, agent: Agent) -> None:
-        self._waiting.pop(id(agent), None)
-
-    def stuck(self) -> None:
+    def stuck(self, waits: Collection[Waiting]) -> None:
         """Adds the deadlock of all threads waiting.
 
         It is certain in every schedule if all threads know of all completed phases.
         """
         certain = all(
-            one.known == one.barrier.phase and one.barrier.expected is not None
-            for _, one in self._waiting.values()
+            one.known == one.barrier.phase and one.barrier.expected is not None for one in waits
         )
-        for agent, waiting in self._waiting.values():
-            stmt = self._statement_of(waiting.call)
+        for waiting in waits:
+            agent, stmt = waiting.agent, waiting.stmt
             barrier, (storage, index) = waiting.barrier, waiting.slot
             name, site = f"{storage.name}[{index}]", Site.of(stmt, agent.loops)
             who = words.threads(agent.threads.ids)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from smemreuse.checker.layout import ByteLayout
-from smemreuse.checker.machine.findings import AccessEvent, Findings
+from smemreuse.checker.machine.convergence import Convergence
+from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
@@ -23,9 +25,9 @@ WHOLE_OPERANDS = (
 )
 
 INSIDE = "an index that is not known, as data or the block decide it, stays inside its buffer"
-KEEP_PACE = (
-    "warps that wait for one phase together do not fall behind each other by a phase, where one of "
-    "them alone is what the next phase waits for"
+LANES_TOGETHER = (
+    "lanes of a warp that wait for one phase together go on together, where some of them alone "
+    "signal what they have waited for"
 )
 
 Key = tuple[HazardKind, Stmt, frozenset[Buffer]]
@@ -37,7 +39,7 @@ class LintContext:
 
     `changing` is the global memory that the kernel may write. `uniform` are variables with the same
     value in all threads of a block. `registers` are accumulators; only writes in flight to them are
-    followed.
+    followed. `behind` are warps whose waits nothing keeps in step, each with the first such wait.
     """
 
     body: Block
@@ -49,18 +51,25 @@ class LintContext:
     registers: frozenset[Buffer] = frozenset()
     hazards: dict[Key, Hazard] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
+    behind: dict[bytes, Stmt] = field(default_factory=dict)
+
+    @cached_property
+    def convergence(self) -> Convergence:
+        return Convergence(self.body)
 
 
 class Collected(Findings):
-    """The findings of one trace, which are added to those of the other traces."""
+    """The hazards that one trace finds, which are added to those of the other traces. `block` is
+    the block index."""
 
-    def __init__(self, known: LintContext, layout: ByteLayout, body: Block) -> None:
-        super().__init__(layout, body)
+    def __init__(self, known: LintContext, layout: ByteLayout, block: Mapping[Var, int]) -> None:
+        super().__init__()
         self._known = known
-        self.block: Mapping[Var, int] = {}
+        self._layout = layout
+        self._block = block
 
     def _site(self, number: int) -> Site:
-        event: AccessEvent = self._events[number]
+        event = self._events[number]
         return Site.of(event.stmt, event.loops)
 
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:
@@ -68,7 +77,7 @@ class Collected(Findings):
         hazard = replace(
             hazard,
             certain=hazard.certain and not self.forked,
-            blocks=tuple((var.name, index) for var, index in self.block.items()),
+            blocks=tuple((var.name, index) for var, index in self._block.items()),
         )
         key = (hazard.kind, stmt, frozenset(buffers))
         known = self._known.hazards.get(key)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Valuing
-from smemreuse.checker.machine.memory import UNWRITTEN, Shadow
+from smemreuse.checker.machine.events import Valuing
+from smemreuse.checker.machine.memory import UNWRITTEN, Memory
 from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Store
@@ -33,14 +32,13 @@ class ContentHazards(Collected):
     indices.
     """
 
-    def unwritten(self, traced: TracedAccess, where: ByteIndices, shadow: Shadow) -> None:
-        """Adds the hazard of a read of bytes that were never written, or may not have been (rule
-        2).
-        """
-        if traced.buffer in self._known.registers:
+    def reads(self, traced: TracedAccess, memory: Memory) -> None:
+        """Adds the hazard of a read of bytes that were never written, or may not have been."""
+        where = memory.unwritten(traced)
+        if not len(where) or traced.buffer in self._known.registers:
             return
         stmt = self._events[traced.event].stmt
-        surely = where[shadow.held[where] == UNWRITTEN]
+        surely = where[memory.shadows[traced.buffer].held[where] == UNWRITTEN]
         effect = evaluated_effect(stmt)
         named = effect is not None and effect.reads_described
         if not traced.certain and len(where) < len(traced.where):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
 from smemreuse.checker.budget import Work
@@ -18,6 +17,7 @@ from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.unfollowed import unfollowed
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.predicted.prediction import Prediction, view_of
+from smemreuse.checker.separation.reach import Reaches
 from smemreuse.checker.slice import ProgramSlice, operations_of
 from smemreuse.checker.verdict.check import DEFAULT_BUDGET, MAX_BUFFER
 from smemreuse.facts import KernelFacts, facts_of
@@ -35,11 +35,13 @@ from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_a
 from smemreuse.linter.accumulators import Accumulators
 from smemreuse.linter.collected import Key, LintContext
 from smemreuse.linter.guards import Guards
-from smemreuse.linter.traces import HazardTraces, KernelHazards
+from smemreuse.linter.origins import with_origins
+from smemreuse.linter.together import any_together, divided
+from smemreuse.linter.traces import HazardTraces
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.semantics.accesses import KernelAccesses
-from smemreuse.semantics.declarations import declared_in
+from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts, views_beyond
 
@@ -96,8 +98,8 @@ def lint_apart(apart: Apart, follow: bool, work: Work | None = None) -> LintRepo
     subject = _LintSubject(whole, sizes, names, accesses, follow, work)
     found, reasons, assumed = _traced(subject)
     unknown = tuple(dict.fromkeys((*doubts, *reasons)))
-    assumed = (*assumed, *declared_in(whole.body))
-    return LintReport(whole.name, follow, found, unknown, assumed)
+    assumed = (*assumed, *taken_on_trust(whole.body))
+    return LintReport(whole.name, follow, with_origins(found, whole), unknown, assumed)
 
 
 def grounds_of(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Preconditions:
@@ -152,13 +154,24 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
         kernel.body, set(layout.partners), guards.accesses, operations, accesses.by_statement
     )
     reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
-    if reasons or not (layout.partners or _orders(program_slice)):
+    needs_trace = layout.partners or _orders(program_slice)
+    has_collectives = any_together(kernel.body)
+    if reasons or not (needs_trace or has_collectives):
         return (), reasons, ()
     try:
         remembered = remembered_of(kernel)
         axes = thread_axes(kernel.body)
     except UnknownThreads as reason:
         return (), (str(reason),), ()
+    parts: dict[Key, Hazard] = {}
+    if has_collectives:
+        reaches = Reaches(kernel.body, operations, axes)
+        parts = {
+            (hazard.kind, stmt, frozenset()): hazard
+            for stmt, hazard in divided(kernel.body, reaches)
+        }
+    if not needs_trace:
+        return tuple(parts.values()), (), ()
 
     def traced(work: Work, *, every_case: bool = False) -> Traced:
         known = LintContext(
@@ -181,7 +194,6 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             budget=DEFAULT_BUDGET,
             work=work,
             remembered=remembered,
-            findings=partial(KernelHazards, known),
             every_case=every_case,
             prediction=prediction,
         )
@@ -194,7 +206,9 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
         if not unclear:
             sure = {key: one for key, one in found.items() if one.certain}
             found, reasons, assumed = {**cases, **sure}, (), tuple(dict.fromkeys((*assumed, *more)))
-    hazards = sorted(found.values(), key=lambda one: (not one.certain, one.site.line or 0))
+    hazards = sorted(
+        {**found, **parts}.values(), key=lambda one: (not one.certain, one.site.line or 0)
+    )
     return tuple(hazards), reasons, assumed
 
 

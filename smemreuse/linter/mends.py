@@ -82,6 +82,24 @@ def converge(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def execute_together(name: str, site: Site) -> Mend:
+    """An operation of all threads of a warp or warpgroup in a branch of some."""
+    sentence = f"let all threads of the {name} come to {_at(site)}, or none of them."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def name_lanes(site: Site) -> Mend:
+    """A barrier of a warp whose mask does not name who comes to it."""
+    sentence = f"let only the lanes that its mask names come to {_at(site)}, and all of them."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def wait_for_each_arrival(site: Site) -> Mend:
+    """A barrier of two halves that are not done in turns."""
+    sentence = f"let each thread arrive and wait in turns, once each, around {_at(site)}."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
 def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
     """An mbarrier that no arrival completes."""
     sentence = (
@@ -97,12 +115,19 @@ def count_for_one_phase(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
-def look_in_time(name: str, site: Site) -> Mend:
-    """The advice for a wait that may look only after the phase following the awaited one is
-    complete.
+def look_in_time(name: str, site: Site, acting: np.ndarray) -> Mend:
+    """A wait that may come only after the phase following the awaited one is complete.
+
+    `acting` are the warps among those that wait, without which that phase does not end.
     """
+    if len(acting) == 1:
+        ids = acting[0] * 32 + np.arange(32)
+        sentence = (
+            f"let {words.threads(ids)} alone wait for {name} at {_at(site)}, which act on it."
+        )
+        return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (
-        f"let the next phase of {name} need an arrival of those who wait at {_at(site)}, behind "
-        "their wait."
+        f"let the next phase of {name} need an arrival of each warp that waits at {_at(site)}, "
+        "after its wait."
     )
     return Mend(Remedy.CODE, sentence, before=site)

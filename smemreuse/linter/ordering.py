@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.engines import Engines
-from smemreuse.checker.machine.memory import Shadow
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
@@ -34,26 +34,23 @@ class OrderHazards(Collected):
         warps = np.unique(agent.threads.ids // 32)
         self._fenced_in_part = self._fenced_in_part or len(full) < len(warps)
 
-    def race(
-        self,
-        rule: Rule,
-        traced: TracedAccess,
-        partner: Buffer,
-        other: int,
-        certain: bool,
-        *,
-        in_warp: bool = False,
-        found: TracedAccess | None = None,
-    ) -> bool:
-        """Adds the hazard of two unordered accesses, or of one still in flight, unless it is
-        harmless.
+    def unordered(
+        self, rule: Rule, traced: TracedAccess, partner: Buffer, earlier: Iterator[TracedAccess]
+    ) -> None:
+        """Adds one hazard: the first that is not harmless."""
+        any(self._race(rule, traced, found) for found in earlier)
+
+    def _race(self, rule: Rule, traced: TracedAccess, found: TracedAccess) -> bool:
+        """Adds the hazard of two unordered accesses, or of one still in flight, and returns
+        whether it is one: some are harmless.
         """
-        earlier, later = self._events[other], self._events[traced.event]
-        if found is None or _in_order_of_itself(earlier.stmt, later.stmt, found, traced):
+        in_warp, certain = found.in_warp, found.certain and traced.certain
+        earlier, later = self._events[found.event], self._events[traced.event]
+        if _are_atomic(earlier.stmt, later.stmt):
             return False
         if traced.buffer in self._known.registers and not _is_in_register(rule, found, later.stmt):
             return False
-        if other == traced.event and evaluated_effect(later.stmt) is not None:
+        if found.event == traced.event and evaluated_effect(later.stmt) is not None:
             return False  # what one operation does to itself is its own affair
         met = clash(found, traced, in_warp=in_warp)
         in_flight = rule is Rule.IN_FLIGHT
@@ -69,7 +66,7 @@ class OrderHazards(Collected):
             certain = certain and in_flight
         name = self._layout.names[traced.buffer]
         agents = _agents(earlier.stmt, later.stmt, found, traced, met)
-        one, two = self._site(other), self._site(traced.event)
+        one, two = self._site(found.event), self._site(traced.event)
         verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
         byte = met.byte if met is not None else int(traced.where[0])
         order = "not waited for when" if in_flight else "in no order with which"
@@ -97,7 +94,7 @@ class OrderHazards(Collected):
         self._add(hazard, later.stmt, traced.buffer)
         return True
 
-    def unfenced(self, traced: TracedAccess, partner: Buffer, other: TracedAccess) -> None:
+    def unfenced(self, traced: TracedAccess, other: TracedAccess) -> None:
         """Adds the hazard of two accesses through different proxies without a fence between them
         (rule 11).
         """
@@ -153,9 +150,6 @@ class OrderHazards(Collected):
                 )
                 self._add(hazard, stmt, buffer)
 
-    def lost(self, traced: TracedAccess, lost: ByteIndices, shadow: Shadow) -> None:
-        """No other buffer's value takes the place of a buffer's own."""
-
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Adds the hazard of two arms that threads take at once, if one writes what the other
         accesses.
@@ -196,9 +190,6 @@ class OrderHazards(Collected):
                     return stmt
         return None
 
-    def leaves(self, buffer: Buffer, number: int) -> None:
-        """Told by `outside`."""
-
 
 def _surely_reads(stmt: Stmt) -> bool:
     """Whether a statement surely reads what descriptors stand for."""
@@ -206,19 +197,10 @@ def _surely_reads(stmt: Stmt) -> bool:
     return effect is not None and effect.reads_described
 
 
-def _in_order_of_itself(
-    earlier: Stmt, later: Stmt, found: TracedAccess, traced: TracedAccess
-) -> bool:
-    """Whether two operations need no order between them.
-
-    That holds for two atomics, and for one that begins with a barrier of all threads that made the
-    earlier access.
-    """
+def _are_atomic(earlier: Stmt, later: Stmt) -> bool:
+    """Whether two statements' accesses are atomic, and need no order between them."""
     one, two = ([effect_of(call) for call in calls_of(stmt)] for stmt in (earlier, later))
-    if any(effect.atomic for effect in one) and any(effect.atomic for effect in two):
-        return True
-    meets = any(effect.rendezvous for effect in two)
-    return meets and bool(np.isin(found.ids, traced.ids).all())
+    return any(effect.atomic for effect in one) and any(effect.atomic for effect in two)
 
 
 def _is_in_register(rule: Rule, found: TracedAccess, later: Stmt) -> bool:

@@ -8,6 +8,7 @@ from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.execution.traces import BlockTraces
+from smemreuse.checker.values.cases import Case
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
 from smemreuse.linter.barriers import WaitingHazards
@@ -44,17 +45,18 @@ class HazardTraces(BlockTraces):
         finally:
             self._known.hazards = before
 
-    def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
+    def _trace(self, body: Block, index: Mapping[Var, int], case: Case) -> tuple[Trace, bool]:
         """Runs one trace and reports the hazards at its end, or the deadlock in which it
         is stuck.
         """
-        assert isinstance(trace.findings, KernelHazards)
-        trace.findings.block = index
+        hazards = KernelHazards(self._known, self._setting.layout, index)
+        hazards.observers = (hazards,)
+        trace = Trace(self._setting, hazards, index, case)
         try:
             trace.run(body)
         except Stuck:
-            trace.findings.stuck()
+            hazards.stuck(trace.waiting.values())
             raise
-        trace.findings.ends()
-        trace.findings.still_read(trace.state.engines)
-        return True  # further cases may have other hazards
+        hazards.ends(trace.state.pairings)
+        hazards.still_read(trace.state.engines)
+        return trace, True  # further cases may have other hazards

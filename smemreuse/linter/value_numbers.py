@@ -17,18 +17,19 @@ import numpy as np
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt, Store
+from smemreuse.ir.types import NO_INTEGER, integer_type
 from smemreuse.semantics.effects import Answer, Engine
-from smemreuse.semantics.evaluate import Threads, Value
+from smemreuse.semantics.evaluate import Threads, Value, dtype_of
 from smemreuse.semantics.table import effect_of, evaluated_call, evaluated_effect
 
 Valuing = Callable[[Expr, Threads], Value]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
-_WIDE: tuple[Expr, ...] = tuple(
-    map(Const, ("int32", "int64", "uint32", "uint64", "float32", "float64"))
-)
-"""What is cast to one of these tells integers apart as far as threads and indices go."""
+_EXACT = {"float32": 1 << 24, "float64": 1 << 53}
+"""Integers below tell as many numbers of the type apart."""
+_FAR = 1 << 31
+"""What differs by less differs in any type of 32 bits or more, wrapped or not."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,16 @@ class ValueNumbering:
         """
         if call.op == "broadcast":
             return self(call.args[0])
-        if call.op == "cast" and len(call.args) == 2 and call.args[0] in _WIDE:
-            return self(call.args[1])
-        if call.op in ("add", "sub") and len(call.args) == 2:
+        if call.op == "cast" and len(call.args) == 2 and isinstance(call.args[0], Const):
+            value = self(call.args[1])
+            if value is not None and _tells_apart(call.args[1], value, str(call.args[0].value)):
+                return value
+        if call.op in ("add", "sub") and len(call.args) == 2 and not _is_narrow(dtype_of(call)):
             one, two = map(self, call.args)
             sign = 1 if call.op == "add" else -1
-            return None if one is None or two is None else one.plus(two, sign)
+            found = None if one is None or two is None else one.plus(two, sign)
+            if found is None or _within(found.number, _FAR):
+                return found
         effect = effect_of(call)
         if effect.hands_on or (effect.answer is not Answer.SAME and not _is_address(call)):
             return None
@@ -133,6 +138,23 @@ class ValueNumbering:
                 return None
             rest = _mix(rest + value.mixed())
         return ValueNumber(rest | np.uint64(1), np.zeros(self._threads.count, np.int64))
+
+
+def _tells_apart(operand: Expr, value: ValueNumber, dtype: str) -> bool:
+    """Whether numbers of an operand that differ still do in another type."""
+    kind = integer_type(dtype)
+    if kind is None:
+        return _within(value.number, _EXACT.get(dtype, 0))
+    return kind.bits >= 32 and dtype_of(operand) != NO_INTEGER and _within(value.number, _FAR)
+
+
+def _is_narrow(dtype: str) -> bool:
+    kind = integer_type(dtype)
+    return kind is not None and kind.bits < 32
+
+
+def _within(number: np.ndarray, most: int) -> bool:
+    return bool((np.abs(number) < most).all())
 
 
 def _is_address(call: Call) -> bool:

@@ -27,6 +27,14 @@ def agent(stmt: Stmt, thread: int | None, ids: np.ndarray) -> str:
     return who if engine is Engine.THREAD else f"{engine.value} of {who}"
 
 
+def missing(ids: np.ndarray) -> str:
+    """The threads that do not do something, with the verb: `thread 3 does`.
+
+    Without any, data decide which."""
+    who = threads(ids) if len(ids) else "some threads, as data decide,"
+    return f"{who} {'does' if len(ids) == 1 else 'do'}"
+
+
 def threads(ids: np.ndarray) -> str:
     """Threads by their indices in the block: `threads 0-63, 96-127`."""
     found = np.unique(ids)

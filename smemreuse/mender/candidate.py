@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from smemreuse.ir.kernel import Stmt
-from smemreuse.results.mending import Inserted, Insertion
+from smemreuse.results.mending import Edit, Inserted, Insertion
 
-Insertions = tuple[Insertion, ...]
+Edits = tuple[Edit, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class MendCandidate:
-    """Insertions that together might mend a hazard.
+    """Edits that together might mend a hazard.
 
     `weaker` are variants that ask for less, each for less than the one before. They are tried only
     if the candidate itself mends.
     """
 
-    insertions: Insertions
-    weaker: tuple[Insertions, ...] = ()
+    edits: Edits
+    weaker: tuple[Edits, ...] = ()
 
     @classmethod
     def of(cls, anchor: Stmt, behind: bool, *inserted: Inserted) -> MendCandidate:
@@ -29,4 +29,5 @@ class MendCandidate:
     @property
     def operations(self) -> frozenset[str]:
         """The operations that are put in."""
-        return frozenset(one.call.op for each in self.insertions for one in each.inserted)
+        insertions = (one for one in self.edits if isinstance(one, Insertion))
+        return frozenset(one.call.op for each in insertions for one in each.inserted)

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import For, Kernel, Stmt, walk_statements
-from smemreuse.ir.launch import UnknownThreads, thread_axes
+from smemreuse.ir.expr import Call, Const, Var, constant
+from smemreuse.ir.kernel import For, If, Kernel, Stmt, walk_statements
+from smemreuse.ir.launch import AXES, UnknownThreads, launches, tag_of, thread_axes
+from smemreuse.ir.tree import Spot, StatementTree
 from smemreuse.linter.words import engine_of
 from smemreuse.mender.candidate import MendCandidate
-from smemreuse.mender.tree import Spot, StatementTree, last_of
+from smemreuse.mender.edited import last_of
 from smemreuse.mender.waits import wait_candidates
 from smemreuse.results.hazards import Hazard, HazardKind, Remedy
-from smemreuse.results.mending import Inserted
+from smemreuse.results.mending import Guard, Inserted
 from smemreuse.semantics.effects import Group, Signal
 from smemreuse.semantics.synchronizing import (
     NAMED_BARRIERS,
@@ -33,7 +34,7 @@ WARP = 32
 
 @dataclass(frozen=True, eq=False)
 class MendCandidates:
-    """The insertions that may mend a hazard of one kernel, the cheapest first.
+    """The edits that may mend a hazard of one kernel, the cheapest first.
 
     `scope` is the storage scope for which its barriers are written.
     """
@@ -49,9 +50,11 @@ class MendCandidates:
 
         `later` is None where the hazard is at the kernel's end; without `earlier` there are none.
         """
-        if earlier is None:
+        if hazard.mend.remedy is Remedy.NARROW and hazard.site.stmt is not None:
+            yield from self._narrowed(hazard.site.stmt, hazard.mend.threads)
+        elif earlier is None:
             return
-        if hazard.kind is HazardKind.MISSING_WAIT:
+        elif hazard.kind is HazardKind.MISSING_WAIT:
             yield from wait_candidates(self.tree, self.scope, hazard.mend.engine, earlier, later)
         elif later is None:
             return
@@ -76,6 +79,35 @@ class MendCandidates:
     def _operations(self) -> set[str]:
         calls = map(evaluated_call, walk_statements(self.kernel.body))
         return {call.op for call in calls if call is not None}
+
+    # Waits of fewer warps ------------------------------------------------------------------------
+
+    def _narrowed(self, wait: Stmt, acting: tuple[int, int] | None) -> Iterator[MendCandidate]:
+        """Waits of the one warp that acts on them: all waits in the arm around this one, then this
+        one alone. `acting` are the threads of that warp."""
+        thread = self._thread
+        if acting is None or thread is None:
+            return
+        arms = (spot.block for spot in self.tree.path(wait) if isinstance(spot.scope, If))
+        arm = next(reversed(list(arms)), (wait,))
+        condition = Call("eq", (Call("floordiv", (thread, Const(WARP))), Const(acting[0] // WARP)))
+        waits = tuple(
+            Guard(one, condition)
+            for one in walk_statements(arm)
+            for effect in (evaluated_effect(one),)
+            if effect is not None and effect.signals is Signal.WAIT
+        )
+        if len(waits) > 1:
+            yield MendCandidate(waits)
+        yield MendCandidate((Guard(wait, condition),))
+
+    @cached_property
+    def _thread(self) -> Var | None:
+        """The index of a thread in its block; None where that is not one variable alone."""
+        axes = [one for one in launches(self.kernel.body) if tag_of(one) in AXES]
+        mine = [one.var for one in axes if tag_of(one) == AXES[0]]
+        flat = all(tag_of(one) == AXES[0] or constant(one.value) == 1 for one in axes)
+        return mine[0] if flat and len(mine) == 1 else None
 
     # Fences -------------------------------------------------------------------------------------
 

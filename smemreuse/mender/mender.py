@@ -20,19 +20,20 @@ from smemreuse.ir.kernel import (
     Stmt,
     walk_statements,
 )
+from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, lint_apart, taken_apart
 from smemreuse.linter.linter import OF_LINT
-from smemreuse.mender.candidate import Insertions, MendCandidate
+from smemreuse.mender.candidate import Edits, MendCandidate
 from smemreuse.mender.candidates import MendCandidates
-from smemreuse.mender.tree import StatementTree, with_insertions
+from smemreuse.mender.edited import edited
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Remedy, Site
-from smemreuse.results.mending import Insertion, Mended, Mending, Unmended
+from smemreuse.results.mending import Edit, Mended, Mending, Unmended
 
 MOST_LINTS = 60
 OF_MENDING = 5 * OF_LINT
 """How often a kernel is linted, with one thing or another put in, and units of work for it all."""
 
-PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER)
+PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER, Remedy.NARROW)
 MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
 """What may show once a hazard is mended: of an access the first hazard alone is reported."""
 
@@ -48,8 +49,8 @@ Found = tuple[object, tuple[str, ...]]
 
 
 def mend(kernel: Kernel, barriers: BarrierStage = BarrierStage.AUTO) -> Mending:
-    """The fewest insertions of barriers, waits and proxy fences that make a kernel clean, if these
-    can.
+    """The fewest barriers, waits and proxy fences to insert, and waits to narrow to the warp that
+    needs them, that make a kernel clean, if these can.
 
     Both certain and possible hazards are mended. `barriers` is as for `lint`; what a later pass
     inserts is not inserted here. Each hazard that is left comes with the reason.
@@ -64,12 +65,11 @@ def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
     """The mending of a kernel with separated buffers, transferred to the merged kernel itself."""
     theirs, ours = (list(_acting(one)) for one in (apart, kernel))
     places = dict(zip(theirs, ours, strict=False))
-    needed = {one.insertion.anchor for one in found.mends}
+    needed = {one.edit.anchor for one in found.mends}
     if len(theirs) != len(ours) or not needed <= places.keys():
         return found.taken_back("its place in the merged kernel cannot be told")
     mends = tuple(
-        replace(one, insertion=one.insertion.at(places[one.insertion.anchor], places))
-        for one in found.mends
+        replace(one, edit=one.edit.at(places[one.edit.anchor], places)) for one in found.mends
     )
     return replace(found, mends=mends)
 
@@ -82,9 +82,9 @@ def _acting(kernel: Kernel) -> Iterator[Stmt]:
 
 @dataclass
 class MendSearch:
-    """The search for insertions that mend one kernel, and what has been inserted so far.
+    """The search for edits that mend one kernel, and those made so far.
 
-    `later` tells that a later pass inserts barriers. `chosen` are the kept insertions, each with
+    `later` tells that a later pass inserts barriers. `chosen` are the kept edits, each with
     its hazard; `refused` gives the reason why a hazard cannot be mended.
     """
 
@@ -106,7 +106,7 @@ class MendSearch:
         self.once = self.work.done
 
     def result(self) -> Mending:
-        """Mends hazard by hazard, drops superfluous insertions, and reports what is left and why.
+        """Mends hazard by hazard, drops superfluous edits, and reports what is left and why.
 
         The kernel stays as it is if the result is no better.
         """
@@ -159,7 +159,7 @@ class MendSearch:
                 self.refused[self._key(hazard)] = GIVEN_UP
                 return report
             tried += 1
-            found = self._lint((*self._insertions, *candidate.insertions))
+            found = self._lint((*self._edits, *candidate.edits))
             if self._is_better(hazard, report, found):
                 kept, found = self._weakest(candidate, hazard, report, found)
                 self.chosen += [Mended(one, hazard) for one in kept]
@@ -169,25 +169,25 @@ class MendSearch:
 
     def _weakest(
         self, candidate: MendCandidate, hazard: Hazard, before: LintReport, found: LintReport
-    ) -> tuple[Insertions, LintReport]:
+    ) -> tuple[Edits, LintReport]:
         """The weakest variant of a candidate that mends as well as the candidate does, and its
         report.
         """
-        kept = candidate.insertions
+        kept = candidate.edits
         for weaker in candidate.weaker:
             if self._is_spent:
                 break
-            after = self._lint((*self._insertions, *weaker))
+            after = self._lint((*self._edits, *weaker))
             if not self._is_better(hazard, before, after) or _badness(after) > _badness(found):
                 break
             kept, found = weaker, after
         return kept, found
 
     def _without_needless(self, report: LintReport) -> LintReport:
-        """Drops each insertion without which the report is no worse; returns the new report."""
+        """Drops each edit without which the report is no worse; returns the new report."""
         for one in list(self.chosen) if len(self.chosen) > 1 else []:
             rest = [other for other in self.chosen if other is not one]
-            found = self._lint([each.insertion for each in rest])
+            found = self._lint([each.edit for each in rest])
             if _badness(found) <= _badness(report):
                 self.chosen, report = rest, found
         return report
@@ -195,14 +195,14 @@ class MendSearch:
     # Linting ------------------------------------------------------------------------------------
 
     @property
-    def _insertions(self) -> tuple[Insertion, ...]:
-        return tuple(one.insertion for one in self.chosen)
+    def _edits(self) -> Edits:
+        return tuple(one.edit for one in self.chosen)
 
-    def _lint(self, insertions: Sequence[Insertion]) -> LintReport:
-        """The lint report of the kernel with these insertions."""
+    def _lint(self, edits: Sequence[Edit]) -> LintReport:
+        """The lint report of the kernel with these edits."""
         self.lints += 1
         kernel = self.apart.kernel
-        body, origins = with_insertions(kernel.body, insertions)
+        body, origins = edited(kernel.body, edits)
         self.origins.update(origins)
         found = replace(self.apart, kernel=replace(kernel, body=body))
         return lint_apart(found, self.later, self.work)

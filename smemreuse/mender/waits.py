@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from smemreuse.ir.expr import Call, Expr, Var, constant, same, variables_in
 from smemreuse.ir.kernel import Bind, Block, For, Stmt, walk_statements
-from smemreuse.mender.candidate import Insertions, MendCandidate
-from smemreuse.mender.tree import StatementTree, last_of
+from smemreuse.ir.tree import StatementTree
+from smemreuse.mender.candidate import Edits, MendCandidate
+from smemreuse.mender.edited import last_of
 from smemreuse.results.mending import Inserted, Insertion
 from smemreuse.semantics.effects import Engine, Signal
 from smemreuse.semantics.synchronizing import GROUPED, block_barrier, commit, phase_wait, wait
@@ -86,7 +87,7 @@ def _most(tree: StatementTree, anchor: Stmt, earlier: Stmt, most: int) -> int:
 
 
 def _waiting(
-    engine: Engine, anchor: Stmt, behind: bool, most: int, met: Insertions, *, closes: bool
+    engine: Engine, anchor: Stmt, behind: bool, most: int, met: Edits, *, closes: bool
 ) -> MendCandidate:
     """A candidate that waits at `anchor` for all groups of an engine, then synchronizes (`met`).
 

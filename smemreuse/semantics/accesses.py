@@ -28,7 +28,9 @@ from smemreuse.semantics.effects import (
     Effect,
     Engine,
     Extent,
+    Fixed,
     Operand,
+    OperandKind,
     Proxy,
     Signal,
     Strided,
@@ -39,6 +41,7 @@ from smemreuse.semantics.elements import (
     flat_index,
     places_in,
 )
+from smemreuse.semantics.evaluate import is_unsigned
 from smemreuse.semantics.operands import (
     counts_elements,
     is_certain,
@@ -92,6 +95,7 @@ class MemoryAccess:
       was kept in memory.
     - `proxy`: the path to memory; between different ones a fence must stand (rule 11).
     - `by_warp`: the lanes of a warp access the bytes together; which lane takes which is not known.
+    - `signals`: the bytes are an mbarrier, and it is accessed as one.
     """
 
     buffer: Buffer
@@ -109,6 +113,7 @@ class MemoryAccess:
     proxy: Proxy = Proxy.GENERIC
     by_warp: bool = False
     atomic: bool = False
+    signals: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +223,8 @@ def _element(
         distance, number = constant(step), constant(count)
         if distance is None or number is None or abs(distance * number) * bits > 8 * MAX_FOLLOWED:
             known = False
+        elif number > 1 and is_unsigned(index):
+            known = False  # lanes of it wrap, each for itself
         else:
             stride, lanes = distance * bits // 8, number
     start = displaced(base, byte_offset(index, buffer.dtype))
@@ -226,6 +233,10 @@ def _element(
         return
     footprint = Footprint(start.offset, bits // 8, stride, lanes)
     yield MemoryAccess(base.buffer, access, footprint, node, predicate is None)
+
+
+_MBARRIER = Operand(OperandKind.BARRIER, Access.READ_WRITE, Fixed(8), certain=False)
+"""What a signal accesses where a row does not say so: an mbarrier may lie in plain memory."""
 
 
 # Operations -------------------------------------------------------------------------------------
@@ -244,9 +255,12 @@ def _call(call: Call, pointers: Pointers) -> Iterator[MemoryAccess]:
     effect, operands = effect_of(call), call.args
     listed = {place: operand for operand, place in places(effect, operands, pointers)}
     own: list[MemoryAccess] = []
+    mbarrier = mbarrier_operand(call, effect)
     for place, argument in enumerate(operands):
-        operand = listed.get(place)
+        operand = listed.get(place, _MBARRIER if argument is mbarrier else None)
         found = None if operand is None else _through(argument, operand, effect, call, pointers)
+        if found is not None and argument is mbarrier:
+            found = [replace(one, signals=True) for one in found]
         if found is not None:
             yield from _computing(argument, pointers)
             own += found

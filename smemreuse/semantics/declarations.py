@@ -16,6 +16,7 @@ from smemreuse.errors import InputError
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Block, walk_statements
 from smemreuse.semantics.effects import (
+    UNSAID,
     Answer,
     Effect,
     Engine,
@@ -26,6 +27,7 @@ from smemreuse.semantics.effects import (
     Size,
     unknown_effect,
 )
+from smemreuse.semantics.foreign import function_of
 from smemreuse.semantics.rows import TABLE, elsewhere
 from smemreuse.semantics.rows.device_functions import DECLARED, FUNCTIONS, inside
 from smemreuse.semantics.rows.function_names import FunctionName, parse_name
@@ -56,6 +58,7 @@ class Declaration:
       call. If not, they are plain loads and stores, over when it returns, in this block's memory.
     - `escapes`: an address that it is handed may be kept in memory, or be in what it returns.
     - `barrier_at_end`: it ends with a barrier of all threads of the block, after its accesses.
+    - `barriers_inside`: it has other barriers, of whomever; None if that is not said.
     - `source`: the file, and the line if it is known.
     """
 
@@ -65,6 +68,7 @@ class Declaration:
     escapes: bool
     barrier_at_end: bool
     source: str
+    barriers_inside: bool | None = None
 
     def row(self, name: FunctionName, parameters: int) -> Effect:
         """The effect of a call with so many `parameters`, in positions of these."""
@@ -101,8 +105,15 @@ class Declaration:
             address=self.escapes,
             keeps=self.escapes,
             declared=words,
+            may_meet=_MAY_MEET[self.barriers_inside],
         )
 
+
+_MAY_MEET = {
+    None: UNSAID,
+    True: "it has some, by its declaration, and they are not followed",
+    False: "",
+}
 
 _known: dict[str, Declaration] = {}
 _lock = threading.Lock()
@@ -123,11 +134,17 @@ def declare(declaration: Declaration) -> None:
         DECLARED[name] = declaration.row
 
 
-def declared_in(block: Block) -> tuple[str, ...]:
-    """For each declared function that a block calls, a clause that names the declaration
-    relied on.
+def taken_on_trust(block: Block) -> tuple[str, ...]:
+    """What an answer about a block takes on trust of the functions that it calls, a clause each.
+
+    For each declared function, on whose word it stands; and of each that may have a barrier inside,
+    that it has none that not all threads come to: it counts as if it had none.
     """
-    if not DECLARED:  # as mostly, and this is asked for every plan
-        return ()
-    effects = (effect_of(call) for stmt in walk_statements(block) for call in calls_of(stmt))
-    return tuple(dict.fromkeys(effect.declared for effect in effects if effect.declared))
+    found: dict[str, None] = {}
+    for call in (call for stmt in walk_statements(block) for call in calls_of(stmt)):
+        effect = effect_of(call)
+        if effect.declared:
+            found[effect.declared] = None
+        if effect.may_meet:
+            found[f"`{function_of(call)}` has no barrier inside ({effect.may_meet})"] = None
+    return tuple(found)

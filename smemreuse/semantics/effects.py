@@ -146,6 +146,8 @@ class Signal(Enum):
     ARRIVE_WITH_MATRICES = "arrives when the thread's tcgen05 operations so far are complete"
     COMPLETE_WITH_BYTES = "takes the bytes written off what is announced, when they have landed"
     WAIT = "waits until the phase of parity `count` is complete"
+    ASK = "tells whether the phase of parity `count` is complete, and waits for nothing"
+    INVALIDATE = "makes it plain memory again, which may be initialized anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,9 @@ class Meeting:
     """A barrier of threads.
 
     `waits` is False for one that is only arrived at, `arrives` for one only waited at; where both
-    are, it takes part and orders nothing. `threads` is how many meet at a named barrier where no
-    operand says it. What the operation itself accesses comes before the barrier.
+    are, it takes part and orders nothing. `threads` is how many meet at a named barrier, and
+    `number` that barrier's, where no operand says it. What the operation itself accesses comes
+    before the barrier, unless it is one of those `within` it.
     """
 
     group: Group
@@ -189,6 +192,23 @@ class Meeting:
     arrives: bool = True
     waits: bool = True
     threads: int | None = None
+    number: int | None = None
+
+    @property
+    def comes(self) -> bool:
+        """Whether a thread counts as arrived at it, and is waited for by others."""
+        return self.arrives or not self.waits
+
+
+class Together(Enum):
+    """Threads that execute an operation together, or it is undefined; the value is how many."""
+
+    WARP = 32
+    WARPGROUP = 128
+
+
+UNSAID = "its declaration does not say"
+"""Why a function may have a barrier inside whose declaration leaves that open."""
 
 
 class Leaving(Enum):
@@ -243,13 +263,18 @@ class Effect:
     - `engine`, `proxy`: who carries the accesses out, and how.
     - `commits`: it closes a group of this engine's accesses. `waits`: for such groups.
     - `mbarrier`, `meeting`, `fence`: how it orders accesses. `fence` is of the async proxy.
+    - `may_meet`: why it may have a barrier inside that nothing tells of; the answer says that it is
+      assumed to have none.
     - `converges`: the lanes of a warp that take part wait for each other, and no access to memory
       is ordered by that (PTX says so of `bar.warp.sync` alone). Nothing is proved by it; and what
       it stands between is no certain race.
+    - `together`: who must execute it all together, as PTX has it of `.aligned` (rule 12).
     - `describes`: the local that it makes a descriptor. `reads_described`: it accesses what the
       descriptors among its operands stand for.
-    - `atomic`: no two of its accesses to one element are a race. `rendezvous`: its threads meet in
-      it before its first access, and between those that depend on each other.
+    - `within`: the barriers that its threads meet at inside it, in their order: what it accesses
+      stands before some and after others. `meets_first`: the first of them comes before its first
+      access, and one between any two accesses that depend on each other.
+    - `atomic`: no two of its accesses to one element are a race.
     - `writes_locals`: positions of local or register operands that it writes, lvalues included.
     - `answer`: whether threads may differ in its result. `address`: whether the result may be an
       address that is in an operand. `leaves`: whether the thread goes on after it.
@@ -276,12 +301,15 @@ class Effect:
     waits: Wait | None = None
     mbarrier: Mbarrier | None = None
     meeting: Meeting | None = None
+    within: tuple[Meeting, ...] = ()
+    meets_first: bool = False
+    may_meet: str = ""
     converges: bool = False
+    together: Together | None = None
     fence: bool = False
     describes: Descriptor | None = None
     reads_described: bool = False
     atomic: bool = False
-    rendezvous: bool = False
     writes_locals: tuple[int, ...] = ()
     answer: Answer = Answer.SAME
     address: bool = False
@@ -316,7 +344,8 @@ class Effect:
         """Whether it orders accesses, or what orders them depends on how often it is done."""
         return (
             self.meeting is not None
-            or self.mbarrier is not None
+            or bool(self.within)
+            or self.signals not in (None, Signal.ASK)
             or self.commits is not None
             or self.waits is not None
             or self.fence
@@ -324,6 +353,11 @@ class Effect:
             or self.reads_described
             or self.leaves is not None
         )
+
+    @property
+    def meetings(self) -> tuple[Meeting, ...]:
+        """All barriers of threads in it: those inside, then the one that it is."""
+        return self.within if self.meeting is None else (*self.within, self.meeting)
 
     @property
     def synchronizes(self) -> bool:
@@ -336,6 +370,8 @@ class Effect:
         return self.mbarrier is not None and self.mbarrier.signal not in (
             Signal.INITIALIZE,
             Signal.WAIT,
+            Signal.ASK,
+            Signal.INVALIDATE,
         )
 
     @property
@@ -366,5 +402,6 @@ def unknown_effect(reason: str) -> Effect:
         answer=Answer.VARIES,
         address=True,
         swizzles=True,
+        may_meet="it is not known",
         unknown=reason,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, constant
 from smemreuse.ir.kernel import ANYWHERE, Buffer, element_bits, is_laid_out
+from smemreuse.semantics.evaluate import is_unsigned
 
 MAX_LANES = 64
 """Lanes of a vector that are followed one by one."""
@@ -45,15 +47,31 @@ def claimed_bytes(pointer: Expr) -> tuple[int, bool] | None:
 
 
 def byte_offset(index: Expr, dtype: str) -> Expr:
-    """The byte in which the element of an index begins; `ANYWHERE` where that is not known."""
+    """The byte in which the element of an index begins; `ANYWHERE` where that is not known.
+
+    Addresses have 64 bits, whatever type the index has.
+    """
     if not is_laid_out(dtype) and index != Const(0):
         return ANYWHERE
     bits = element_bits(dtype)
     if index == Const(0) or bits == 8:
         return index
     if bits % 8 == 0:
-        return Call("mul", (index, Const(bits // 8)))
-    return Call("floordiv", (Call("mul", (index, Const(bits))), Const(8)))
+        return Call("mul", (index, _wide(Const(bits // 8))))
+    return Call("floordiv", (Call("mul", (index, _wide(Const(bits)))), Const(8)))
+
+
+def _wide(number: Expr) -> Expr:
+    """A literal as one of 64 bits; anything else as it is."""
+    is_plain = isinstance(number, Const) and isinstance(number.value, int) and not number.dtype
+    return replace(number, dtype="int64") if is_plain and isinstance(number, Const) else number
+
+
+def sum_of_offsets(one: Expr, other: Expr) -> Expr:
+    """A sum in 64 bits, also of two offsets of an unsigned type, in which it might wrap."""
+    if is_unsigned(one) and is_unsigned(other):
+        one = Call("cast", (Const("int64"), one))
+    return Call("add", (one, other))
 
 
 def pointee_dtype(pointer: Expr) -> str:
@@ -120,7 +138,7 @@ def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
     flat = _as_ramp(indices[-1]) if indices else Const(0)
     scale: Expr = Const(1)
     for index, extent in zip(reversed(indices[:-1]), reversed(buffer.shape[1:]), strict=True):
-        scale = extent if scale == Const(1) else Call("mul", (scale, extent))
+        scale = _wide(extent) if scale == Const(1) else Call("mul", (scale, extent))
         flat = _ramp_add(flat, Call("mul", (index, scale)))
     return flat if buffer.elem_offset == Const(0) else _ramp_add(flat, buffer.elem_offset)
 
@@ -154,8 +172,8 @@ def lane_of(expr: Expr, lane: int) -> Expr:
 def _ramp_add(index: Expr, more: Expr) -> Expr:
     if isinstance(index, Call) and index.op == "ramp":
         base, stride, lanes = index.args
-        return Call("ramp", (Call("add", (base, more)), stride, lanes))
-    return Call("add", (index, more))
+        return Call("ramp", (sum_of_offsets(base, more), stride, lanes))
+    return sum_of_offsets(index, more)
 
 
 def _as_ramp(index: Expr) -> Expr:

@@ -52,11 +52,16 @@ def foreign_effect(call: Call) -> Effect:
     )
 
 
+def function_of(call: Call) -> str:
+    """The function that a call is of: its name where it is written in CUDA, or the operation."""
+    return (call.op in FOREIGN and texts_of(call)[0]) or call.op
+
+
 def is_over_at_return(call: Call) -> bool:
     """Whether a CUDA function certainly leaves nothing running after it returns, by its text or
     name.
     """
-    name, *others = _texts(call)
+    name, *others = texts_of(call)
     if _STARTS_SOMETHING.search(name) or names_instructions(call):
         return False
     return any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in others)
@@ -67,7 +72,7 @@ def takes_values(call: Call) -> bool:
 
     C++ passes `x[0]` by reference where the parameter is one; from there all of `x` is in reach.
     """
-    name, *others = _texts(call)
+    name, *others = texts_of(call)
     texts = others if call.op == INLINED else []
     defined = any(re.search(rf"\b{re.escape(name)}\s*\(", text) for text in texts)
     return defined and not any("&" in text for text in texts)
@@ -75,7 +80,7 @@ def takes_values(call: Call) -> bool:
 
 def names_instructions(call: Call) -> bool:
     """Whether a call brings source text with instructions in it that nothing here understands."""
-    return call.op in FOREIGN and any(map(_STARTS_SOMETHING.search, _texts(call)[1:]))
+    return call.op in FOREIGN and any(map(_STARTS_SOMETHING.search, texts_of(call)[1:]))
 
 
 def returns_address(call: Call) -> bool:
@@ -85,7 +90,7 @@ def returns_address(call: Call) -> bool:
     return not types or not isinstance(types[0], str) or types[0] in ADDRESS_TYPES
 
 
-def _texts(call: Call) -> list[str]:
+def texts_of(call: Call) -> list[str]:
     """The strings among a call's operands: the function's name first, empty if there is none."""
     args = call.args[1:] if call.op in _TYPED else call.args
     values = [arg.value for arg in args if isinstance(arg, Const)]

@@ -53,13 +53,18 @@ def is_affine(expr: Expr, varies: Varies) -> bool:
 
 def growth(expr: Expr, var: Var) -> tuple[int, int] | None:
     """The least and greatest change of an expression when `var` grows by 1; None if unknown."""
+    return None if wraps(expr) else _growth(expr, var)
+
+
+def _growth(expr: Expr, var: Var) -> tuple[int, int] | None:
+    """As `growth`, for an expression that does not wrap."""
     if isinstance(expr, Var):
         return (1, 1) if expr is var else (0, 0)
     if var not in variables_in(expr):
         return 0, 0
     if not isinstance(expr, Call) or len(expr.args) != 2:
         return None
-    grown = [growth(arg, var) for arg in expr.args]
+    grown = [_growth(arg, var) for arg in expr.args]
     numbers = [constant(arg) for arg in expr.args]
     (one, other), (first, second) = grown, numbers
     if expr.op in ("add", "sub") and one is not None and other is not None:

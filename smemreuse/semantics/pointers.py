@@ -22,7 +22,14 @@ from smemreuse.ir.kernel import (
     nodes_of,
     walk_statements,
 )
-from smemreuse.semantics.elements import byte_offset, flat_index, is_typed, places_in, pointee_dtype
+from smemreuse.semantics.elements import (
+    byte_offset,
+    flat_index,
+    is_typed,
+    places_in,
+    pointee_dtype,
+    sum_of_offsets,
+)
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.foreign import ADDRESS_TYPES, may_hold_address, takes_values
 from smemreuse.semantics.table import effect_of, is_foreign, written_operands
@@ -327,4 +334,4 @@ def displaced(base: Address | None, offset: Expr) -> Address | None:
         return None
     if base.offset == Const(0):
         return Address(base.buffer, offset)
-    return Address(base.buffer, Call("add", (base.offset, offset)))
+    return Address(base.buffer, sum_of_offsets(base.offset, offset))

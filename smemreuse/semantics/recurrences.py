@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
-from smemreuse.semantics.evaluate import wraps
+from smemreuse.ir.types import INT32, INT64, NO_INTEGER, integer_type
+from smemreuse.semantics.evaluate import dtype_of, wraps
 
 MAX_ROUNDS = 1 << 10
 """Rounds before a recurrence begins, and its period, together at most."""
@@ -119,11 +120,11 @@ class Recurrences:
         distance = self._sum(Call("sub", expr.args))
         if not distance.step:
             return distance
-        count = distance.first + distance.period
-        one, two = (self._rows(operand, count) for operand in expr.args)
-        if one is None or two is None:
+        # As one expression: what the two depend on need not be the same.
+        found = self._rows(Call("sub", expr.args), distance.first + distance.period)
+        if found is None:
             raise NoRecurrence
-        most = int(np.abs(one - two)[distance.first :].max(initial=0))
+        most = int(np.abs(found)[distance.first :].max(initial=0))
         periods = most // abs(distance.step) + 1
         return Recurrence(distance.first + periods * distance.period, distance.period)
 
@@ -159,11 +160,9 @@ class Recurrences:
         values.
         """
         recurrence = self._of(expr.args[1])
-        made_of = (node for node in walk(expr.args[1]) if isinstance(node, Call))
-        widest = expr.args[0] == Const("int64")
-        if widest or (
-            expr.args[0] == Const("int32") and not any(one.op == "cast" for one in made_of)
-        ):
+        made = expr.args[0].value if isinstance(expr.args[0], Const) else NO_INTEGER
+        kind, inside = integer_type(str(made)), integer_type(dtype_of(expr.args[1]))
+        if kind in (INT32, INT64) and inside is not None and inside.is_within(kind):
             return recurrence
         if recurrence.step:
             raise NoRecurrence

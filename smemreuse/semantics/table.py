@@ -8,6 +8,7 @@ from dataclasses import replace
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, walk
 from smemreuse.ir.kernel import Block, Evaluate, Stmt, nodes_of, walk_statements
 from smemreuse.semantics.effects import (
+    UNSAID,
     Answer,
     Effect,
     Group,
@@ -19,6 +20,7 @@ from smemreuse.semantics.effects import (
 from smemreuse.semantics.foreign import FOREIGN, foreign_effect
 from smemreuse.semantics.rows import lookup
 from smemreuse.semantics.rows.forms import TWO_BLOCKS
+from smemreuse.semantics.unseen_barriers import why_it_may_meet
 
 BLOCK_BARRIER = Call("tvm_storage_sync", (Const("shared"),))
 """The barrier that all threads of a block meet at, as TIR writes it."""
@@ -45,7 +47,7 @@ def _looked_up(call: Call) -> Effect:
             effect = replace(effect, remote=True)
         return _in_this_form(call, effect)
     if call.op in FOREIGN:
-        return foreign_effect(call)
+        return replace(foreign_effect(call), may_meet=why_it_may_meet(call))
     if row is None:
         return unknown_effect(f"`{call.op}` has no row in the table of effects")
     return unknown_effect(f"`{call.op}` is not known in this form")
@@ -151,6 +153,15 @@ def counted(call: Call, meeting: Meeting) -> Expr | None:
     return None if count == Const(-1) else count
 
 
+def may_meet_unseen(call: Call) -> bool:
+    """Whether threads may meet inside an operation, and nothing tells of it (rule 12).
+
+    A declaration that does not say counts as one that denies it, and the answer says so.
+    """
+    effect = effect_of(call)
+    return bool(effect.unknown) or effect.may_meet not in ("", UNSAID)
+
+
 def is_block_barrier(stmt: Stmt) -> bool:
     """Whether all threads of the block must arrive and wait at this statement.
 
@@ -199,7 +210,7 @@ def may_signal(call: Call, effect: Effect) -> bool:
     if not effect.hands_on or (effect.mbarrier is not None and not effect.unknown):
         return False
     return any(
-        isinstance(node, (Load, Pointer)) and "barrier" in node.buffer.scope
+        isinstance(node, (Load, Pointer)) and node.buffer.holds_mbarriers
         for operand in call.args
         for node in walk(operand)
     )
@@ -207,4 +218,4 @@ def may_signal(call: Call, effect: Effect) -> bool:
 
 def is_mbarrier(expr: Expr) -> bool:
     """Whether an operand is an element of a buffer of mbarriers."""
-    return isinstance(expr, Load) and "barrier" in expr.buffer.scope
+    return isinstance(expr, Load) and expr.buffer.holds_mbarriers

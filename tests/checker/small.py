@@ -11,10 +11,11 @@ from smemreuse.checker import check_plan
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.findings import Violations
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.traced import TracedAccess, by_anyone
 from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.ir.expr import Const, Var
+from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.ir.launch import thread_axes
@@ -77,6 +78,19 @@ def tma_load(name: str, elements: int = 64, barrier: str = "full[0]") -> str:
     """A TMA load of a buffer's first elements."""
     target = f'T.tvm_access_ptr(T.type_annotation("int32"), {name}.data, 0, {elements}, 2)'
     return f"T.tma_load(X, {barrier}, {target}, 0)\n"
+
+
+def reduced(
+    threads: int = 64,
+    barrier: str = "tl::NamedBarrier<64>",
+    *,
+    workspace: str = "As",
+    value: str = "tx",
+) -> str:
+    """A reduction over so many threads, which meet in it twice for each halving beyond a warp."""
+    pointer = f'T.tvm_access_ptr(T.type_annotation("int32"), {workspace}.data, 0, {threads}, 3)'
+    name = f"tl::AllReduce<tl::SumOp, {threads}, 1, 0, {barrier}>::run"
+    return f'T.call_extern("int32", "{name}", {value}, {pointer})'
 
 
 def under(header: str, body: str) -> str:
@@ -164,9 +178,15 @@ def setting_of(
     return Setting(program_slice, layout, axes, budget=budget)
 
 
-def traced(kernel: Kernel, index: Mapping[Var, int] | None = None) -> Trace:
+def trace_of(kernel: Kernel, *, budget: int = 1000) -> Trace:
+    """A trace of a kernel where As and Bs lie at 0, before its execution."""
+    setting = setting_of(kernel, budget=budget)
+    return Trace(setting, Violations(setting.layout, kernel.body), {})
+
+
+def traced(kernel: Kernel) -> Trace:
     """The trace of a kernel's execution, when it is over."""
-    trace = Trace(setting_of(kernel), index or {})
+    trace = trace_of(kernel)
     trace.run(kernel.body)
     return trace
 

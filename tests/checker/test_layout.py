@@ -77,5 +77,3 @@ def test_of_a_kernel_itself_each_buffer_is_its_own_partner() -> None:
     assert partners(layout) == {"A": ["A"], "B": ["B"]}
     assert dict(layout.offsets) == {A: 0, B: 8, NONE: 16}
     assert (layout.shift(A, A), layout.common(A, A)) == (0, (0, 8))
-    assert layout.of_itself
-    assert not layout_of(A, B).of_itself

@@ -26,7 +26,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.linter import lint
-from smemreuse.linter.collected import KEEP_PACE
+from smemreuse.linter.collected import LANES_TOGETHER
 from smemreuse.results.hazards import LintReport
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_effect
@@ -47,7 +47,8 @@ class Deletion:
 class Judged:
     """What the model and `lint` say of it: `differs` is empty if no execution went wrong.
 
-    That warps keep pace is an assumption, which `lint` tells. Without it some hang.
+    That the lanes of a warp go on together is an assumption, which `lint` tells. Without it some
+    hang.
     """
 
     deletion: Deletion
@@ -57,7 +58,7 @@ class Judged:
     @property
     def is_missed(self) -> bool:
         """Called clean, and goes wrong."""
-        return bool(self.differs) and self.report.clean and not hangs_out_of_pace(self)
+        return bool(self.differs) and self.report.clean and not hangs_by_lanes(self)
 
     @property
     def is_undecided(self) -> bool:
@@ -70,9 +71,9 @@ class Judged:
         return not self.differs and any(one.certain for one in self.report.hazards)
 
 
-def hangs_out_of_pace(judged: Judged) -> bool:
-    """Whether it is only told that warps have to keep pace, and where they do not it hangs."""
-    return judged.differs == "it hangs" and KEEP_PACE in judged.report.assumptions
+def hangs_by_lanes(judged: Judged) -> bool:
+    """Whether it is assumed that lanes go on together, and hangs where they do not."""
+    return judged.differs == "it hangs" and LANES_TOGETHER in judged.report.assumptions
 
 
 def deletions(kernel: Kernel) -> Iterator[Deletion]:

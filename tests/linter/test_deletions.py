@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.linter import lint
-from smemreuse.linter.collected import KEEP_PACE
+from smemreuse.linter.collected import LANES_TOGETHER
 from tests.dumps import kernels_of
 from tests.linter.deletions import deletions, differs, judged
 from tests.linter.test_fixtures import FIXTURES, FOUND
@@ -37,8 +37,8 @@ def test_the_fixtures_go_wrong_in_the_model(name: str) -> None:
     (wrong,) = kernels_of(FIXTURES / f"{name}.tir")
     (mended,) = kernels_of(FIXTURES / f"{name}.mended.tir")
     assert bool(differs(wrong, seed=0, tried=12)) is (name != "barrier_in_a_branch")
-    out_of_pace = "it hangs" if KEEP_PACE in lint(mended).assumptions else ""
-    assert differs(mended, seed=0, tried=6) in ("", out_of_pace)
+    by_lanes = "it hangs" if LANES_TOGETHER in lint(mended).assumptions else ""
+    assert differs(mended, seed=0, tried=6) in ("", by_lanes)
 
 
 @pytest.mark.parametrize("name", sorted(UNMODELLED))

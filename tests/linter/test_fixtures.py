@@ -48,6 +48,7 @@ FOUND = {
     "copied_without_fence": ("missing-fence", 31, "As", Remedy.FENCE),
     "sparse_wgmma_without_fence": ("missing-fence", 30, "As", Remedy.FENCE),
     "wait_that_comes_too_late": ("barrier-deadlock", 27, "mbarrier", Remedy.CODE),
+    "warp_that_is_late": ("missed-phase", 27, "mbarrier", Remedy.NARROW),
     "index_out_of_bounds": ("out-of-bounds", 24, "As", Remedy.CODE),
 }
 BY_SCHEDULE = {"parity_that_never_comes", "wait_that_comes_too_late"}

@@ -10,8 +10,8 @@ from smemreuse.audit import BarrierStage
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Kernel
 from smemreuse.linter import lint
-from smemreuse.linter.collected import INSIDE, KEEP_PACE, SAME_VALUE
-from smemreuse.results.hazards import LintReport, LintStatus
+from smemreuse.linter.collected import INSIDE, LANES_TOGETHER, SAME_VALUE
+from smemreuse.results.hazards import HazardKind, LintReport, LintStatus, Remedy
 from tests.checker.small import (
     ARRIVE,
     DESCRIPTORS,
@@ -91,14 +91,16 @@ def test_where_a_barrier_may_come_threads_of_two_warps_are_told_of_as_well() -> 
 
 
 def test_a_round_ends_where_the_next_one_has_its_first_place_for_a_barrier() -> None:
-    """All that was done behind the descriptor is over then, the multiplication too."""
+    """All that was done behind the descriptor is over then, the multiplication too. That warps
+    keep in step rests on that barrier alone."""
     pointer = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, 0, 128, 1)'
     described = f"T.initialize_wgmma_descriptor(da[0], {pointer}, 2, 1, 32)\n"
     matrices = f"T.warpgroup_arrive()\n{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
     filled = "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n" + tma_load("As", 128)
     body = under("if tx == 0", filled) + "T.mbarrier_wait_parity(full[0], k % 2)\nBs[tx] = 1\n"
     loop = under("for k in range(3)", body + described + matrices)
-    assert found(init_barrier(1) + loop, later=True, threads=128, declared=DESCRIPTORS) == []
+    left = found(init_barrier(1) + loop, later=True, threads=128, declared=DESCRIPTORS)
+    assert left == [("missed-phase", False)]
 
 
 FRAGMENT = 'frag = T.alloc_buffer((512,), "int32", scope="wmma.accumulator")\n'
@@ -146,6 +148,24 @@ def test_a_value_that_several_threads_store_is_assumed_to_be_one() -> None:
     )
     assert report.clean
     assert report.assumptions == (SAME_VALUE,)
+
+
+POINTER = 'T.tvm_access_ptr(T.type_annotation("int32"), {}, 0, 1, {})'
+
+
+@pytest.mark.parametrize(("source", "assumed"), [("X", False), ("D.data", False), ("r.data", True)])
+def test_threads_that_copy_from_one_address_store_one_value(source: str, assumed: bool) -> None:
+    """An address in global memory is one for all of them; one of registers is each its own."""
+    target, given = POINTER.format("As.data", 2), POINTER.format(source, 1)
+    copy = f"T.ptx_cp_async({target}, {given}, 4)\nT.ptx_commit_group()\nT.ptx_wait_group(0)\n"
+    report = report_on(kernel_of(f"{copy}{SYNC}O[tx] = As[0]\n", declared=REGISTER))
+    assert report.clean
+    assert (SAME_VALUE in report.assumptions) is assumed
+
+
+def test_what_a_warp_answers_need_not_be_what_another_does() -> None:
+    report = report_on(kernel_of(f"As[0] = T.tvm_warp_activemask()\n{SYNC}O[tx] = As[0]\n"))
+    assert SAME_VALUE in report.assumptions
 
 
 def test_what_data_decide_is_not_certain() -> None:
@@ -233,6 +253,22 @@ def test_a_wait_that_the_next_phase_may_overtake(
     init = init_barrier(32) + init_barrier(32, "full[1]")
     produce = ARRIVE + WAIT + "T.mbarrier_wait_parity(full[1], 0)\n" + ARRIVE
     assert found(init + arms(produce, consume)) == hazards
+
+
+def test_of_two_that_wait_the_one_that_ends_the_next_phase_overtakes_the_other() -> None:
+    """Only the wait that may be overtaken is wrong; an arrival behind both waits is right."""
+    init = init_barrier(32) + init_barrier(32, "full[1]")
+
+    def of_three(second: str, third: str) -> LintReport:
+        warps = {"tx < 32": ARRIVE, "tx >= 32 and tx < 64": second, "tx >= 64": third}
+        body = "".join(under(f"if {where}", what) for where, what in warps.items())
+        return report_on(kernel_of(init + body, threads=96))
+
+    (hazard,) = of_three(WAIT + ARRIVE, WAIT).hazards
+    assert (hazard.kind, hazard.certain) == (HazardKind.MISSED_PHASE, True)
+    assert hazard.agents == ("threads 64-95",)
+    late = WAIT + "T.mbarrier_wait_parity(full[1], 0)\n" + ARRIVE
+    assert of_three(late, WAIT + "T.ptx_arrive_barrier(full[1])\n").clean
 
 
 def test_an_mbarrier_is_used_behind_its_initialization() -> None:
@@ -392,7 +428,7 @@ MULTIPLY = "T.warpgroup_commit_batch()\n"
         (MULTIPLY + WGMMA_A + MULTIPLY + "T.warpgroup_wait(0)\nO[tx] = acc[0]\n", set()),
         (
             MULTIPLY + under("if tx < 64", "T.warpgroup_wait(0)\n") + "O[tx] = acc[0]\n",
-            {("missing-wait", False)},
+            {("missing-wait", False), ("barrier-divergence", True)},
         ),
     ],
 )
@@ -437,23 +473,54 @@ def test_an_arrival_for_a_phase_that_is_not_sure_is_told() -> None:
     assert report.unknown
 
 
-def test_warps_keep_pace_where_one_alone_is_waited_for() -> None:
-    """The second warp waits with the first, and nobody waits for it."""
+LOAD = tma_load("As", 128)
+EXPECT = "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n"
+ELECTED = "if T.tl_shuffle_elect(32)"
+
+
+def filled_by_some(loading: str, filling: str) -> Kernel:
+    """Threads that are `filling` wait until a buffer is free, and some of them load it."""
     init = under(
         "if tx == 0",
         "T.ptx_init_barrier_thread_count(full[0], 1)\n"
         "T.ptx_init_barrier_thread_count(full[1], 64)\n",
     )
-    load = under(
-        "if tx == 0", "T.ptx_arrive_barrier_expect_tx(full[0], 512)\n" + tma_load("As", 128)
-    )
-    fill = under("if tx < 64", under("for k in range(4)", PARITY + load))
+    fill = under(filling, under("for k in range(4)", PARITY + loading))
     read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[tx]\nT.fence_proxy_async()\n"
     drain = under(
         "if tx >= 64", under("for k in range(4)", read + "T.ptx_arrive_barrier(full[1])\n")
     )
-    report = report_on(kernel_of(init + SYNC + fill + drain, threads=128))
-    assert (report.status, report.assumptions) == (LintStatus.CLEAN, (KEEP_PACE,))
+    return kernel_of(init + SYNC + fill + drain, threads=128)
+
+
+def test_a_warp_that_nobody_waits_for_misses_a_phase() -> None:
+    """The second warp waits with the first, and does nothing: late by a phase, it never returns."""
+    report = report_on(
+        filled_by_some(under("if T.tl_shuffle_elect(64)", EXPECT + LOAD), "if tx < 64")
+    )
+    (hazard,) = report.hazards
+    assert (hazard.kind, hazard.certain) == (HazardKind.MISSED_PHASE, True)
+    assert hazard.agents == ("threads 32-63",)
+    assert (hazard.mend.remedy, hazard.mend.threads) == (Remedy.NARROW, (0, 32))
+    assert report.assumptions == ()
+
+
+def test_a_warp_that_waits_alone_misses_no_phase() -> None:
+    report = report_on(filled_by_some(under(ELECTED, EXPECT + LOAD), "if tx < 32"))
+    assert (report.status, report.assumptions) == (LintStatus.CLEAN, ())
+
+
+def test_lanes_that_nothing_keeps_together_are_assumed_to_go_on_together() -> None:
+    """One lane loads, without an operation before that all lanes take part in."""
+    report = report_on(filled_by_some(under("if tx == 0", EXPECT + LOAD), "if tx < 32"))
+    assert (report.status, report.assumptions) == (LintStatus.CLEAN, (LANES_TOGETHER,))
+
+
+def test_a_phase_waits_for_the_warp_whose_load_it_waits_for() -> None:
+    """One warp arrives, another one loads: the phase ends after the waits of both."""
+    both = under("if tx < 32", under(ELECTED, EXPECT)) + under("if tx >= 32", under(ELECTED, LOAD))
+    report = report_on(filled_by_some(both, "if tx < 64"))
+    assert [one.kind for one in report.hazards] == []
 
 
 def test_an_index_that_is_not_known_is_assumed_to_stay_inside() -> None:

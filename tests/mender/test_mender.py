@@ -12,7 +12,7 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.ir.kernel import Attr, Block, For, If, Kernel, Stmt, While, walk_statements
 from smemreuse.linter import Apart, lint
 from smemreuse.mender import mend, mender
-from smemreuse.mender.tree import with_insertions
+from smemreuse.mender.edited import edited
 from smemreuse.results.hazards import LintStatus
 from smemreuse.results.mending import Inserted, Insertion, Mended, Mending
 from smemreuse.semantics.effects import Signal
@@ -42,6 +42,7 @@ MENDED = {
     "cp_async_not_waited_for": [("ptx_wait_group(0)", "behind", 22)],
     "tma_load_not_waited_for": [("mbarrier_wait_parity(mbarrier_1[0], 0)", "before", 27)],
     "tma_store_not_waited_for": [("tma_store_wait(0, True)", "behind", 26)],
+    "warp_that_is_late": [("if tx // 32 == 0", "around", 27)],
     "refilled_without_fence": [("fence_proxy_async()", "before", 36)],
     "stored_without_fence": [("fence_proxy_async()", "before", 21)],
     "accumulator_not_waited_for": [("warpgroup_wait(0)", "behind", 31)],
@@ -66,18 +67,14 @@ OTHERS = sorted(
 def mended(kernel: Kernel, stage: BarrierStage = BarrierStage.PRESENT) -> Mending:
     """What came of mending a kernel, linted once more with everything in."""
     found = mend(kernel, stage)
-    body, _ = with_insertions(kernel.body, found.insertions)
+    body, _ = edited(kernel.body, found.edits)
     again = lint(replace(kernel, body=body), stage)
     assert (again.status, len(again.hazards)) == (found.after.status, len(found.after.hazards))
     return found
 
 
 def put_in(found: Mending) -> list[tuple[str, str, int | None]]:
-    return [
-        (str(one), "behind" if each.after else "before", each.anchor.line)
-        for each in found.insertions
-        for one in each.inserted
-    ]
+    return [(text, each.side, each.anchor.line) for each in found.edits for text in each.texts]
 
 
 def of_text(body: str, **kernel: int | str) -> Mending:
@@ -149,7 +146,7 @@ def test_what_a_later_mend_makes_superfluous_is_taken_out() -> None:
     superfluous = Mended(Insertion(read, False, (Inserted(proxy_fence()),)), hazard)
     (needed,) = mend(kernel, BarrierStage.PRESENT).mends
     search.chosen = [superfluous, needed]
-    report = search._lint(search._insertions)
+    report = search._lint(search._edits)
     assert search._without_needless(report).clean
     assert search.chosen == [needed]
 
@@ -158,15 +155,13 @@ def test_each_of_several_is_needed() -> None:
     body = "for k in range(4):\n    As[tx] = k\n    O[tx] = As[63 - tx]\n"
     found = of_text(body)
     assert len(found.mends) == 2
-    for gone in found.insertions:
+    for gone in found.edits:
         kernel = kernel_of(body)
         places = {stmt.line: stmt for stmt in walk_statements(kernel.body)}  # of another reading
         rest = [
-            replace(one, anchor=places[one.anchor.line])
-            for one in found.insertions
-            if one is not gone
+            replace(one, anchor=places[one.anchor.line]) for one in found.edits if one is not gone
         ]
-        kernel = replace(kernel, body=with_insertions(kernel.body, rest)[0])
+        kernel = replace(kernel, body=edited(kernel.body, rest)[0])
         assert lint(kernel, BarrierStage.PRESENT).hazards
 
 
@@ -214,7 +209,9 @@ def test_as_many_groups_stay_open_as_may() -> None:
 
 def test_matrices_are_waited_for_before_another_arm_is_told() -> None:
     """What is missing there looks like a race of two arms."""
-    (kernel,) = read_dump(DUMPS / "flash_attention.sm_90a.tir").kernels
+    (dumped,) = read_dump(DUMPS / "flash_attention.sm_90a.tir").kernels
+    narrowed, _ = edited(dumped.body, mended(dumped, BarrierStage.LATER).edits)
+    kernel = replace(dumped, body=narrowed)
     waits = [
         stmt
         for stmt in walk_statements(kernel.body)
@@ -332,10 +329,10 @@ def test_a_fence_stands_before_the_loops_of_what_needs_it() -> None:
     text = f"{copied}{DESCRIBE_A}T.warpgroup_arrive()\n{many}"
     text += "T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
     found = of_text(text, threads=128, elements=128, declared=DESCRIPTORS)
-    (one,) = found.insertions
-    assert [str(each) for each in one.inserted] == ["fence_proxy_async()"]
+    (one,) = found.edits
+    assert one.texts == ("fence_proxy_async()",)
     assert isinstance(one.anchor, For)
-    assert (one.anchor.var.name, one.after) == ("i", False)
+    assert (one.anchor.var.name, one.side) == ("i", "before")
     assert found.after.clean
 
 

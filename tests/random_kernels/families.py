@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.pipelines import grow_pipeline
@@ -11,6 +11,7 @@ from tests.random_kernels.text import (
     SYNC,
     TextGrower,
     Threads,
+    Tile,
     cp_async,
     under,
     wait,
@@ -222,6 +223,78 @@ def _clusters(pick: Pick) -> str:
     return grow.text(found + grow.uses([first, last][: grow.pick(1, 2)], who))
 
 
+MEETINGS: Mapping[str, Sequence[str]] = {
+    "block": (SYNC, SYNC, 'T.tvm_storage_sync("shared", 0, {})\n'),
+    "grid": ("T.sync_grid()\n", SYNC + SYNC),
+    "cluster": ("T.cluster_sync()\n", "T.cluster_arrive()\nT.cluster_wait()\n"),
+}
+"""Barriers of all threads that are one, by kind."""
+
+
+def _collectives(pick: Pick) -> str:
+    """Barriers of all threads in branches: mostly as often in each arm, at times not."""
+    kind = ("block", "cluster", "grid", "cluster")[pick(0, 3)]
+    counts = ((32, 32), (64, 32), (32, 32, 32), (32, 64))[pick(0, 3)]
+    grow = TextGrower(pick, sum(counts), blocks=2 if kind == "cluster" else 1)
+    groups, tiles = grow.split(*counts), [grow.tile() for _ in range(grow.pick(2, 3))]
+    tile_of = {who: grow.tile(32 * (who.count // 32)) for who in (*groups, grow.all)}
+    used: set[Tile] = set()
+
+    def meet(then: str = "") -> str:
+        """A barrier, with `then` behind it or between its halves."""
+        if kind == "cluster" and grow.chance(4):
+            arrive = "T.cluster_arrive_relaxed()\n" if grow.chance(4) else "T.cluster_arrive()\n"
+            return arrive + then + grow.mostly("T.cluster_wait()\n", 30)
+        return grow.one_of(MEETINGS[kind]).format(grow.all.count) + then
+
+    def own(who: Threads, loop: str = "0") -> str:
+        """Each thread uses its group's tile for itself."""
+        tile = tile_of[who]
+        return grow.fill(tile, who, loop) + grow.read(tile, who, own=True)
+
+    def handed(loop: str = "0") -> str:
+        tile = grow.one_of(tiles)
+        before = grow.mostly(meet(), 30) if tile in used or loop != "0" else ""
+        used.add(tile)
+        return (
+            before
+            + grow.fill(tile, grow.all, loop)
+            + grow.mostly(meet(), 30)
+            + grow.read(tile, grow.all)
+        )
+
+    def arm(who: Threads, times: int, rounds: int) -> str:
+        body = "".join(
+            (own(who) if grow.chance(2) else "") + meet(own(who) if grow.chance(3) else "")
+            for _ in range(times)
+        )
+        return under(f"for k in range({rounds})", body) if rounds else body
+
+    def branch() -> str:
+        times, rounds = grow.pick(0, 2), grow.pick(2, 3) if grow.chance(4) else 0
+        parts = []
+        for who in groups:
+            other = grow.pick(0, 2) if grow.chance(8) else times
+            body = arm(who, other, rounds) + (own(who) if grow.chance(3) else "")
+            if grow.chance(12):
+                body = under(f"if {grow.condition()}", body)
+            parts.append((who, body))
+        return grow.arms(parts[: None if grow.chance(6) else len(parts)])
+
+    found = ""
+    for _ in range(grow.pick(2, 5)):
+        shape = grow.pick(0, 5)
+        if shape <= 1:
+            found += branch()
+        elif shape == 2:
+            found += under(grow.rounds("k", grow.pick(1, 3)), handed("k") + grow.mostly(meet(), 6))
+        elif shape == 3:
+            found += under(f"if {grow.condition()}", meet())
+        else:
+            found += handed() + (meet() if grow.chance(2) else "")
+    return grow.text(found + grow.mostly(meet(), 6) + own(grow.all))
+
+
 FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "pipelines": grow_pipeline,
     "copies": _copies,
@@ -231,5 +304,6 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "phases": _phases,
     "branches": _branches,
     "clusters": _clusters,
+    "collectives": _collectives,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

@@ -5,6 +5,7 @@ For every operation that it registers, and every function of its device headers.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from tilelang import tvm
 from tilelang.language import dtypes
 from tvm.tirx.script.builder import ir as builder
 
-from smemreuse.semantics.rows.device_functions import FUNCTIONS, inside
+from smemreuse.ir.expr import Call, Const, Var
+from smemreuse.semantics.effects import Effect, Group
+from smemreuse.semantics.rows.device_functions import FUNCTIONS, function_row, inside
 from tests.semantics.device_headers import device_functions
+from tests.semantics.device_texts import DeviceText, device_texts, saying
 from tests.semantics.element_types import (
     UNPACKED,
     by_code,
@@ -82,3 +86,78 @@ def test_every_function_of_the_library_that_has_a_row_is_there_or_was_once() -> 
     shapes = {name for name in gone if name.startswith(("tl::ptx_stmatrix_", "tl::load_shared_"))}
     shapes |= {name for name in gone if name.startswith("tl::store_shared_")}
     assert gone - once - shapes == set()
+
+
+# What meets, signals or converges inside ----------------------------------------------------------
+
+
+def _meets(effect: Effect) -> bool:
+    return any(one.group is not Group.WARP for one in effect.meetings)
+
+
+def _meets_in_a_warp(effect: Effect) -> bool:
+    return any(one.group is Group.WARP for one in effect.meetings)
+
+
+def _signals(effect: Effect) -> bool:
+    """A row without a signal says in words why that proves nothing."""
+    return effect.mbarrier is not None or bool(effect.words)
+
+
+def _converges(effect: Effect) -> bool:
+    return effect.converges or bool(effect.meetings)
+
+
+_SIGNS = {
+    r"__syncthreads|\bbar\.(?:sync|arrive|red)|\bbarrier\.(?:cluster|sync|arrive|red)": _meets,
+    r"__syncwarp|\bbar\.warp": _meets_in_a_warp,
+    r"\bmbarrier": _signals,
+    r"__shfl\w*_sync|__(?:any|all|ballot|match\w*|reduce_\w+)_sync|\b(?:shfl|vote|match|redux)\.sync"
+    r"|elect_one_sync|\belect\.sync": _converges,
+}
+"""What the text of a function says, or of one that it calls, and whether a row has that."""
+
+_FORMS = {
+    **dict.fromkeys(("tl::AllReduce::run", "tl::AllReduce::run_batch"), ("<tl::SumOp, 64, 1>", 2)),
+    "tl::NamedBarrier::sync": ("<64>", 0),
+    "tl::__sync_thread_partial": ("", 2),
+    "tl::mbarrier_arrive": ("", 1),
+    "tl::mbarrier_arrive_expect_tx": ("", 2),
+}
+"""Template arguments and a number of parameters, where a row depends on them."""
+
+
+@functools.cache
+def _texts() -> tuple[DeviceText, ...]:
+    return tuple(one for path in _headers() for one in device_texts(path))
+
+
+def _row(name: str) -> Effect | None:
+    arguments, parameters = _FORMS.get(name, ("", 0))
+    owner, _, last = name.rpartition("::")
+    written = f"{owner}{arguments}::{last}" if arguments else name
+    operands = (Var(f"x{at}") for at in range(parameters))
+    row = function_row(Call("call_extern", (Const("handle"), Const(written), *operands)))
+    plain = FUNCTIONS.get(name)
+    return row if row is not None else plain if isinstance(plain, Effect) else None
+
+
+@pytest.mark.parametrize("sign", _SIGNS)
+def test_what_a_device_function_has_inside_is_in_its_row(sign: str) -> None:
+    """A barrier, a signal to an mbarrier, a shuffle or a vote, in its text or in one it calls."""
+    found = saying(_texts(), sign)
+    assert found
+    missing = {}
+    for name, place in found.items():
+        if inside(name) is None:
+            row = _row(name)
+            if row is None or not _SIGNS[sign](row):
+                missing[name] = place
+    assert missing == {}
+
+
+def test_a_barrier_within_is_found_through_the_functions_that_are_called() -> None:
+    assert len(_texts()) > 600
+    barriers = saying(_texts(), next(iter(_SIGNS)))
+    assert {"tl::AllReduce::run", "tl::AllReduce::run_batch", "tl::cluster_sync"} <= set(barriers)
+    assert not any("Cum" in name or "Scan" in name or "warp_reduce" in name for name in barriers)

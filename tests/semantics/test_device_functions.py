@@ -58,6 +58,39 @@ def test_a_reduction_beyond_a_warp_writes_its_workspace(
     assert effect.writes_locals == ((2,) if function == "run_batch" else ())
 
 
+_BLOCK = Meeting(Group.BLOCK)
+_PAIR = tuple(Meeting(Group.NAMED, threads=128, number=number) for number in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "function", "within", "shuffles"),
+    [
+        ("32, 1", "run", (), True),
+        ("64, 64", "run", (), False),
+        ("64, 1", "run", (_BLOCK,) * 2, True),
+        ("64, 32", "run", (_BLOCK,) * 2, False),
+        ("64, 1, 0, tl::SyncThreadsBarrier", "run", (_BLOCK,) * 2, True),
+        ("256, 1, 0, 256", "run", (_BLOCK,) * 6, True),  # a number of threads once stood there
+        ("128, 1, 0, tl::NamedBarrier<128>", "run", _PAIR * 2, True),
+        ("256, 64, 0, tl::NamedBarrier<128>", "run_batch", _PAIR * 2, False),
+        ("128, 64", "run_hopper", _PAIR, False),
+        ("64, 1, 0, 128", "run_hopper", _PAIR, True),
+    ],
+)
+def test_a_reduction_beyond_a_warp_meets_twice_for_each_halving(
+    arguments: str, function: str, within: tuple[Meeting, ...], shuffles: bool
+) -> None:
+    effect = _known(_REDUCE.format(arguments, function), 2)
+    assert (effect.within, effect.meets_first) == (within, bool(within))
+    assert effect.converges == shuffles
+
+
+def test_a_reduction_with_a_barrier_that_is_not_known_is_not_understood() -> None:
+    assert _called(_REDUCE.format("64, 1, 0, tl::NamedBarrier<n>", "run"), 2) is None
+    assert _called(_REDUCE.format("64, 1, 0, mine::Barrier", "run"), 2) is None
+    assert _called(_REDUCE.format("32, 1, 0, mine::Barrier", "run"), 1) is not None
+
+
 def test_a_reduction_whose_arguments_are_not_known_is_not_understood() -> None:
     assert _called(_REDUCE.format("n, 1", "run"), 2) is None
     assert _called(_REDUCE.format("128, 1", "run"), 1) is None  # no workspace
@@ -123,11 +156,20 @@ def test_an_mbarrier_of_another_block_is_told_by_the_parameters() -> None:
 
 def test_barriers_of_threads_say_how_many_meet() -> None:
     assert _known("__syncthreads").meeting == Meeting(Group.BLOCK)
-    assert _known("tl::NamedBarrier<96>::sync<1>").meeting == Meeting(Group.NAMED, threads=96)
+    assert _known("tl::NamedBarrier<96>::sync<1>").meeting == Meeting(
+        Group.NAMED, threads=96, number=1
+    )
     named = Meeting(Group.NAMED, identity=2, count=3)
     assert _known("tl::__sync_thread_partial", 2).meeting == named
     old = _known("tl::__sync_thread_partial<1, 128>")
-    assert old.meeting == Meeting(Group.NAMED, threads=128)
+    assert old.meeting == Meeting(Group.NAMED, threads=128, number=1)
+    assert _known("tl::NamedBarrier<96>::sync").meeting == Meeting(
+        Group.NAMED, threads=96, number=1
+    )
+    assert _called("tl::__sync_thread_partial", 1) is None
+    assert _called("tl::__sync_thread_partial<1, n>") is None
+    assert _called("tl::__sync_thread_partial<n, 128>") is None
+    assert _called("tl::NamedBarrier<96>::sync<n>") is None
     assert _called("tl::NamedBarrier<n>::sync<1>") is None
 
 

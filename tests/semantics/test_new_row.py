@@ -137,7 +137,9 @@ else:
 def test_an_arrival_completes_a_phase(row: None) -> None:
     barrier = 'mbar = T.alloc_buffer((1,), "uint64", scope="shared.barrier")\n'
     body = """
-T.ptx_init_barrier_thread_count(mbar[0], 32)
+if tx == 0:
+    T.ptx_init_barrier_thread_count(mbar[0], 32)
+T.tvm_storage_sync("shared")
 As[tx] = tx
 Os[0] = As[tx]
 T.fill(mbar[0])

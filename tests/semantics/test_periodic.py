@@ -13,7 +13,7 @@ from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import is_affine, moduli
 
-K, TX, U = Var("k"), Var("tx"), Var("u", 32)
+K, TX, U = Var("k"), Var("tx"), Var("u", "uint32")
 
 
 def call(op: str, *args: Expr | int | str) -> Call:

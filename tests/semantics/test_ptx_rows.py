@@ -227,7 +227,12 @@ def test_only_a_fence_of_the_async_proxy_in_shared_memory_is_one() -> None:
         (2, "expect_tx shared b64", Mbarrier(Signal.EXPECT, 0, count=1)),
         (2, "arrive shared b64", None),  # a state, or a count: nobody can tell
         (1, "arrive relaxed shared b64", Mbarrier(Signal.ARRIVE, 0, hands_over=False)),
-        (3, "try_wait parity shared b64", None),  # only asks
+        (3, "try_wait parity shared b64", Mbarrier(Signal.ASK, 1, count=2)),
+        (3, "test_wait parity shared b64", Mbarrier(Signal.ASK, 1, count=2)),
+        (3, "try_wait parity relaxed shared b64", None),
+        (3, "try_wait shared b64", None),  # of a state
+        (4, "try_wait parity shared b64", None),
+        (1, "inval shared b64", Mbarrier(Signal.INVALIDATE, 0)),
         (1, "arrive_drop shared b64", None),  # later phases expect less
         (3, "arrive_drop expect_tx shared b64", None),
     ],

@@ -70,8 +70,8 @@ def test_what_has_a_recurrence(expr: Expr, expected: Recurrence) -> None:
         op("eq", K, 100_000),
         op("floormod", K, 100_000),
         Call("cast", (Const("int8"), K)),
-        op("floormod", Var("u", 32), K),
-        op("floormod", op("add", Var("u", 32), K), 4),
+        op("floormod", Var("u", "uint32"), K),
+        op("floormod", op("add", Var("u", "uint32"), K), 4),
         Load(Buffer("c", "int32", (Const(4),), "local"), (K,)),
     ],
 )

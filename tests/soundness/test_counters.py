@@ -60,8 +60,8 @@ def _kernel(*body: Stmt, buffers: tuple[Buffer, ...] = (), threads: int = 32) ->
     return build(*body, buffers=(A, B, *LOCALS, *buffers), threads=threads, outside=True)
 
 
-_WRAPPING = Var("u", 32)
-_WRAPPED = _modulo_3(call("add", _WRAPPING, 2**32 - 20))
+_WRAPPING = Var("u", "uint32")
+_WRAPPED = _modulo_3(call("add", _WRAPPING, Const(2**32 - 20, "uint32")))
 _NARROW = Buffer("n", "uint8", (Const(1),), "local.var")
 _SIGNED = Buffer("s", "int8", (Const(1),), "local.var")
 _SHIFTED = Buffer("shifted", "int32", (Const(1),), "local", data=FOUR, elem_offset=Const(1))

@@ -681,7 +681,7 @@ def _unsigned(value: Expr) -> Expr:
 
 _LEFT_OUT = {
     "a range check by one comparison": call("lt", call("sub", _unsigned(TX), 8), 24),
-    "by way of a variable": call("lt", call("sub", Var("u", 32), 8), 24),
+    "by way of a variable": call("lt", call("sub", Var("u", "uint32"), 8), 24),
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.benchmarks.cubin import resources
+from scripts.nvcc import resources
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.targets.architectures import REGISTERS
 from smemreuse.versions import version_of

@@ -12,6 +12,7 @@ from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Assert, Attr, For, If, Stmt, Store, While
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_call
+from smemreuse.semantics.within import AroundMeeting, meeting_within
 
 _SCOPES = (Attr, For, If, While, Assert)
 
@@ -19,13 +20,15 @@ _SCOPES = (Attr, For, If, While, Assert)
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """`touches`: it accesses shared memory. `sets`: it stores to a local. `effect` is that of its
-    operation; where it `orders` nothing, a trace only performs the accesses."""
+    operation; where it `orders` nothing, a trace only performs the accesses. `around` are the
+    accesses before and behind the operation in it that threads meet inside of, if any."""
 
     touches: bool
     sets: bool
     call: Call | None
     effect: Effect | None
     orders: bool
+    around: AroundMeeting | None = None
 
     @property
     def waits(self) -> bool:
@@ -53,4 +56,7 @@ class Leaves:
         if call is not None and effect is not None:
             orders = effect.synchronizes or operations.may_signal(call)
         sets = isinstance(stmt, Store) and stmt.buffer.scope.startswith("local")
-        return Leaf(self._slice.touches_shared(stmt), sets, call, effect, orders)
+        within, around = meeting_within(stmt), None
+        if within is not None:
+            around = AroundMeeting.of(within, self._slice.accesses.get(stmt, ()))
+        return Leaf(self._slice.touches_shared(stmt), sets, call, effect, orders, around)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.loops.periods import Periods
-from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.predicted.prediction import Prediction
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.descriptors import Holders
@@ -72,13 +71,11 @@ class Setting:
         budget: int,
         work: Work | None = None,
         remembered: Remembered | None = None,
-        findings: Callable[[ByteLayout, Block], Findings] = Findings,
         every_case: bool = False,
         prediction: Prediction | None = None,
     ):
         """`prediction`: the barriers that a later pass inserts; None if the kernel has them all."""
         self.program_slice = program_slice
-        self.findings = findings
         self.every_case = every_case
         self.work = work or Work()
         self.periods = Periods(program_slice, self.work)
@@ -120,12 +117,18 @@ class Setting:
             known = self._at_once[loop] = all(map(self._is_independent, parts))
         return known
 
+    def is_compared(self, loop: For, count: int) -> bool:
+        """Whether a loop is compared with those of other blocks; `count` as in `at_once`."""
+        return self.compares_loops and not self.at_once(loop, count)
+
     def _is_independent(self, block: Block) -> bool:
         if self.program_slice.synchronizes(block):
             return False
         kinds = self.program_slice.kinds(block)
-        if self.layout.of_itself:
-            return all(how == Access.READ.value for _, how in kinds)
-        buffers = [buffer for buffer, _ in kinds]
-        related = any(two in self.layout.partners[one] for one in buffers for two in buffers)
-        return len(set(buffers)) == len(buffers) and not related
+        buffers = {buffer for buffer, _ in kinds}
+        related = any(
+            two in self.layout.partners[one] and not (one is two and how == Access.READ.value)
+            for one, how in kinds
+            for two in buffers
+        )
+        return len(buffers) == len(kinds) and not related

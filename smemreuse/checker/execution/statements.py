@@ -8,11 +8,11 @@ from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent, Steps
-from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.predicted.barriers import PredictedBarriers
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Assert, For, If, Stmt, Store, While
+from smemreuse.semantics.polled import Polled
 
 
 class Statements:
@@ -22,7 +22,6 @@ class Statements:
         self,
         setting: Setting,
         values: Values,
-        findings: Findings,
         accesses: Accesses,
         synchronization: Synchronization,
         predicted: PredictedBarriers,
@@ -31,8 +30,8 @@ class Statements:
         self._slice, self._fenced = setting.program_slice, setting.fenced
         self._work = setting.work
         self._values = values
-        self._findings = findings
         self._accesses = accesses
+        self.access = accesses.perform
         self._synchronization = synchronization
         self._predicted = predicted
         self._loops = loops
@@ -53,7 +52,15 @@ class Statements:
         if leaf.sets:
             assert isinstance(stmt, Store)
             self._values.store(stmt, threads)
-        self.access(stmt, agent)
+        if leaf.around is None:
+            self.access(stmt, agent)
+        else:
+            if agent.tallies:
+                self._loops.note_within(leaf.around.call, agent)
+            self._accesses.perform_some(stmt, leaf.around.before, agent)
+            self._synchronization.meet_within(leaf.around.call, stmt, agent)
+            self._accesses.perform_some(stmt, leaf.around.own, agent)
+            self._accesses.perform_some(stmt, leaf.around.behind, agent)
         if not leaf.orders or leaf.call is None or leaf.effect is None:
             return False
         if agent.tallies:
@@ -66,11 +73,18 @@ class Statements:
         self._predicted.after(leaf.effect, agent)
         return False
 
-    def wait(self, leaf: Leaf, agent: Agent) -> Steps:
+    def wait(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> Steps:
         """Waits for the phase of an mbarrier."""
         assert leaf.call is not None
         assert leaf.effect is not None
-        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, agent)
+        yield from self._synchronization.wait_for_phase(leaf.call, leaf.effect, stmt, agent)
+
+    def poll(self, stmt: While, polled: Polled, agent: Agent) -> Steps:
+        """Asks an mbarrier until a phase is complete."""
+        self.header(stmt, agent)
+        for inner in stmt.body:
+            self.access(inner, agent)
+        yield from self._synchronization.wait_for_phase(*polled, stmt, agent)
 
     def fence_before(self, stmt: Stmt, agent: Agent) -> None:
         """Makes the proxy fence that a pass of the compiler will insert before a statement, if any
@@ -78,17 +92,6 @@ class Statements:
         if stmt in self._fenced:
             self._predicted.before(agent)
             self._synchronization.fence(agent, assumed=True)
-
-    def access(self, stmt: Stmt, agent: Agent) -> None:
-        """Performs the accesses of a statement itself, without those of nested statements."""
-        accesses = self._slice.accesses.get(stmt)
-        if not accesses:
-            return
-        for access in accesses:
-            self._work.do(self._accesses.cost(access, agent.threads))
-        event = self._findings.event(stmt, agent.loops)
-        for access in accesses:
-            self._accesses.perform(access, agent, event)
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """Performs the accesses of a condition or a loop bound, which may read shared memory."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from smemreuse.checker.budget import STEP
 from smemreuse.checker.errors import Stuck, Uncovered
-from smemreuse.checker.execution.cases import Case
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.statements import Statements
@@ -25,9 +24,12 @@ from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.loops.loop_runs import LoopsOfBlock
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.machine.convergence import converges
+from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.predicted.barriers import PredictedBarriers
+from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.expr import Expr, Load, Var, walk
 from smemreuse.ir.kernel import (
@@ -44,6 +46,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.ir.labels import label
 from smemreuse.semantics.evaluate import Threads
+from smemreuse.semantics.polled import Polled, waits_once_entered
 
 MAX_ROUNDS = 8
 
@@ -57,34 +60,34 @@ class RunningArm:
 
 
 class Trace:
-    """One execution. `block` is the block index, used only where control flow depends on it."""
+    """One execution. `findings` are told what is wrong, and `block` is the block index, used only
+    where control flow depends on it."""
 
-    def __init__(self, setting: Setting, block: Mapping[Var, int], case: Case | None = None):
+    def __init__(
+        self,
+        setting: Setting,
+        findings: Findings,
+        block: Mapping[Var, int],
+        case: Case | None = None,
+    ):
         self.state = State.initial(setting.layout, setting.vectors.everyone)
-        self.findings = setting.findings(setting.layout, setting.program_slice.body)
+        self.findings = findings
         self.values = Values(setting.program_slice, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
         self._setting = setting
         self._slice, self._vectors = setting.program_slice, setting.vectors
         shared = (self.state, self.values)
-        accesses = Accesses(setting, *shared, self.findings)
+        accesses = Accesses(setting.footprints, setting.holders, setting.work, *shared, findings)
         self._work, self._leaves = setting.work, setting.leaves
-        self.loops_of_block = LoopsOfBlock(setting, self.values, block)
+        self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared)
         self._decide = self.loops_of_block.decide
-        self._loops = Loops(setting, *shared, self.loops_of_block)
-        synchronization = Synchronization(
-            setting.program_slice, setting.vectors, *shared, accesses, self.findings
-        )
-        self._predicted = PredictedBarriers(setting, self.state, synchronization)
+        self._loops = Loops(setting.periods, *shared, self.loops_of_block)
+        synchronization = Synchronization(*shared, accesses, findings)
+        self.waiting = synchronization.waiting
+        self._predicted = PredictedBarriers(setting.prediction, *shared, synchronization)
         self._statements = Statements(
-            setting,
-            self.values,
-            self.findings,
-            accesses,
-            synchronization,
-            self._predicted,
-            self._loops,
+            setting, self.values, accesses, synchronization, self._predicted, self._loops
         )
 
     def run(self, body: Block) -> None:
@@ -131,7 +134,7 @@ class Trace:
                 if leaf is None:
                     yield from self._statement(stmt, agent)
                 elif self._leaf(stmt, leaf, agent):
-                    yield from self._statements.wait(leaf, agent)
+                    yield from self._statements.wait(stmt, leaf, agent)
             elif isinstance(stmt, Attr):
                 yield from self._attr(stmt, agent)
             else:
@@ -143,15 +146,19 @@ class Trace:
             arm.agent.threads = threads
             yield from self._run(block, arm.agent)
 
-    def _specialized(self, block: Block, agent: Agent) -> list[tuple[If, np.ndarray]]:
+    def _specialized(self, block: Block, agent: Agent) -> list[tuple[If, np.ndarray | None]]:
         """The branches at the head of a block that different threads take, each with who does.
 
         `if tx < 128: ...` and `if 128 <= tx: ...`, one after the other, run at the same time: the
-        threads that skip the first do not wait for it.
+        threads that skip the first do not wait for it. One whose condition the lanes of a warp have
+        to evaluate together is the last, and splits no threads that the others leave together.
         """
-        group: list[tuple[If, np.ndarray]] = []
+        group: list[tuple[If, np.ndarray | None]] = []
         for stmt in block:
             if isinstance(stmt, If) and self._slice(stmt):
+                if group and converges(stmt):
+                    group.append((stmt, None))
+                    break
                 if self._slice.accesses.get(stmt) or (group and _loads(stmt.condition)):
                     break  # its condition is read in its turn, after what comes before
                 condition = self._decide(stmt.condition, agent)
@@ -162,20 +169,24 @@ class Trace:
                 break
         return group
 
-    def _branch_concurrently(self, group: list[tuple[If, np.ndarray]], agent: Agent) -> Steps:
+    def _branch_concurrently(
+        self, group: list[tuple[If, np.ndarray | None]], agent: Agent
+    ) -> Steps:
         """Runs several branches at the same time: one agent for each set of threads that takes the
         same arms of all of them."""
-        branches = [stmt for stmt, _ in group]
+        branches = [stmt for stmt, mask in group if mask is not None]
+        together = [(stmt,) for stmt, mask in group if mask is None]
         self._predicted.enters(branches[0], agent)
         self._predicted.before_branch(branches[0], agent)
         arms = []
-        for choice, mine in self._vectors.choices([mask for _, mask in group]):
-            blocks = tuple(
+        for choice, mine in self._vectors.choices([mask for _, mask in group if mask is not None]):
+            blocks = [
                 stmt.then if then else stmt.orelse
-                for (stmt, _), then in zip(group, choice, strict=True)
-            )
-            arms.append(RunningArm(agent.of(self._vectors.where(agent.threads, mine)), blocks))
-        yield from self._meet(arms, agent, branches)
+                for stmt, then in zip(branches, choice, strict=True)
+            ]
+            threads = self._vectors.where(agent.threads, mine)
+            arms.append(RunningArm(agent.of(threads), (*blocks, *together)))
+        yield from self._meet(arms, agent, [stmt for stmt, _ in group])
 
     # Statements ---------------------------------------------------------------------------------
 
@@ -315,7 +326,8 @@ class Trace:
                 self.values.note_varying(stmt.var)
             if stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
-            length = self._loops.length(stmt, begin, step, agent)
+            is_case = self._setting.is_case(stmt) and not agent.partly
+            length = self._loops.length(stmt, begin, step, agent) if is_case else None
             if length is not None and isinstance(begin, int):
                 self.findings.forked = True
                 yield from self._loops.go_through(stmt, begin, length, agent, self._run)
@@ -339,6 +351,10 @@ class Trace:
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         self._predicted.enters(stmt, agent)
+        polled = self._slice.operations.polled(stmt)
+        if polled is not None and self._is_entered(stmt, agent):
+            yield from self._poll(stmt, polled, agent)
+            return
         threads, went_round = agent.threads, False
         while True:
             self._statements.header(stmt, agent)
@@ -353,6 +369,23 @@ class Trace:
             yield from self._run(stmt.body, agent)
             agent.threads, went_round = threads, True
         self._repeat(stmt, stmt.condition, agent, threads)
+
+    def _is_entered(self, stmt: While, agent: Agent) -> bool:
+        """Whether a loop that polls asks at least once, whatever its flag was before."""
+        if not waits_once_entered(stmt):
+            return True
+        entered = self._decide(stmt.condition, agent)
+        return isinstance(entered, int) and entered != 0
+
+    def _poll(self, stmt: While, polled: Polled, agent: Agent) -> Steps:
+        """A loop that waits for a phase of an mbarrier. What it sets its flag to is not known."""
+        call, effect = polled
+        self._tick()
+        if agent.tallies:
+            self._loops.note(call, effect, stmt, agent)
+        for store in self._slice.counters_set(stmt.body):
+            self.values.store(store, agent.threads)
+        yield from self._statements.poll(stmt, polled, agent)
 
     def _repeat(self, stmt: For | While, condition: Expr, agent: Agent, threads: Threads) -> None:
         """A loop of unknown length: joins iterations until a fixpoint. Raises `Uncovered` if there

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
-from smemreuse.checker.execution.cases import Cases
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.loops.loop_runs import LoopRun
-from smemreuse.checker.machine.findings import PairFinding
+from smemreuse.checker.machine.findings import PairFinding, Violations
+from smemreuse.checker.values.cases import Case, Cases
 from smemreuse.checker.values.evaluation import Decision
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer
@@ -44,10 +44,10 @@ class TraceOutcome:
     findings: dict[tuple[Rule, frozenset[str]], PairFinding] = field(default_factory=dict)
     left: dict[Buffer, str] = field(default_factory=dict)
 
-    def add(self, trace: Trace) -> None:
+    def add(self, violations: Violations) -> None:
         """The findings of a trace; a certain one comes before those that are not."""
-        self.left = {**trace.findings.left, **self.left}
-        for key, finding in trace.findings.found.items():
+        self.left = {**violations.left, **self.left}
+        for key, finding in violations.found.items():
             if key not in self.findings or finding.certain:
                 self.findings[key] = finding
 
@@ -94,8 +94,7 @@ class BlockTraces(ABC):
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
         for case in Cases(short_first=self._is_bounded):
-            trace = Trace(self._setting, index, case)
-            goes_on = self._trace(trace, body, index)
+            trace, goes_on = self._trace(body, index, case)
             if case.given and trace.loops_of_block.runs:
                 self._begin_anew()
                 return self._cases(body, index)
@@ -136,8 +135,8 @@ class BlockTraces(ABC):
         """Whether a thread block of unknown index, which stands for all, shows no violation."""
 
     @abstractmethod
-    def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
-        """Runs a trace and adds its findings; returns whether to trace further cases."""
+    def _trace(self, body: Block, index: Mapping[Var, int], case: Case) -> tuple[Trace, bool]:
+        """Runs a trace and adds its findings; tells, too, whether to trace further cases."""
 
 
 class Traces(BlockTraces):
@@ -180,10 +179,12 @@ class Traces(BlockTraces):
         finally:
             self.outcome = before
 
-    def _trace(self, trace: Trace, body: Block, index: Mapping[Var, int]) -> bool:
+    def _trace(self, body: Block, index: Mapping[Var, int], case: Case) -> tuple[Trace, bool]:
         if self._left == 0:
             raise BoundReached(CHECK_WAS_BOUNDED)
         self._left = None if self._left is None else self._left - 1
+        violations = Violations(self._setting.layout, body)
+        trace = Trace(self._setting, violations, index, case)
         try:
             trace.run(body)
         except Uncovered:
@@ -191,5 +192,5 @@ class Traces(BlockTraces):
                 raise BoundReached(CHECK_WAS_BOUNDED) from None
             raise
         finally:
-            self.outcome.add(trace)
-        return not trace.findings.found  # the other cases cannot make the plan sound
+            self.outcome.add(violations)
+        return trace, not violations.found  # the other cases cannot make the plan sound

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.ir.expr import constant
-from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, walk_statements
+from smemreuse.ir.kernel import VIRTUAL_THREAD, Attr, For, Store, walk_statements
+from smemreuse.ir.labels import label
 
 
 def unfollowed(program_slice: ProgramSlice) -> Iterator[str]:
@@ -17,5 +18,7 @@ def unfollowed(program_slice: ProgramSlice) -> Iterator[str]:
                 yield "virtual threads are not followed"
         elif isinstance(stmt, For) and stmt.kind == "thread_binding" and program_slice(stmt):
             yield f"a loop over threads is not followed: {stmt.var.name}"
+        elif isinstance(stmt, Store) and stmt.buffer.holds_mbarriers:
+            yield f"an mbarrier is written over: `{label(stmt)}`"
         for call in program_slice.operations.inside(stmt):
             yield f"an operation inside an expression is not followed: `{call.op}`"

@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.execution.cases import LARGE
-from smemreuse.checker.execution.setting import Setting
-from smemreuse.checker.loops.fast_forward import FastForwardPoint, LoopTally, leave_out
+from smemreuse.checker.loops.fast_forward import FastForwardPoint, leave_out
 from smemreuse.checker.loops.loop_runs import LoopRun, LoopsOfBlock
-from smemreuse.checker.loops.periods import SEEN, Window
+from smemreuse.checker.loops.periods import Periods, Window
 from smemreuse.checker.machine.agent import Agent, Steps
 from smemreuse.checker.machine.signals import ARRIVALS
 from smemreuse.checker.machine.state import State
+from smemreuse.checker.machine.tallies import LoopTally
+from smemreuse.checker.values.cases import LARGE, SEEN
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.symbols import Key
 from smemreuse.checker.values.unknowns import Length
 from smemreuse.ir.expr import Call
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
-from smemreuse.semantics.effects import Effect, Group, Signal
+from smemreuse.semantics.effects import Effect, Group, Meeting, Signal
 from smemreuse.semantics.evaluate import Threads, Value
-from smemreuse.semantics.table import counted, mbarrier_operand
+from smemreuse.semantics.table import counted, effect_of, mbarrier_operand
 
 MAX_SEEN = 128
 """Iterations after which a loop of unknown length should have been seen to repeat itself."""
@@ -35,11 +35,10 @@ the others catch up, while a producer that is ahead of them has filled more of i
 class Loops:
     """The loops of a trace."""
 
-    def __init__(self, setting: Setting, state: State, values: Values, block: LoopsOfBlock):
+    def __init__(self, periods: Periods, state: State, values: Values, block: LoopsOfBlock):
         self._block = block
-        self._setting = setting
-        self._slice = setting.program_slice
-        self._periods = setting.periods
+        self._slice = values.program_slice
+        self._periods = periods
         self._state = state
         self._values = values
 
@@ -60,9 +59,7 @@ class Loops:
         yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
 
     def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
-        """The length of a loop in this case; None if the loop is no case or its period unknown."""
-        if not self._setting.is_case(stmt) or agent.partly:
-            return None
+        """The length of a loop in this case; None if its period is unknown."""
         if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
             return None
         if self._periods.endless(stmt, begin, agent.threads, self._state.counters) is None:
@@ -150,10 +147,23 @@ class Loops:
         for loop in agent.tallies:
             if effect.mbarrier is not None:
                 self._signal(call, effect, stmt, threads, loop)
-            elif effect.meeting is not None and effect.meeting.group is Group.NAMED:
-                count = counted(call, effect.meeting)
-                if count is not None and self._values(count, threads) != threads.count:
-                    loop.rounds[-1].clear = False  # others come to this barrier
+            elif effect.meeting is not None and self._others_come(call, effect.meeting, agent):
+                loop.rounds[-1].clear = False
+
+    def note_within(self, call: Call, agent: Agent) -> None:
+        """Notes for the loops around an operation whether others come to the barriers inside it."""
+        if any(self._others_come(call, one, agent) for one in effect_of(call).within):
+            for loop in agent.tallies:
+                loop.rounds[-1].clear = False
+
+    def _others_come(self, call: Call, meeting: Meeting, agent: Agent) -> bool:
+        """Whether a barrier is for more threads than these: it then matters how often they come."""
+        if meeting.group in (Group.WARP, Group.NOBODY):
+            return False
+        count = counted(call, meeting) if meeting.group is Group.NAMED else None
+        everyone = len(self._values.vectors.everyone)
+        expected = everyone if count is None else self._values(count, agent.threads)
+        return expected != agent.threads.count
 
     def _signal(
         self, call: Call, effect: Effect, stmt: Stmt, threads: Threads, loop: LoopTally

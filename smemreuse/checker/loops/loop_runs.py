@@ -9,13 +9,12 @@ a loop need not be compared one by one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.loops.fast_forward import FastForwardPoint
 from smemreuse.checker.loops.repetition import Repetition, Unclear, numbered
 from smemreuse.checker.machine.agent import Agent
@@ -188,14 +187,18 @@ def _by_length(lengths: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 class LoopsOfBlock:
-    """The loops of a trace, for one block, in which its index decides something."""
+    """The loops of a trace, for one block, in which its index decides something.
 
-    def __init__(self, setting: Setting, values: Values, block: Mapping[Var, int]):
+    `is_compared` tells whether a loop, by its threads times rounds, may be compared with those of
+    other blocks as a whole.
+    """
+
+    def __init__(self, values: Values, is_compared: Callable[[For, int], bool]):
         self.runs: list[LoopRun] = []
-        self._setting = setting
-        self._slice = setting.program_slice
+        self._slice, self._block = values.program_slice, values.block
+        self._vectors = values.vectors
+        self._is_compared = is_compared
         self._values = values
-        self._block = block
         self._deciding: dict[For, dict[Var, int]] = {}
         self._names: dict[For, set[Var]] = {}
         self._loads: dict[For, list[Load]] = {}
@@ -208,12 +211,11 @@ class LoopsOfBlock:
         """The value that control flow depends on; a decision of the block, but in a loop that is
         compared as a whole."""
         if agent.covered:
-            vectors = self._setting.vectors
-            value = vectors.evaluate(expr, agent.threads)
+            value = self._vectors.evaluate(expr, agent.threads)
             if value is None:
-                value = vectors.evaluate(expr, self.here(agent.threads))
+                value = self._vectors.evaluate(expr, self.here(agent.threads))
             if value is not None:
-                return vectors.uniform(value)
+                return self._vectors.uniform(value)
         return self._values.decide(expr, agent.threads)
 
     def deciding(self, loop: For) -> Mapping[Var, int]:
@@ -246,7 +248,7 @@ class LoopsOfBlock:
 
     def begin(self, loop: For, agent: Agent) -> LoopRun | None:
         """Notes a loop that is to be compared as a whole, and that the threads are in it now."""
-        if agent.covered or not self._setting.compares_loops or loop.kind == "vectorized":
+        if agent.covered or loop.kind == "vectorized":
             return None
         block, threads = self.deciding(loop), agent.threads
         if not block:
@@ -254,7 +256,7 @@ class LoopsOfBlock:
         rounds = self._rounds(loop, threads)
         if rounds is None or len(rounds) > MAX_ROUNDS:
             return None
-        if self._setting.at_once(loop, threads.count * len(rounds)):
+        if not self._is_compared(loop, threads.count * len(rounds)):
             return None
         agent.covered = True
         held = {_place(load): threads.load(load, threads) for load in self._loads[loop]}
@@ -271,7 +273,7 @@ class LoopsOfBlock:
         return run
 
     def _rounds(self, loop: For, threads: Threads) -> range | None:
-        vectors, here = self._setting.vectors, self.here(threads)
+        vectors, here = self._vectors, self.here(threads)
         bounds = (
             vectors.uniform(vectors.evaluate(one, here))
             for one in (loop.begin, loop.extent, loop.step)

@@ -16,16 +16,13 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.endless import UnboundedLoop
 from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.values.cases import SEEN
 from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.interned import is_whole
 from smemreuse.checker.values.vectors import identity
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import For, Store, nodes_of, walk_statements
 from smemreuse.semantics.evaluate import Threads
-
-SEEN = 3
-"""Periods that are executed before others are left out. A byte may be no one's first, then its
-buffer's, then overwritten: one period may be needed to get from each of these to the next."""
 
 MAX_PERIOD = 64
 """The longest period that is looked for, in iterations."""

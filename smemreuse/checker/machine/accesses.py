@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from smemreuse.checker.budget import PAIR
-from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.execution.setting import Setting
+from smemreuse.checker.budget import PAIR, Work
+from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.layout import ByteIndices, meeting
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Findings
+from smemreuse.checker.machine.events import Findings
+from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.traced import TracedAccess
-from smemreuse.checker.values.descriptors import Holder
+from smemreuse.checker.values.descriptors import Holder, Holders
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.values.footprints import Located
+from smemreuse.checker.values.footprints import Footprints, Located
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Call, Load
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Engine, Proxy
@@ -28,25 +28,52 @@ from smemreuse.semantics.evaluate import Threads, Value
 class Accesses:
     """The accesses of a trace to the buffers of a layout."""
 
-    def __init__(self, setting: Setting, state: State, values: Values, findings: Findings):
-        self._layout = setting.layout
-        self._slice = setting.program_slice
-        self._vectors = setting.vectors
-        self._footprints = setting.footprints
-        self._holders = setting.holders
+    def __init__(
+        self,
+        footprints: Footprints,
+        holders: Holders,
+        work: Work,
+        state: State,
+        values: Values,
+        findings: Findings,
+    ):
+        self._layout = state.memory.layout
+        self._by_statement = values.program_slice.accesses
+        self._vectors = values.vectors
+        self._footprints = footprints
+        self._holders = holders
+        self._work = work
         self._state = state
         self._values = values
         self._findings = findings
         self._warps = self._vectors.warps(self._vectors.everyone)
         self._bits = 0  # so many asynchronous accesses have one each
 
-    def cost(self, access: MemoryAccess, threads: Threads) -> int:
+    def perform(self, stmt: Stmt, agent: Agent) -> None:
+        """Performs the accesses of a statement itself, without those of nested statements."""
+        self.perform_some(stmt, self._by_statement.get(stmt, ()), agent)
+
+    def perform_some(self, stmt: Stmt, accesses: Sequence[MemoryAccess], agent: Agent) -> None:
+        """Performs some of a statement's accesses."""
+        if not accesses:
+            return
+        for access in accesses:
+            self._work.do(self._cost(access, agent.threads))
+        event = self._findings.event(stmt, agent.loops)
+        try:
+            for access in accesses:
+                self._perform(access, agent, event)
+        except Misused as reason:
+            self._findings.misused(stmt, agent, reason)
+            raise
+
+    def _cost(self, access: MemoryAccess, threads: Threads) -> int:
         """About how much is to be done for an access: for its bytes, and for each partner."""
         if access.descriptor is not None:
             return PAIR  # only noted
         partners = self._layout.partners[access.buffer]
         pending = self._state.engines.pending
-        if self._layout.of_itself:
+        if access.buffer in partners:
             reads = access.access is Access.READ
             flying = sum(one.traced.is_write or not reads for one in pending.get(access.buffer, ()))
             if access.engine is Engine.WGMMA:
@@ -58,7 +85,7 @@ class Accesses:
         reach = self._layout.reach(access.buffer, access.footprint, threads)
         return reach * (1 + flying) + PAIR * (1 + len(partners))
 
-    def perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
+    def _perform(self, access: MemoryAccess, agent: Agent, event: int) -> None:
         """Performs one access of a statement by the agent's threads. `event` names it in a witness.
         Raises `Uncovered`."""
         threads = agent.threads
@@ -71,8 +98,6 @@ class Accesses:
         where, by_thread, leaves = anywhere if located is None else located
         if leaves or start is None:
             self._findings.outside(access, start, agent, event)
-        if leaves and certain and access.access is not Access.READ:
-            self._findings.leaves(access.buffer, event)
         certain = certain and not leaves
         if access.descriptor is not None and access.engine is not Engine.UNKNOWN_ASYNC:
             self._describe(access.descriptor, access.buffer, where)
@@ -94,9 +119,12 @@ class Accesses:
                 by_warp=access.by_warp,
                 atomic=access.atomic,
             )
+            if self._state.barriers.in_memory and not access.signals:
+                self._require_no_mbarrier(traced)
             self._check(traced)
-            if is_write and self._layout.of_itself:
-                self._findings.written(traced, threads, self._values)
+            if is_write:
+                for observer in self._findings.observers:
+                    observer.written(traced, threads, self._values)
             bit = self._remember(traced, access.engine)
             if access.engine is Engine.TMA_LOAD:
                 self._report(bit, access.barrier, threads)
@@ -109,11 +137,11 @@ class Accesses:
             raise Uncovered(f"{unknown}, and gets one of {self._layout.names[buffer]}")
         self._state.descriptors.describe(made, buffer, where)
 
-    def read_described(self, call: Call, engine: Engine, agent: Agent, event: int) -> None:
+    def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
         """An operation reads what descriptors among its operands stand for, from now until that is
         waited for (rule 5). One access is recorded for each group."""
         ids, warps = agent.threads.ids, self._vectors.warps(agent.threads.ids)
-        made = self._holders.in_expr(call)
+        made, event = self._holders.in_expr(call), self._findings.event(stmt, agent.loops)
         for buffer, where in list(self._state.descriptors.described_by(made)):
             _, by_thread, _ = self._footprints.whole(len(where))
             traced = TracedAccess(
@@ -151,14 +179,8 @@ class Accesses:
             self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
-        elif self._layout.of_itself:
-            unwritten = memory.unwritten(traced)
-            if len(unwritten):
-                self._findings.unwritten(traced, unwritten, memory.shadows[traced.buffer])
         else:
-            lost = memory.lost(traced)
-            if len(lost):
-                self._findings.lost(traced, lost, memory.shadows[traced.buffer])
+            self._findings.reads(traced, memory)
 
     def _remember(self, traced: TracedAccess, engine: Engine) -> int:
         """Records an access for later ones: as done, or as in flight with a bit of its own, which
@@ -182,6 +204,19 @@ class Accesses:
 
     # Order --------------------------------------------------------------------------------------
 
+    def _require_no_mbarrier(self, traced: TracedAccess) -> None:
+        """Raises `Misused` for bytes of a valid mbarrier that are accessed as data."""
+        for storage, start in self._state.barriers.in_memory:
+            if storage is traced.buffer:
+                bytes_ = traced.where
+            elif storage in self._layout.partners[traced.buffer]:
+                bytes_ = self._layout.in_other(traced.buffer, storage, traced.where)
+            else:
+                continue
+            if ((start <= bytes_) & (bytes_ < start + MBARRIER_BYTES)).any():
+                index = start // MBARRIER_BYTES
+                raise Misused(f"{storage.name} has an mbarrier, number {index}, in bytes of data")
+
     def _require_order(self, traced: TracedAccess, partner: Buffer, known: int) -> None:
         """Rules 4 to 6: earlier accesses of `partner` to these bytes must have happened before.
 
@@ -199,20 +234,19 @@ class Accesses:
         if part.start >= part.stop:
             return
         mine = traced.part(part)
+        if self._findings.loose:  # a barrier that others come to elsewhere may order these
+            mine = replace(mine, certain=False)
         theirs = mine.where + self._layout.shift(traced.buffer, partner)
-        if self._is_new(Rule.BARRIER, mine, partner):
-            self._blame(Rule.BARRIER, mine, history.conflicts(mine, partner, theirs, order))
-        if in_flight and self._is_new(Rule.IN_FLIGHT, mine, partner):
+        earlier = history.conflicts(mine, partner, theirs, order)
+        self._findings.unordered(Rule.BARRIER, mine, partner, _best_first(mine, earlier))
+        if in_flight:
             flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
-            self._blame(Rule.IN_FLIGHT, mine, flying)
-
-    def _is_new(self, rule: Rule, traced: TracedAccess, partner: Buffer) -> bool:
-        """Whether a finding now would add to what is known of these two buffers."""
-        return self._findings.is_new(rule, traced.buffer, partner, traced.certain)
+            self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
-        """Rule 11: a proxy fence stands between generic accesses and what is written now."""
-        if traced.proxy is Proxy.GENERIC or not (traced.is_write or self._layout.of_itself):
+        """Rule 11: a proxy fence stands between generic accesses and what is written now, and
+        between generic writes and what is read now of the same buffer."""
+        if traced.proxy is Proxy.GENERIC or not (traced.is_write or partner is traced.buffer):
             return
         other = self._state.proxies.unfenced(traced, partner)
         if other is None:
@@ -221,28 +255,24 @@ class Accesses:
             copies = self._state.engines.of(Engine.CP_ASYNC, partner)
             other = next((one for one in copies if meeting(one.where, theirs)), None)
         if other is not None:
-            self._findings.unfenced(traced, partner, other)
+            self._findings.unfenced(traced, other)
 
-    def _blame(self, rule: Rule, traced: TracedAccess, others: Iterable[TracedAccess]) -> None:
-        """Reports one of the accesses that `traced` conflicts with, preferably a certain conflict;
-        the others only if that one turns out to be no violation."""
-        found, passed, rest = None, [], iter(others)
-        for other in rest:
-            if found is None or (other.certain and (found.in_warp or not found.certain)):
-                found, other = other, found
-            if other is not None:
-                passed.append(other)
-            assert found is not None
-            if (found.certain and not found.in_warp) or not traced.certain:
-                break
-        if found is not None and not self._is_wrong(rule, traced, found):
-            any(self._is_wrong(rule, traced, other) for other in chain(passed, rest))
 
-    def _is_wrong(self, rule: Rule, traced: TracedAccess, found: TracedAccess) -> bool:
-        certain, in_warp = traced.certain and found.certain, found.in_warp
-        return self._findings.race(
-            rule, traced, found.buffer, found.event, certain, in_warp=in_warp, found=found
-        )
+def _best_first(traced: TracedAccess, others: Iterator[TracedAccess]) -> Iterator[TracedAccess]:
+    """The accesses that `traced` conflicts with: one that is certain before all others, if it may
+    be, and if there is any."""
+    found, passed = None, []
+    for other in others:
+        if found is None or (other.certain and (found.in_warp or not found.certain)):
+            found, other = other, found
+        if other is not None:
+            passed.append(other)
+        if (found.certain and not found.in_warp) or not traced.certain:
+            break
+    if found is not None:
+        yield found
+        yield from passed
+        yield from others
 
 
 def _directions(access: Access) -> tuple[bool, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smemreuse.checker.loops.fast_forward import LoopTally
+from smemreuse.checker.machine.tallies import LoopTally
 from smemreuse.checker.machine.timestamps import Arm, Timestamps
 from smemreuse.semantics.evaluate import Threads
 

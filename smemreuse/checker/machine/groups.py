@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Findings
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine, Wait
 from smemreuse.semantics.evaluate import Value
 
 
 class Groups:
-    """What commits and waits do to the state, and what descriptors stand for."""
+    """What commits and waits do to the state."""
 
-    def __init__(
-        self,
-        state: State,
-        values: Values,
-        accesses: Accesses,
-        findings: Findings,
-    ):
+    def __init__(self, state: State, values: Values):
         self._state = state
         self._values = values
-        self._accesses = accesses
-        self._findings = findings
 
     def commit(self, engine: Engine, agent: Agent) -> None:
         """Closes a group, for each thread its own.
@@ -47,8 +36,3 @@ class Groups:
         for traced, whole in self._state.engines.wait(wait.engine, keep, agent.threads.ids):
             self._state.history.note(traced, order, whole.bit)
             self._state.proxies.note(traced, order)
-
-    def read_described(self, call: Call, engine: Engine, stmt: Stmt, agent: Agent) -> None:
-        """Reads the bytes that the descriptors of an operation stand for."""
-        event = self._findings.event(stmt, agent.loops)
-        self._accesses.read_described(call, engine, agent, event)

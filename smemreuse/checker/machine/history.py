@@ -243,9 +243,8 @@ class History:
     def __init__(self, layout: ByteLayout, warps: int):
         self.layout = layout
         self.warps = warps
-        most = RECENT_OF_ITSELF if layout.of_itself else RECENT
         self.seen = {
-            (one, two): Seen(warps, most)
+            (one, two): Seen(warps, RECENT_OF_ITSELF if one is two else RECENT)
             for one, others in layout.partners.items()
             for two in others
         }

@@ -8,17 +8,20 @@ threads arrive than the phase expects. Otherwise it is not covered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
-from smemreuse.ir.expr import Var
-from smemreuse.ir.kernel import Buffer
+from smemreuse.checker.values.evaluation import Slot
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer
 
-Slot = tuple[Buffer | Var, int]
-"""One mbarrier: an element of a barrier buffer."""
+MBARRIER_BYTES = 8
+
+MOST_ARRIVALS = 2**20 - 1
+"""The largest number of arrivals that a phase may expect, by PTX."""
 
 Incarnation = tuple[Slot, int]
 """One mbarrier between two initializations: the slot, and how often it was initialized."""
@@ -48,6 +51,7 @@ class Barrier:
 
     `copies` are those whose bytes, or whose ends, the open phase waits for; `handed` is what its
     arrivals hand over, `completed` what each phase that is complete did, with those before it.
+    `users` are the warps that have used it, each with the epoch of the last time.
     """
 
     expected: int | None = None
@@ -58,6 +62,7 @@ class Barrier:
     announced: tuple[Announcement, ...] = ()
     handed: ReleasedClocks | None = None
     completed: tuple[ReleasedClocks, ...] = ()
+    users: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def phase(self) -> int:
@@ -68,8 +73,28 @@ class Barrier:
         return replace(self)
 
     def initialize(self, expected: int) -> Barrier:
-        """It is in phase 0, whatever it was before."""
+        """It is in phase 0, whatever it was before. Raises `Misused` for a number of arrivals that
+        PTX does not allow, and for a valid mbarrier, which PTX has invalidated first."""
+        if not 1 <= expected <= MOST_ARRIVALS:
+            raise Misused(f"an mbarrier is initialized to {expected:,} arrivals")
+        if self.expected is not None:
+            raise Misused("an mbarrier is initialized again that has not been invalidated")
         return Barrier(expected, self.initialized + 1)
+
+    def used(self, warps: np.ndarray, epochs: np.ndarray) -> None:
+        """These warps use it, in their `epochs`. Raises `Misused` once it has been invalidated."""
+        if self.expected is None and self.initialized:
+            raise Misused("an mbarrier is used that has been invalidated")
+        self.users = {**self.users, **dict(zip(warps.tolist(), epochs.tolist(), strict=True))}
+
+    def invalidate(self, clocks: np.ndarray) -> Barrier:
+        """It is plain memory again. Raises `Misused` unless all who use it have done so by the
+        `clocks` of those who invalidate it, and no phase has begun."""
+        if self.arrived or self.bytes_due or self.copies:
+            raise Misused("an mbarrier is invalidated in the middle of a phase")
+        if any((clocks[:, warp] <= epoch).any() for warp, epoch in self.users.items()):
+            raise Misused("threads may still use an mbarrier when it is invalidated")
+        return Barrier(None, self.initialized)
 
     def arrive(self, threads: int, handed: ReleasedClocks) -> None:
         """Threads arrive, and hand over what they know. Raises `Uncovered` if not all of them can
@@ -77,6 +102,10 @@ class Barrier:
         self.arrived += threads
         if self.expected is not None and self.arrived > self.expected:
             raise Misused("more threads arrive at an mbarrier than its phase expects")
+        self.hand_over(handed)
+
+    def hand_over(self, handed: ReleasedClocks) -> None:
+        """What those hand over without whom the open phase does not end."""
         self.handed = handed if self.handed is None else self.handed | handed
 
     def cover_announcements(self, ids: np.ndarray, clocks: np.ndarray) -> None:
@@ -115,11 +144,13 @@ class Barrier:
         handed = None
         if self.handed is not None and other.handed is not None:
             handed = self.handed & other.handed
+        warps = {*self.users, *other.users}
         both = zip(self.completed, other.completed, strict=True)
         return replace(
             self,
             copies=self.copies & other.copies,
             announced=(*self.announced, *other.announced),
+            users={warp: max(one.users.get(warp, 0) for one in (self, other)) for warp in warps},
             handed=handed,
             completed=tuple(mine & theirs for mine, theirs in both),
         )
@@ -140,16 +171,26 @@ class LastMeeting:
 
 @dataclass
 class Barriers:
-    """All mbarriers and named barriers of a kernel that have been used so far."""
+    """All mbarriers and named barriers of a kernel that have been used so far.
+
+    `in_memory` are the valid mbarriers that lie in plain shared memory: its first byte of each.
+    """
 
     slots: dict[Slot, Barrier] = field(default_factory=dict)
     meetings: dict[int, LastMeeting] = field(default_factory=dict)
+    in_memory: frozenset[tuple[Buffer, int]] = frozenset()
 
     def __getitem__(self, slot: Slot) -> Barrier:
         return self.slots.setdefault(slot, Barrier())
 
     def initialize(self, slot: Slot, expected: int) -> None:
         self.slots[slot] = self[slot].initialize(expected)
+        self.in_memory |= _in_memory(slot)
+
+    def invalidate(self, slot: Slot, clocks: np.ndarray) -> None:
+        """See `Barrier.invalidate`."""
+        self.slots[slot] = self[slot].invalidate(clocks)
+        self.in_memory -= _in_memory(slot)
 
     def incarnation(self, slot: Slot) -> Incarnation:
         """What is known of an mbarrier's phases is known of them since it was initialized."""
@@ -160,7 +201,7 @@ class Barriers:
 
     def copy(self) -> Barriers:
         slots = {slot: barrier.copy() for slot, barrier in self.slots.items()}
-        return Barriers(slots, dict(self.meetings))
+        return Barriers(slots, dict(self.meetings), self.in_memory)
 
     def joined(self, other: Barriers) -> Barriers:
         """The join after a branch."""
@@ -173,4 +214,12 @@ class Barriers:
         return Barriers(
             slots,
             {name: self.last_meeting(name).joined(other.last_meeting(name)) for name in names},
+            self.in_memory | other.in_memory,
         )
+
+
+def _in_memory(slot: Slot) -> frozenset[tuple[Buffer, int]]:
+    storage, index = slot
+    if isinstance(storage, Buffer) and storage.scope in SHARED_SCOPES:
+        return frozenset({(storage, MBARRIER_BYTES * index)})
+    return frozenset()

@@ -1,35 +1,44 @@
-"""Barriers of threads: which threads meet, and what that orders (rule 6)."""
+"""Barriers of threads: which threads meet, and what that orders (rules 6 and 12)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Findings
+from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Resource
+from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.values.vectors import Vectors
+from smemreuse.checker.values.vectors import ALL_LANES
 from smemreuse.ir.expr import Call
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted
 
-_ALL_LANES = 2**32 - 1
+_OF_ALL: Mapping[Group, Mapping[Resource, int]] = {
+    Group.CLUSTER: {Group.CLUSTER: 1},
+    # Both compilers have all threads of a block meet twice at its barrier, and one wait in between.
+    Group.GRID: {Group.GRID: 1, 0: 2},
+}
+"""The barriers that all threads come to, and how often each time."""
 
 
 class BarrierMeetings:
     """What barriers of threads do to the state."""
 
-    def __init__(self, vectors: Vectors, state: State, values: Values, findings: Findings):
-        self._vectors = vectors
+    def __init__(self, state: State, values: Values, findings: Findings):
+        self._vectors = values.vectors
         self._state = state
         self._values = values
         self._findings = findings
 
     def barrier(self, threads: Threads) -> None:
-        """These threads meet; what a warp's other threads do is not ordered by that."""
+        """These threads meet, by a barrier of their own that a later pass puts in; what a warp's
+        other threads do is not ordered by that."""
         full = self._vectors.full_warps(threads.ids)
         if len(full) < len(self._vectors.warps(threads.ids)):
             self._findings.forked = True  # those of the others meet too, and are not followed
@@ -46,54 +55,196 @@ class BarrierMeetings:
             self._vectors.full_warps(threads.ids), optimistic=optimistic
         )
 
-    def meet(self, call: Call, meeting: Meeting, agent: Agent) -> None:
-        """A barrier of threads; a named one orders those who meet."""
+    def meet(self, call: Call, meeting: Meeting, agent: Agent) -> Came:
+        """Threads come to a barrier: those meet of which that is known (rule 12). Raises
+        `Uncovered`."""
         threads, group = agent.threads, meeting.group
         if group is Group.NAMED and not (meeting.arrives and meeting.waits):
             raise Uncovered(f"`{call.op}` is not followed")
         if group is Group.NOBODY:
-            return
-        if not (meeting.arrives and meeting.waits):
-            self._findings.forked = True  # what it orders together with its other half is left out
-            return
+            return Came()
         if group is Group.WARP:
-            if self._meets_whole(call, meeting, threads):
-                warps = self._vectors.full_warps(threads.ids)
-                for index in range(len(warps)):
-                    self._meet(warps[index : index + 1])
-            else:
-                self._findings.forked = True  # it may order some lanes, and none are followed
-            return
-        count = counted(call, meeting) if group is Group.NAMED else None
-        if count is None:
-            self.barrier(threads)
-        elif self._values(count, threads) == threads.count:
-            self._meet_by_name(self._name(call, meeting, threads), threads)
-        else:
+            return Came((group,), self._meet_in_warps(call, meeting, agent))
+        if group in _OF_ALL:
+            return self._come(_OF_ALL[group], meeting, agent)
+        name = self._name(call, meeting, threads)
+        if not isinstance(name, int):
+            raise Uncovered("the number of a named barrier is not known")
+        expected = self._expected(call, meeting, threads)
+        if expected == len(self._vectors.everyone):
+            self._require_last_use_over(name, threads, threads.ids.tobytes())
+            return self._come({int(name): 1}, meeting, agent)
+        if expected != threads.count:
             raise Uncovered("a named barrier is shared by several arms")
+        self._meet_by_name(name, agent)
+        return Came()
+
+    # Barriers of all threads ---------------------------------------------------------------------
+
+    def _come(self, barriers: Mapping[Resource, int], meeting: Meeting, agent: Agent) -> Came:
+        """Threads arrive at barriers of all threads, wait there, or both, so often at each.
+
+        Those meet that have come equally often; with the others they meet another time.
+        """
+        pairings, ids = self._state.pairings, agent.threads.ids
+        both = meeting.arrives and meeting.waits and not agent.partly
+        if both and len(ids) == len(self._vectors.everyone):
+            if all(map(pairings.is_even, barriers)):
+                self._meet(self._vectors.full_warps(ids))
+                return Came(tuple(barriers))
+        mismatch = self._mismatch(barriers, meeting, agent)
+        if mismatch is None or mismatch.kind is MismatchKind.MISSING:
+            parts = self._alike(barriers, ids)
+            # Others may come elsewhere, and are met as well.
+            self._findings.loose |= len(parts[0]) < len(self._vectors.everyone)
+            for part in parts:
+                self._pass(barriers, meeting, part)
+        else:
+            for one in barriers:
+                pairings.forget(one)
+        return Came(tuple(barriers), mismatch)
+
+    def _mismatch(
+        self, barriers: Mapping[Resource, int], meeting: Meeting, agent: Agent
+    ) -> Mismatch | None:
+        """Why threads may pass barriers without the others."""
+        ids, first = agent.threads.ids, next(iter(barriers))
+        full = self._vectors.full_warps(ids)
+        if len(full) < len(self._vectors.warps(ids)):
+            _, missing, _ = self._vectors.lanes(ids, ALL_LANES)
+            return Mismatch(MismatchKind.PART_OF_A_WARP, first, missing, certain=True)
+        found = None
+        for one in barriers:
+            arrivals = self._state.pairings[one]
+            if agent.partly or arrivals is None:
+                return Mismatch(MismatchKind.OPEN, one)
+            arrived = arrivals.arrived[ids]
+            waiting = arrived > arrivals.passed[ids]
+            if meeting.comes and waiting.any():
+                return Mismatch(MismatchKind.ARRIVED_TWICE, one, ids[waiting], certain=True)
+            if not meeting.comes and not waiting.all():
+                return Mismatch(MismatchKind.NOT_ARRIVED, one, ids[~waiting], certain=True)
+            behind, ahead = arrived < arrived.max(), int(ids[arrived.argmax()])
+            if found is None and behind.any():
+                found = Mismatch(MismatchKind.MISSING, one, ids[behind], ahead, certain=True)
+        return found
+
+    def _alike(self, barriers: Mapping[Resource, int], ids: np.ndarray) -> list[np.ndarray]:
+        """The threads `ids` that have come equally often to all of these barriers."""
+        parts = [ids]
+        for one in barriers:
+            arrivals = self._state.pairings[one]
+            assert arrivals is not None
+            parts = [alike for part in parts for alike in arrivals.alike(part)]
+        return parts
+
+    def _pass(self, barriers: Mapping[Resource, int], meeting: Meeting, ids: np.ndarray) -> None:
+        """Threads that have come equally often hand over what they know, or learn what those hand
+        over who arrived the same time."""
+        pairings, order = self._state.pairings, self._state.order
+        fences = self._state.proxies.fences
+        full = self._vectors.full_warps(ids)
+        released = None
+        if meeting.arrives:
+            released = order.release(full).with_fences(fences.release(full))
+        for one, times in barriers.items():
+            arrivals = pairings[one]
+            assert arrivals is not None
+            so_far = arrivals.arrived if meeting.comes else arrivals.passed
+            phase = int(so_far[ids[0]])
+            learned = arrivals.handed.get(phase)
+            handed = {} if released is None else {phase: released}
+            if released is not None:
+                learned = released if learned is None else learned | released
+            arrive, wait = times * meeting.comes, times * meeting.waits
+            pairings.set(one, arrivals.coming(ids, handed, arrive=arrive, wait=wait))
+            if meeting.waits and learned is not None:
+                order.acquire(full, learned)
+                fences.acquire(full, learned.fenced)
+
+    # Barriers of some threads --------------------------------------------------------------------
 
     def _name(self, call: Call, meeting: Meeting, threads: Threads) -> Value:
         """The number of a named barrier; 0, the block's, where the operation names none."""
+        if meeting.number is not None:
+            return meeting.number
         at = meeting.identity
         if at is None or at >= len(call.args):
             return 0
         return self._vectors.uniform(self._values(call.args[at], threads))
 
-    def _meet_by_name(self, name: Value, threads: Threads) -> None:
+    def _expected(self, call: Call, meeting: Meeting, threads: Threads) -> int:
+        """How many threads a barrier of the block takes. Raises `Uncovered` if that is open."""
+        count = counted(call, meeting) if meeting.group is Group.NAMED else None
+        if count is None:
+            return len(self._vectors.everyone)
+        expected = self._vectors.uniform(self._values(count, threads))
+        if not isinstance(expected, int):
+            raise Uncovered("how many threads a named barrier takes is not known")
+        if expected % 32:
+            raise Misused("a named barrier takes whole warps, and so a multiple of 32 threads")
+        return expected
+
+    def _meet_by_name(self, name: int, agent: Agent) -> None:
         """A barrier is complete when as many threads have come, whichever they are. They are these
         where these were the last to use it, or know that the last use is over."""
-        if not isinstance(name, int):
-            raise Uncovered("the number of a named barrier is not known")
-        order, barriers = self._state.order, self._state.barriers
-        last = barriers.last_meeting(name)
-        known = order.known_to_all(self._vectors.warps(threads.ids)).phase(name)
+        threads, order, barriers = agent.threads, self._state.order, self._state.barriers
+        if agent.partly:
+            raise Uncovered("data decide which threads come to a named barrier")
+        if not self._state.pairings.is_even(name):
+            raise Misused(f"other threads may be at barrier {name} at once")
         group = threads.ids.tobytes()
-        if last.group != group and known < last.number:
-            raise Misused(f"several groups of threads may be at named barrier {name} at once")
-        barriers.meetings[name] = LastMeeting(last.number + 1, group)
+        self._require_last_use_over(name, threads, group)
+        number = barriers.last_meeting(name).number + 1
+        barriers.meetings[name] = LastMeeting(number, group)
         full = self._vectors.full_warps(threads.ids)
         self._meet(full)
-        order.note_phase(full, name, last.number + 1)
+        order.note_phase(full, name, number)
+
+    def _require_last_use_over(self, name: int, threads: Threads, group: bytes) -> None:
+        """Raises `Misused` unless these threads were the last to use a named barrier as a group of
+        their own, or know that it is over."""
+        last = self._state.barriers.last_meeting(name)
+        if last.group == group or not last.number:
+            return
+        known = self._state.order.known_to_all(self._vectors.warps(threads.ids)).phase(name)
+        if known < last.number:
+            raise Misused(f"several groups of threads may be at named barrier {name} at once")
+
+    # Barriers of a warp --------------------------------------------------------------------------
+
+    def _meet_in_warps(self, call: Call, meeting: Meeting, agent: Agent) -> Mismatch | None:
+        """The lanes of each warp meet; those of a part of it alone are not ordered."""
+        pairings, ids = self._state.pairings, agent.threads.ids
+        arrivals, mask = pairings[Group.WARP], self._mask(call, meeting, agent.threads)
+        if agent.partly or arrivals is None or not isinstance(mask, int):
+            pairings.forget(Group.WARP)
+            return Mismatch(MismatchKind.OPEN, Group.WARP)
+        whole, missing, outside = self._vectors.lanes(ids, mask)
+        behind = [missing]
+        for index, warp in enumerate(whole.tolist()):
+            here = arrivals.arrived[32 * warp : 32 * warp + 32]
+            if mask == ALL_LANES and (here == here[0]).all():
+                self._meet(whole[index : index + 1])
+            elif mask == ALL_LANES:
+                behind.append(32 * warp + np.flatnonzero(here < here.max()))
+        alone = ids[~np.isin(ids // 32, whole)]
+        if len(alone):
+            pairings.set(Group.WARP, arrivals.coming(alone, {}, arrive=1, wait=1))
+        if len(outside):
+            return Mismatch(MismatchKind.NOT_NAMED, Group.WARP, outside, certain=True)
+        late = np.concatenate(behind)
+        if len(late):
+            return Mismatch(MismatchKind.MISSING, Group.WARP, late)
+        self._findings.forked |= mask != ALL_LANES  # it orders some lanes, and none are followed
+        return None
+
+    def _mask(self, call: Call, meeting: Meeting, threads: Threads) -> Value:
+        """The lanes that a barrier of a warp is for, a bit each."""
+        if meeting.mask is None or meeting.mask >= len(call.args):
+            return ALL_LANES
+        mask = self._vectors.uniform(self._values(call.args[meeting.mask], threads))
+        return mask % 2**32 if isinstance(mask, int) else mask
 
     def fence(self, agent: Agent, *, assumed: bool = False) -> None:
         """A proxy fence: later accesses by the async proxy happen after earlier generic ones
@@ -101,13 +252,6 @@ class BarrierMeetings:
         if not agent.partly:
             ids, order = agent.threads.ids, self._state.order
             full = self._vectors.full_warps(ids)
-            self._findings.fences(agent, full)
+            for observer in self._findings.observers:
+                observer.fences(agent, full)
             self._state.proxies.fences.fence(ids, full, order, assumed=assumed)
-
-    def _meets_whole(self, call: Call, meeting: Meeting, threads: Threads) -> bool:
-        """Whether a barrier of a warp is for all of its lanes."""
-        operands = call.args
-        if meeting.mask is None or meeting.mask >= len(operands):
-            return True
-        mask = self._values(operands[meeting.mask], threads)
-        return isinstance(mask, int) and mask % 2**32 == _ALL_LANES

@@ -99,9 +99,9 @@ class Memory:
         """A buffer gets a new value, and its partners lose theirs."""
         at = as_index(traced.where)
         self.shadows[traced.buffer].write(at, traced.certain, traced.event)
-        if self.layout.of_itself:
-            return
         for partner in self.layout.partners[traced.buffer]:
+            if partner is traced.buffer:
+                continue
             lost = self.layout.in_other(traced.buffer, partner, traced.where)
             if len(lost):
                 self.shadows[partner].clobber(as_index(lost), traced.certain, traced.event)

@@ -13,6 +13,14 @@ from functools import reduce
 
 import numpy as np
 
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known of a warp's progress, as `Knowledge` has it: so many of its steps are over."""
+
+    warp: int
+
+
 CLOCKS = 3
 """Counting with all barriers that may be put in, with those that surely are, with none."""
 
@@ -103,12 +111,15 @@ class Order:
 
     `clock` counts with all barriers that a later pass may put in, `inserted` with those alone that
     it surely does, `sure` with those that are there. What is not ordered by the first is not
-    ordered; what is by the second is.
+    ordered; what is by the second is. `steps` counts the waits that each warp has passed, which are
+    handed on as knowledge like phases: clocks order a warp's accesses, and those of a part of its
+    threads not at all, but whoever hears of any of them knows that the warp has come so far.
     """
 
     def __init__(self, warps: int):
         self._clocks = np.zeros((CLOCKS, warps, warps), dtype=np.int64)
         self.epochs = np.ones(warps, dtype=np.int64)
+        self.steps = np.zeros(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
         self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
         self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -116,6 +127,7 @@ class Order:
     def copy(self) -> Order:
         twin = Order(0)
         twin._clocks, twin.epochs = self._clocks.copy(), self.epochs.copy()
+        twin.steps = self.steps.copy()
         twin.known = list(self.known)
         return twin
 
@@ -138,8 +150,20 @@ class Order:
         return clock
 
     def known_to_some(self, warps: np.ndarray) -> Knowledge:
-        """What any of these warps knows, which have met."""
-        return reduce(Knowledge.__or__, self._distinct(warps), NOTHING)
+        """What any of these warps knows, which have met, and how far each of them has come."""
+        return reduce(Knowledge.__or__, self._distinct(warps), self.progress(warps))
+
+    def progress(self, warps: np.ndarray) -> Knowledge:
+        """How far these warps have come."""
+        steps = zip(warps.tolist(), self.steps[warps].tolist(), strict=True)
+        reached: dict[Hashable, int] = {Progress(warp): count for warp, count in steps if count}
+        return Knowledge(0, reached) if reached else NOTHING
+
+    def step(self, warps: np.ndarray) -> np.ndarray:
+        """These warps make a step; its number for each of them."""
+        self.steps[warps] += 1
+        steps: np.ndarray = self.steps[warps]
+        return steps
 
     def known_to_all(self, warps: np.ndarray) -> Knowledge:
         """What each of these warps knows."""
@@ -253,5 +277,6 @@ class Order:
         twin = Order(0)
         twin._clocks = np.minimum(self._clocks, other._clocks)
         twin.epochs = np.maximum(self.epochs, other.epochs)
+        twin.steps = np.maximum(self.steps, other.steps)
         twin.known = [one & two for one, two in zip(self.known, other.known, strict=True)]
         return twin

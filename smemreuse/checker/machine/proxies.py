@@ -175,10 +175,10 @@ class Proxies:
         return twin
 
     def note(self, traced: TracedAccess, order: Order) -> None:
-        """Remembers an access, if it was a generic one; which ones write matters to a kernel of
-        itself alone, where the async proxy reads what they wrote."""
+        """Remembers an access, if it was a generic one; which ones write matters where a buffer is
+        its own partner, and the async proxy reads what they wrote."""
         self.generic.note(traced, order)
-        if traced.is_write and self._layout.of_itself:
+        if traced.is_write and traced.buffer in self._layout.partners[traced.buffer]:
             self.written.note(traced, order)
 
     def unfenced(self, traced: TracedAccess, partner: Buffer) -> TracedAccess | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
-from smemreuse.checker.machine.findings import Findings, Waiting
-from smemreuse.checker.machine.mbarriers import Announcement, Slot
+from smemreuse.checker.machine.events import Findings, Waiting
+from smemreuse.checker.machine.mbarriers import MBARRIER_BYTES, Announcement
 from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.slice import ProgramSlice
-from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.values.vectors import Vectors
+from smemreuse.checker.values.evaluation import Slot, Values
 from smemreuse.ir.expr import Call
-from smemreuse.ir.kernel import Stmt
+from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.semantics.effects import Effect, Engine, Signal
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.table import mbarrier_operand
@@ -27,24 +25,18 @@ ARRIVALS = {
 
 
 class Signals:
-    """What is done to mbarriers."""
+    """What is done to mbarriers. `waiting` are the waits of agents that are blocked now."""
 
-    def __init__(
-        self,
-        program_slice: ProgramSlice,
-        vectors: Vectors,
-        state: State,
-        values: Values,
-        findings: Findings,
-    ):
-        self._slice = program_slice
-        self._vectors = vectors
+    def __init__(self, state: State, values: Values, findings: Findings):
+        self._slice = values.program_slice
+        self._vectors = values.vectors
         self._state = state
         self._values = values
         self._findings = findings
-        self._warps = len(vectors.warps(vectors.everyone))
+        self._warps = len(self._vectors.warps(self._vectors.everyone))
+        self.waiting: dict[int, Waiting] = {}
 
-    def wait_for_phase(self, call: Call, effect: Effect, agent: Agent) -> Steps:
+    def wait_for_phase(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> Steps:
         """Waits for an mbarrier's phase to complete, and learns what that hands over.
 
         Only the earliest phase of that parity counts that is not known to be complete: another
@@ -55,16 +47,19 @@ class Signals:
         if slot is None or parity is None:
             raise Uncovered("an mbarrier's slot or parity is not known")
         barriers, order = self._state.barriers, self._state.order
-        self._findings.uses(call, slot, agent, order)
+        self._note_use(stmt, effect, slot, agent)
+        self._use(slot, threads)
         while barriers[slot].phase % 2 == parity % 2:
             known = self._known(slot, threads)
-            self._findings.waits(agent, Waiting(call, slot, parity, barriers[slot], known))
+            self.waiting[id(agent)] = Waiting(stmt, agent, slot, parity, barriers[slot], known)
             yield BLOCKED
             barriers, order = self._state.barriers, self._state.order
-        self._findings.goes_on(agent)
+        self.waiting.pop(id(agent), None)
         incarnation, known = barriers.incarnation(slot), self._known(slot, threads)
         complete = barriers[slot].earliest(parity, known)
-        self._findings.passes(Waiting(call, slot, parity, barriers[slot], known), agent, order)
+        for observer in self._findings.observers:
+            waited = Waiting(stmt, agent, slot, parity, barriers[slot], known)
+            observer.passes(waited, order)
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
@@ -93,19 +88,28 @@ class Signals:
             raise Uncovered("an mbarrier's slot is not known")
         if agent.partly:
             raise Uncovered("it is not known which threads signal to an mbarrier")
+        self._note_use(stmt, effect, slot, agent)
         if signal is Signal.INITIALIZE:
             expected = self._count(call, effect, threads)
             if expected is None:
                 raise Uncovered("an mbarrier's arrival count is not known")
+            if threads.count > 1:
+                raise Misused("several threads initialize one mbarrier")
+            if slot[0] in self._slice.untraced_data:
+                raise Uncovered(f"{slot[0].name} holds mbarriers and data")
             self._state.barriers.initialize(slot, expected)
-            self._findings.initializes(stmt, slot, agent, self._state.order)
             return
-        self._findings.uses(call, slot, agent, self._state.order)
+        if signal is Signal.INVALIDATE:
+            clocks = self._state.order.inserted[self._vectors.warps(threads.ids)]
+            self._state.barriers.invalidate(slot, clocks)
+            return
+        self._use(slot, threads)
         self._require_phase(slot, threads)
         barrier = self._state.barriers[slot]
+        order, warps = self._state.order, self._vectors.warps(threads.ids)
         if signal is Signal.COMPLETE_WITH_BYTES:
             barrier.bytes_due -= self._load_bytes(stmt) * threads.count
-        order, warps = self._state.order, self._vectors.warps(threads.ids)
+            barrier.hand_over(ReleasedClocks.only(self._warps, order.progress(warps)))
         if signal is Signal.EXPECT:
             epochs = {int(warp): int(order.epochs[warp]) for warp in warps}
             barrier.announced = (*barrier.announced, Announcement(threads.ids, epochs))
@@ -121,7 +125,12 @@ class Signals:
         phase = barrier.phase
         barrier.settle(self._warps)
         if barrier.phase > phase:
-            self._findings.completes(slot, barrier)
+            for observer in self._findings.observers:
+                observer.completes(slot, barrier, agent)
+
+    def _note_use(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent) -> None:
+        for observer in self._findings.observers:
+            observer.uses(stmt, effect, slot, agent, self._state.order)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:
         """Raises `Misused` unless these threads know that all phases before the open one are
@@ -131,8 +140,20 @@ class Signals:
         if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
             raise Misused("a signal to an mbarrier may come in an earlier phase")
 
+    def _use(self, slot: Slot, threads: Threads) -> None:
+        """Notes that these threads use an mbarrier."""
+        warps = self._vectors.warps(threads.ids)
+        self._state.barriers[slot].used(warps, self._state.order.epochs[warps])
+
     def _slot(self, call: Call, effect: Effect, threads: Threads) -> Slot | None:
-        return self._values.slot(mbarrier_operand(call, effect), threads)
+        """The mbarrier of an operation; None if it is not known. Raises `Misused` for one outside
+        of its array."""
+        slot = self._values.slot(mbarrier_operand(call, effect), threads)
+        storage, index = slot or (None, 0)
+        if isinstance(storage, Buffer) and storage.size is not None:
+            if not 0 <= MBARRIER_BYTES * index <= storage.size - MBARRIER_BYTES:
+                raise Misused(f"{storage.name} has no mbarrier {index}")
+        return slot
 
     def _count(self, call: Call, effect: Effect, threads: Threads) -> int | None:
         """The number that a signal to an mbarrier speaks of, if it is known."""

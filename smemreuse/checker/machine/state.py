@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.machine.arrivals import Pairings
 from smemreuse.checker.machine.engines import Engines
 from smemreuse.checker.machine.history import History
 from smemreuse.checker.machine.mbarriers import Barriers
@@ -28,6 +29,7 @@ class State:
     proxies: Proxies
     engines: Engines
     barriers: Barriers
+    pairings: Pairings
     counters: Counters
     descriptors: Descriptors
     memo: Definitions
@@ -42,6 +44,7 @@ class State:
             Proxies(layout, warps),
             Engines(),
             Barriers(),
+            Pairings(len(everyone)),
             Counters(everyone),
             Descriptors(),
             Definitions(),
@@ -55,6 +58,7 @@ class State:
             self.proxies.copy(),
             self.engines.copy(),
             self.barriers.copy(),
+            self.pairings.copy(),
             self.counters.copy(),
             self.descriptors.copy(),
             self.memo.copy(),
@@ -84,6 +88,7 @@ class State:
             self.proxies.joined(other.proxies),
             self.engines.joined(other.engines),
             self.barriers.joined(other.barriers),
+            self.pairings.joined(other.pairings),
             self.counters.joined(other.counters),
             self.descriptors.joined(other.descriptors),
             self.memo.joined(other.memo),

@@ -5,40 +5,34 @@ from __future__ import annotations
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.findings import Findings
+from smemreuse.checker.machine.arrivals import MismatchKind
+from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.groups import Groups
 from smemreuse.checker.machine.meetings import BarrierMeetings
 from smemreuse.checker.machine.signals import Signals
 from smemreuse.checker.machine.state import State
-from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Call, Load, Pointer, walk
 from smemreuse.ir.kernel import Stmt
-from smemreuse.semantics.effects import Effect, Engine
+from smemreuse.semantics.effects import Effect, Engine, Meeting
 
 
 class Synchronization:
     """What the synchronizing intrinsics do to the state."""
 
-    def __init__(
-        self,
-        program_slice: ProgramSlice,
-        vectors: Vectors,
-        state: State,
-        values: Values,
-        accesses: Accesses,
-        findings: Findings,
-    ):
+    def __init__(self, state: State, values: Values, accesses: Accesses, findings: Findings):
         self._findings = findings
-        self._operations = program_slice.operations
-        self._meetings = BarrierMeetings(vectors, state, values, findings)
-        self._groups = Groups(state, values, accesses, findings)
-        self._signals = Signals(program_slice, vectors, state, values, findings)
+        self._operations = values.program_slice.operations
+        self._state, self._everyone = state, len(values.vectors.everyone)
+        self._meetings = BarrierMeetings(state, values, findings)
+        self._accesses = accesses
+        self._groups = Groups(state, values)
+        self._signals = Signals(state, values, findings)
         self.barrier = self._meetings.barrier
         self.assume_barrier = self._meetings.assume_barrier
         self.fence = self._meetings.fence
         self.wait_for_phase = self._signals.wait_for_phase
+        self.waiting = self._signals.waiting
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """What an operation does to the order of accesses, except to wait for a phase."""
@@ -48,26 +42,50 @@ class Synchronization:
             raise Uncovered(effect.unknown or why)
         if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
             self._findings.forked = True  # it may be a barrier, and counts as if it were none
+        if agent.partly or agent.threads.count < self._everyone:
+            if self._operations.may_meet_unseen(call):
+                self._state.pairings.forget_all()  # the others may not come to it (rule 12)
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         try:
             self._order(call, effect, stmt, agent)
         except Misused as reason:
-            self._findings.misuses(stmt, agent, str(reason))
+            self._findings.misused(stmt, agent, reason)
+            raise
+
+    def meet_within(self, call: Call, stmt: Stmt, agent: Agent) -> None:
+        """The barriers that threads meet at inside an operation, one after the other."""
+        try:
+            for meeting in self._operations.effect(call).within:
+                self._meet(call, meeting, stmt, agent)
+        except Misused as reason:
+            self._findings.misused(stmt, agent, reason)
             raise
 
     def _order(self, call: Call, effect: Effect, stmt: Stmt, agent: Agent) -> None:
         if effect.meeting is not None:
-            self._findings.meets(stmt, call, effect.meeting, agent)
-            self._meetings.meet(call, effect.meeting, agent)
+            self._meet(call, effect.meeting, stmt, agent)
         if effect.commits is not None:
             self._groups.commit(effect.commits, agent)
         if effect.waits is not None:
             self._groups.wait(call, effect.waits, agent)
         if effect.reads_described:
-            self._groups.read_described(call, effect.engine, stmt, agent)
+            self._accesses.read_described(call, effect.engine, stmt, agent)
         if effect.mbarrier is not None:
             self._signals.signal(call, effect, stmt, agent)
+
+    def _meet(self, call: Call, meeting: Meeting, stmt: Stmt, agent: Agent) -> None:
+        """Threads come to a barrier. Raises `Uncovered` where what it orders is undefined."""
+        came = self._meetings.meet(call, meeting, agent)
+        for observer in self._findings.observers:
+            observer.meets(stmt, came, agent)
+        if came.mismatch is not None:
+            kind = came.mismatch.kind
+            why = f"threads come to {AccessEvent(stmt, agent.loops)}, and {kind.value}"
+            self._findings.forked = True
+            self._findings.uneven = self._findings.uneven or why
+            if kind in (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED):
+                raise Uncovered(why)
 
 
 def _is_handed_memory(call: Call) -> bool:

@@ -15,11 +15,12 @@ from itertools import islice
 
 import numpy as np
 
-from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.machine.timestamps import Arm, Timestamp
+from smemreuse.checker.predicted.prediction import Prediction
+from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.semantics.effects import Effect
 
@@ -31,10 +32,16 @@ class PredictedBarriers:
     """Applies the predicted barriers to a trace; does nothing if the kernel has all its
     barriers."""
 
-    def __init__(self, setting: Setting, state: State, synchronization: Synchronization):
-        self._prediction = setting.prediction
+    def __init__(
+        self,
+        prediction: Prediction | None,
+        state: State,
+        values: Values,
+        synchronization: Synchronization,
+    ):
+        self._prediction = prediction
+        self._vectors = values.vectors
         self._state = state
-        self._vectors = setting.vectors
         self._synchronization = synchronization
 
     # Statements ----------------------------------------------------------------------------------

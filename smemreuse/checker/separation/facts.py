@@ -89,8 +89,9 @@ class Facts:
     def _note(self, stmt: Stmt, access: MemoryAccess) -> None:
         self.by_buffer.setdefault(access.buffer, []).append((stmt, access))
         by_async_proxy = access.proxy is Proxy.ASYNC and access.access is not Access.READ
-        if access.uncovered or access.engine not in _UNDERSTOOD or by_async_proxy:
-            self.not_understood.add(access.buffer)  # rules 1, 5, 10 and 11
+        unclear = access.uncovered or access.signals or access.engine not in _UNDERSTOOD
+        if unclear or by_async_proxy:
+            self.not_understood.add(access.buffer)  # rules 1, 5, 8, 10 and 11
 
     def touches(self, stmt: Stmt) -> bool:
         """Whether a statement itself accesses any shared memory."""
@@ -103,7 +104,7 @@ class Facts:
         known = self._may_meet.get(stmt)
         if known is None:
             known = self._may_meet[stmt] = self.touches(stmt) or any(
-                effect.meeting is not None or effect.mbarrier is not None or effect.fence
+                bool(effect.meetings) or effect.mbarrier is not None or effect.fence
                 for _, effect in self._operations.synchronizing(stmt)
             )
         return known
@@ -142,7 +143,7 @@ class Facts:
             return isinstance(stmt, While)
         return any(
             effect.signals is Signal.WAIT
-            or (effect.meeting is not None and effect.meeting.group is not Group.WARP)
+            or any(meeting.group is not Group.WARP for meeting in effect.meetings)
             or effect.engine is Engine.UNKNOWN_ASYNC
             or bool(effect.unknown)
             for _, effect in self._operations.synchronizing(stmt)
@@ -180,6 +181,14 @@ class Facts:
         """The barriers at which all of a group meet."""
         if group.key not in self._meeting:
             self._meeting[group.key] = {
-                stmt for stmt, reach in self.barriers.items() if reach.includes(group)
+                stmt
+                for stmt, reach in self.barriers.items()
+                if reach.includes(group) and self._is_barrier(stmt)
             }
         return self._meeting[group.key]
+
+    def _is_barrier(self, stmt: Stmt) -> bool:
+        """Whether threads meet behind all that a statement accesses, and not inside an operation
+        that may access more behind that."""
+        effect = evaluated_effect(stmt)
+        return effect is not None and effect.meeting is not None

@@ -30,7 +30,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, tag_of
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
-from smemreuse.semantics.table import counted, effect_of, evaluated_call, varies_by_thread
+from smemreuse.semantics.table import calls_of, counted, effect_of, varies_by_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,14 +164,11 @@ def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:
     """
     uses: dict[Name, list[tuple[Stmt, bool]]] = {}
     for stmt in walk_statements(body):
-        call = evaluated_call(stmt)
-        meeting = effect_of(call).meeting if call is not None else None
-        if call is None or meeting is None or meeting.group in (Group.WARP, Group.NOBODY):
-            continue
         reach = reaches[stmt]
-        name, count = _name(call, meeting, reach), _count(call, meeting, reaches)
-        complete = meeting.arrives and meeting.waits and count == reach.threads.count
-        uses.setdefault(name, []).append((stmt, complete and reach.together))
+        for call, meeting in _meetings(stmt):
+            name, count = _name(call, meeting, reach), _count(call, meeting, reaches)
+            complete = meeting.arrives and meeting.waits and count == reach.threads.count
+            uses.setdefault(name, []).append((stmt, complete and reach.together))
     if None in uses:
         return {}
     found: dict[Stmt, Reach] = {}
@@ -182,10 +179,21 @@ def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:
     return found
 
 
+def _meetings(stmt: Stmt) -> Iterator[tuple[Call, Meeting]]:
+    """The barriers of more than a warp in a statement, those inside its operations too."""
+    for call in calls_of(stmt):
+        for meeting in effect_of(call).meetings:
+            if meeting.group not in (Group.WARP, Group.NOBODY):
+                yield call, meeting
+
+
 def _name(call: Call, meeting: Meeting, reach: Reach) -> Name | None:
     """None where it is not known, so that any barrier may be meant."""
     if meeting.group is not Group.NAMED:
-        return 0 if meeting.group is Group.BLOCK else meeting.group
+        # A barrier of the grid is made of two of the block.
+        return 0 if meeting.group in (Group.BLOCK, Group.GRID) else meeting.group
+    if meeting.number is not None:
+        return meeting.number
     if meeting.identity is None or meeting.identity >= len(call.args):
         return 0 if meeting.threads is None else None
     return constant(call.args[meeting.identity])
@@ -193,4 +201,7 @@ def _name(call: Call, meeting: Meeting, reach: Reach) -> Name | None:
 
 def _count(call: Call, meeting: Meeting, reaches: Reaches) -> int | None:
     count = counted(call, meeting) if meeting.group is Group.NAMED else None
-    return len(reaches.everyone) if count is None else constant(count)
+    if count is None:
+        return len(reaches.everyone)
+    number = constant(count)
+    return None if number is None or number % 32 else number  # whole warps come

@@ -7,19 +7,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.machine.mbarriers import Slot
-from smemreuse.checker.machine.state import State
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.interned import InternedExpr
-from smemreuse.checker.values.symbols import SymbolicValue
+from smemreuse.checker.values.symbols import Bindings, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns
 from smemreuse.checker.values.vectors import Key, Vectors
 from smemreuse.ir.expr import Expr, Load, Var, walk
-from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store
+from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store, element_bits
 from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
+
+Slot = tuple[Buffer | Var, int]
+"""One mbarrier: an element of a barrier buffer."""
 
 Decision = tuple[Expr, Threads, Value]
 
@@ -48,16 +49,16 @@ class Values:
         self,
         program_slice: ProgramSlice,
         vectors: Vectors,
-        state: State,
+        state: Bindings,
         block: Mapping[Var, int],
         case: Case | None = None,
     ):
         self.decisions: list[Decision] = []
         self._decided: set[Key] = set()
-        self._slice = program_slice
-        self._vectors = vectors
+        self.program_slice = program_slice
+        self.vectors = vectors
         self._state = state
-        self._block = block
+        self.block = block
         self._varying: set[Var | Buffer] = set()
         self._changing = program_slice.written | program_slice.escaped
         self._interned = vectors.interned
@@ -68,22 +69,22 @@ class Values:
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
-        return Threads(self._vectors.everyone, {}, self._counter, self._vectors.row)
+        return Threads(self.vectors.everyone, {}, self._counter, self.vectors.row)
 
     def __call__(self, expr: Expr, threads: Threads) -> Value:
-        value = self._vectors.evaluate(expr, threads)
+        value = self.vectors.evaluate(expr, threads)
         return self.unknowns.value(expr, threads) if value is None else value
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value of an expression that decides control flow. Where it depends on the block
         index, it is evaluated for this block, and the decision is recorded."""
         if not self._interned.reading(expr).loads:
-            return self._vectors.uniform(self._decide(expr, threads))
+            return self.vectors.uniform(self._decide(expr, threads))
         self._stay_or_move(threads)
         form, before = self._interned(expr), self.unknowns.now
         known = self._now.decided.get(form)
         if known is None:
-            value = self._vectors.uniform(self._decide(expr, threads))
+            value = self.vectors.uniform(self._decide(expr, threads))
             known = self._now.decided[form] = (value, self.unknowns.now > before)
         elif known[1]:
             self.unknowns.note_uneven(threads)
@@ -102,21 +103,21 @@ class Values:
         return _Now((*asked, counters, memo), versions)
 
     def _decide(self, expr: Expr, threads: Threads) -> Value:
-        value = self._vectors.evaluate(expr, threads)
+        value = self.vectors.evaluate(expr, threads)
         if value is None and self._depends_on_block(expr):
-            here = replace(threads, values={**threads.values, **self._block})
-            value = self._vectors.evaluate(expr, here)
+            here = replace(threads, values={**threads.values, **self.block})
+            value = self.vectors.evaluate(expr, here)
             if value is not None:
                 self._note_decision(expr, threads, value)
         return self.unknowns.value(expr, threads) if value is None else value
 
     def _depends_on_block(self, expr: Expr) -> bool:
-        return bool(self._block) and not self._vectors.interned.reading(expr).variables.isdisjoint(
-            self._block
+        return bool(self.block) and not self.vectors.interned.reading(expr).variables.isdisjoint(
+            self.block
         )
 
     def _note_decision(self, expr: Expr, threads: Threads, value: Value) -> None:
-        key = self._vectors.key(expr, threads)
+        key = self.vectors.key(expr, threads)
         if key is None:
             self.decisions.append((expr, _frozen(expr, threads), value))
         elif key not in self._decided:
@@ -137,17 +138,19 @@ class Values:
         return known[0]
 
     def _slot(self, load: Load, threads: Threads) -> Slot | None:
-        index = self(self._slice.operations.flat_index(load), threads)
+        if element_bits(load.buffer.dtype) != 64:
+            return None  # an element is no mbarrier
+        index = self(self.program_slice.operations.flat_index(load), threads)
         if isinstance(index, np.ndarray) and len(index):
-            index = self._vectors.uniform(index)
+            index = self.vectors.uniform(index)
         return (load.buffer.storage, index) if isinstance(index, int) else None
 
     def bind(self, stmt: Bind, threads: Threads) -> Threads:
         """The threads with a variable bound to its value (None if unknown)."""
-        value = self._vectors.evaluate(stmt.value, threads)
+        value = self.vectors.evaluate(stmt.value, threads)
         if value is None and self.varies(stmt.value, threads):
             self._varying.add(stmt.var)
-        if stmt.var in self._slice.variables:
+        if stmt.var in self.program_slice.variables:
             written = self.unknowns.written(stmt.value, threads) if value is None else None
             self._state.memo.set(stmt.var, threads.ids, written)
         return threads.bind(stmt.var, value)
@@ -168,7 +171,7 @@ class Values:
             self._state.counters.set(storage, index, ids, value)
             self._state.memo.set((storage, index), ids, written)
             if value is None and (
-                self.varies(source, threads) or threads.count < len(self._vectors.everyone)
+                self.varies(source, threads) or threads.count < len(self.vectors.everyone)
             ):
                 self._varying.add(storage)
 
@@ -176,7 +179,7 @@ class Values:
         """The elements that are set, each with what to; none if it is not known which."""
         if len(stmt.indices) != 1:
             return []
-        lanes = self._slice.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
+        lanes = self.program_slice.lanes(stmt) if is_integer(stmt.buffer.dtype) else []
         found = []
         for at, source in lanes or [(stmt.indices[0], stmt.value)]:
             place = self(at, threads)
@@ -201,7 +204,7 @@ class Values:
     def _counter(self, load: Load, threads: Threads) -> Value:
         """A local scalar, if its value is known for all the threads that ask."""
         storage = None if load.buffer.scope == "global" else self._interned.whole(load.buffer)
-        if storage is None or len(load.indices) != 1 or storage in self._slice.escaped:
+        if storage is None or len(load.indices) != 1 or storage in self.program_slice.escaped:
             return None
         index = self(load.indices[0], threads)
         if not isinstance(index, int):
@@ -238,7 +241,7 @@ class Values:
         """A variable without a known value may differ from thread to thread."""
         self._varying.add(var)
 
-    def mark_divergent(self, *states: State) -> None:
+    def mark_divergent(self, *states: Bindings) -> None:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}

@@ -13,7 +13,7 @@ import numpy as np
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, evaluate, wraps
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
 from smemreuse.semantics.formulas import as_condition, is_condition, operands_of, stored_as
 from smemreuse.semantics.table import varies_by_thread
 
@@ -73,7 +73,8 @@ class InternTable:
     def __call__(self, expr: Expr) -> InternedExpr:
         """The form of an expression."""
         if isinstance(expr, Const):  # 1, 1.0 and True are equal, and not alike
-            return self._same(("number", type(expr.value).__name__, expr.value), expr, ())
+            kind = (type(expr.value).__name__, expr.dtype)
+            return self._same(("number", *kind, expr.value), expr, ())
         known = self._of.get(expr)
         if known is None:
             known = self._of[expr] = self._new(expr)
@@ -141,7 +142,9 @@ class InternTable:
         """The value of an expression where that of others is given; None if that does not tell."""
         key = (form, *given)
         if key not in self._numbers:
-            numbers: dict[InternedExpr, Expr] = {one: Const(value) for one, value in given}
+            numbers: dict[InternedExpr, Expr] = {
+                one: Const(value, dtype_of(one.expr)) for one, value in given
+            }
             value = evaluate(replaced(form, numbers), ONE)
             self._numbers[key] = value if isinstance(value, int) else None
         return self._numbers[key]

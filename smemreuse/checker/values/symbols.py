@@ -8,9 +8,11 @@ and of known ones alone, so that equal values have equal expressions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
+from smemreuse.checker.values.counters import Counters
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer
@@ -44,6 +46,13 @@ class ReachingDefinition:
 
 Place = Var | tuple[Buffer | Var, int]
 """A variable, or an element of a local buffer."""
+
+
+class Bindings(Protocol):
+    """What a state knows of locals and variables: numbers, and symbolic values."""
+
+    counters: Counters
+    memo: Definitions
 
 
 @dataclass

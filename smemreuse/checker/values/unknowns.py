@@ -1,4 +1,4 @@
-"""Values of expressions under the assumptions of a case (`execution.cases`).
+"""Values of expressions under the assumptions of a case (`values.cases`).
 
 A trace assumes the outcome of a data-dependent condition, and the length of a data-dependent loop,
 where that is the same for all threads (`symbols`); every use of it then has the same value.
@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.execution.cases import Case
-from smemreuse.checker.machine.state import State
 from smemreuse.checker.slice import ProgramSlice
+from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
-from smemreuse.checker.values.symbols import Key, Place, SymbolicValue
-from smemreuse.ir.expr import Const, Expr, Load, Var
+from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
+from smemreuse.ir.expr import Const, Expr, Load, Var, literal
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
 from smemreuse.semantics.formulas import is_condition, negative
 from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
@@ -37,7 +36,7 @@ class Unknowns:
     def __init__(
         self,
         program_slice: ProgramSlice,
-        state: State,
+        state: Bindings,
         case: Case,
         varying: set[Var | Buffer],
         interned: InternTable,
@@ -93,7 +92,7 @@ class Unknowns:
         value = threads.values.get(var)
         if isinstance(value, int):
             self._even &= var not in self._turning
-            return self._interned(Const(value))
+            return self._interned(literal(value, var.dtype))
         if var not in self._turning:  # an argument, or the index of the block
             return self._interned(var) if value is None else None
         return self._definition(var, threads) if value is None else None
@@ -112,7 +111,8 @@ class Unknowns:
         known = threads.load(load, threads)
         if known is not None:
             self._even = False  # it may be another one in the next round
-            return self._interned(Const(known)) if isinstance(known, int) else None
+            one = literal(known, load.buffer.dtype) if isinstance(known, int) else None
+            return None if one is None else self._interned(one)
         indices = []
         for index in load.indices:
             written = self._written(index, threads)
@@ -221,8 +221,12 @@ class Unknowns:
         unknown."""
         asked = (written, length)
         if asked not in self._recurrences:
-            given = {key: Const(value) for key, value in self.case.given.items() if key != length}
-            number = Var("n")
+            given = {
+                key: Const(value, dtype_of(key.expr))
+                for key, value in self.case.given.items()
+                if key != length
+            }
+            number = Var("n", dtype_of(length.expr))
             up = replaced(written, {**given, length: number})
             down = replaced(written, {**given, length: negative(number)})
 

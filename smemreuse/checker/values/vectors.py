@@ -18,6 +18,9 @@ from smemreuse.semantics.evaluate import Threads, Value, evaluate
 
 Key = tuple[Hashable, ...]
 
+ALL_LANES = 2**32 - 1
+"""The mask of all lanes of a warp."""
+
 
 def identity(value: Value) -> Hashable:
     """A key for a value, valid as long as it is kept alive: arrays are compared by identity."""
@@ -169,6 +172,23 @@ class Vectors:
         present[ids] = True
         full: np.ndarray = np.flatnonzero(present.reshape(-1, 32).all(axis=1))
         return full
+
+    def lanes(self, ids: np.ndarray, mask: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the warps that some threads are of: those of which exactly the lanes of a mask are
+        there; the threads of the others that are missing; those that the mask does not name."""
+        known: tuple[np.ndarray, np.ndarray, np.ndarray] = self._once(
+            ("lanes", id(ids), mask), ids, lambda: self._lanes(ids, mask)
+        )
+        return known
+
+    def _lanes(self, ids: np.ndarray, mask: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        warps, count = self.warps(ids), len(self.everyone)
+        every = 32 * warps[:, None] + np.arange(32)
+        named = (mask >> np.arange(32)) & 1 != 0
+        here = np.isin(every, ids)
+        missing, outside = named & ~here & (every < count), here & ~named
+        whole = ~(missing | outside).any(axis=1)
+        return warps[whole], every[missing], every[outside]
 
 
 def _mapped(threads: Threads, change: Callable[[np.ndarray], np.ndarray]) -> Threads:

@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, Kernel, unique_names
 from smemreuse.ir.launch import UnknownThreads, thread_axes
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
-from smemreuse.semantics.declarations import declared_in
+from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.pointers import views_beyond
 
 DEFAULT_BUDGET = 20_000
@@ -90,7 +90,7 @@ def check_plan(
     certain = tuple(finding.violation for finding in findings if finding.certain)
     possible = tuple(finding.violation for finding in findings if not finding.certain)
     following = (BARRIERS_FOLLOW,) if assume_barriers else ()
-    assumptions = (*following, *declared_in(kernel.body))
+    assumptions = (*following, *taken_on_trust(kernel.body))
     if certain:
         return Verdict(UNSOUND, certain, uncovered, assumptions, open_pairs)
     if possible or uncovered:

@@ -16,6 +16,7 @@ from smemreuse.semantics.effects import (
     Rows,
     Size,
     Strided,
+    Together,
     Wait,
 )
 from smemreuse.semantics.elements import addressed_element, is_typed, pointee_bits
@@ -33,9 +34,9 @@ def _ldmatrix(call: Call) -> Effect | None:
     element by element, so its bytes are not certain.
     """
     if len(call.args) == 4:
-        return accessing(reads(2, Fixed(16), certain=_FOUR), written=(3,))
+        return accessing(reads(2, Fixed(16), certain=_FOUR), written=(3,), together=Together.WARP)
     if len(call.args) == 8:
-        return accessing(reads(6, certain=False), written=(4,))
+        return accessing(reads(6, certain=False), written=(4,), together=Together.WARP)
     return None
 
 
@@ -43,7 +44,9 @@ def _mma(
     a: int, b: int, c: int, *more: int, arity: frozenset[int], product: Product | None = None
 ) -> Effect:
     """A multiplication in registers, `more` of which are read as well."""
-    return accessing(read=(a, b, *more), written=(c,), arity=arity, product=product)
+    return accessing(
+        read=(a, b, *more), written=(c,), arity=arity, product=product, together=Together.WARP
+    )
 
 
 def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
@@ -59,13 +62,16 @@ def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
         proxy=Proxy.ASYNC,
         reads_described=True,
         product=product,
+        together=Together.WARPGROUP,
     )
 
 
 _MMA: Rows = {
     "ptx_ldmatrix": _ldmatrix,
     # `ptx_stmatrix(transposed, matrices, target, values...[, shape])`
-    "ptx_stmatrix": accessing(writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13))),
+    "ptx_stmatrix": accessing(
+        writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13)), together=Together.WARP
+    ),
     "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15}), product=Product(1, 4)),
     "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17}), product=Product(1, 4, kept=2)),
     "ptx_mma_sm70": _mma(6, 8, 10, arity=frozenset({12, 13}), product=Product(0, 3)),
@@ -106,14 +112,16 @@ def _load_matrix(call: Call) -> Effect | None:
         return None
     size, certain = _tile(call)
     tile = reads(5, size, certain=certain, by_warp=True)
-    return accessing(tile, written=(0,))
+    return accessing(tile, written=(0,), together=Together.WARP)
 
 
 def _store_matrix(call: Call) -> Effect | None:
     if len(call.args) != 8:
         return None
     size, certain = _tile(call)
-    return accessing(writes(5, size, certain=certain, by_warp=True), read=(0,))
+    return accessing(
+        writes(5, size, certain=certain, by_warp=True), read=(0,), together=Together.WARP
+    )
 
 
 _WMMA: Rows = {
@@ -144,11 +152,15 @@ _WGMMA: Rows = merged(
         "ptx_wgmma_rs": _wgmma(9, 5, arity=14, product=Product(0, 2)),
         "ptx_wgmma_sp_ss": _wgmma(13, 8, arity=18, product=Product(0, 3, kept=2)),
         "ptx_wgmma_sp_rs": _wgmma(12, 5, 7, arity=17, product=Product(0, 2, kept=2)),
-        "warpgroup_commit_batch": Effect(commits=Engine.WGMMA),
-        "warpgroup_wait": Effect(waits=Wait(Engine.WGMMA, keep=0)),
-        "wait_wgmma": Effect(waits=Wait(Engine.WGMMA, keep=0)),
+        "warpgroup_commit_batch": Effect(commits=Engine.WGMMA, together=Together.WARPGROUP),
+        "warpgroup_wait": Effect(waits=Wait(Engine.WGMMA, keep=0), together=Together.WARPGROUP),
+        "wait_wgmma": Effect(waits=Wait(Engine.WGMMA, keep=0), together=Together.WARPGROUP),
     },
-    nothing("warpgroup_arrive", "`wgmma.fence` orders registers"),
+    {
+        "warpgroup_arrive": Effect(
+            words="`wgmma.fence` orders registers", together=Together.WARPGROUP
+        )
+    },
     nothing("warpgroup_fence_operand", "keeps the compiler from moving registers, and is no code"),
 )
 

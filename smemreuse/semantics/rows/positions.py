@@ -42,8 +42,10 @@ def _mapped(effect: Effect, move: Callable[[int], int]) -> Effect:
         column: _moved(getattr(effect, column), fields, move)
         for column, fields in _IN_PARTS.items()
     }
+    within = tuple(_moved(one, _IN_PARTS["meeting"], move) for one in effect.within)
     return replace(
         effect,
+        within=within,
         operands=tuple(_operand(operand, move) for operand in effect.operands),
         writes_locals=tuple(map(move, effect.writes_locals)),
         **moved,

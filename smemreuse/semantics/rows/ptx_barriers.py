@@ -83,7 +83,9 @@ def _mbarrier(found: Instruction) -> Effect | None:
         return _signalled(found, Mbarrier(Signal.EXPECT, 0, count=1))
     if found.has("test_wait", "try_wait"):
         return _asked(found)
-    if found.has("inval", "complete_tx"):
+    if found.has("inval"):
+        return _signalled(found, Mbarrier(Signal.INVALIDATE, 0))
+    if found.has("complete_tx"):
         return _touched(found, 0)
     if found.has("check_layout"):
         return _touched(found, 1)
@@ -149,9 +151,14 @@ def _asked(found: Instruction) -> Effect | None:
     """
     if found.count < 3:
         return None
+    # With more operands it is open which of them is the mbarrier; a relaxed answer orders nothing,
+    # and an instruction under a predicate may leave an old one.
+    plain = found.count == 3 and found.has("parity") and not found.has("relaxed")
+    plain = plain and not found.predicated
     return accessing(
         *(updates(at, MBARRIER, certain=False) for at in range(1, found.count - 1)),
         writes_locals=tuple(range(found.count - 2)),
+        mbarrier=Mbarrier(Signal.ASK, 1, count=2) if plain else None,
         answer=Answer.VARIES,
     )
 

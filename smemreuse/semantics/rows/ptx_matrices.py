@@ -13,6 +13,7 @@ from smemreuse.semantics.effects import (
     Proxy,
     Rows,
     Signal,
+    Together,
     Wait,
 )
 from smemreuse.semantics.rows.forms import accessing, reads, updates, writes
@@ -34,22 +35,25 @@ def _ldmatrix(found: Instruction) -> Effect | None:
     if written < 1:
         return None
     return accessing(
-        reads(written, _ROW, certain=_all_rows(found)), writes_locals=tuple(range(written))
+        reads(written, _ROW, certain=_all_rows(found)),
+        writes_locals=tuple(range(written)),
+        together=Together.WARP,
     )
 
 
 def _stmatrix(found: Instruction) -> Effect | None:
     """`stmatrix [row], {r...}`"""
-    return accessing(writes(0, _ROW, certain=_all_rows(found)))
+    return accessing(writes(0, _ROW, certain=_all_rows(found)), together=Together.WARP)
 
 
 def _wgmma(found: Instruction) -> Effect | None:
     if found.has("fence"):
-        return Effect(words=_REGISTERS_ALONE)
+        return Effect(words=_REGISTERS_ALONE, together=Together.WARPGROUP)
     if found.has("commit_group"):
-        return Effect(commits=Engine.WGMMA)
+        return Effect(commits=Engine.WGMMA, together=Together.WARPGROUP)
     if found.has("wait_group"):
-        return Effect(waits=Wait(Engine.WGMMA, keep=0)) if found.count == 1 else None
+        waits = Wait(Engine.WGMMA, keep=0)
+        return Effect(waits=waits, together=Together.WARPGROUP) if found.count == 1 else None
     return _mma_async(found)
 
 
@@ -67,6 +71,7 @@ def _mma_async(found: Instruction) -> Effect | None:
         proxy=Proxy.ASYNC,
         reads_described=True,
         writes_locals=tuple(range(written)),
+        together=Together.WARPGROUP,
     )
 
 
@@ -76,7 +81,7 @@ def _tcgen05(found: Instruction) -> Effect | None:
     remote = found.has("cta_group::2") or found.begins("multicast")
     if action == "alloc":
         # The address in tensor memory is written to a word of shared memory.
-        return accessing(writes(0, Fixed(4), certain=False))
+        return accessing(writes(0, Fixed(4), certain=False), together=Together.WARP)
     if action == "commit":
         return accessing(
             updates(0, MBARRIER, certain=False),
@@ -90,11 +95,13 @@ def _tcgen05(found: Instruction) -> Effect | None:
     if action == "ld":
         # `{r...}, [address][, half]`
         written = found.count - (2 if found.has("16x32bx2") else 1)
-        return Effect(writes_locals=tuple(range(written)), answer=Answer.VARIES)
+        return Effect(
+            writes_locals=tuple(range(written)), answer=Answer.VARIES, together=Together.WARP
+        )
     if action == "st":
-        return Effect(words="registers are stored to tensor memory")
+        return Effect(words="registers are stored to tensor memory", together=Together.WARP)
     if action in ("dealloc", "relinquish_alloc_permit"):
-        return Effect(words="gives tensor memory back")
+        return Effect(words="gives tensor memory back", together=Together.WARP)
     if action.startswith(("wait::", "fence::")):
         return Effect(words=_REGISTERS_ALONE)
     return None

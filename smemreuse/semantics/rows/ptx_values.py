@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from smemreuse.semantics.effects import Answer, Effect, Engine, Rows
+from smemreuse.semantics.effects import Answer, Effect, Engine, Rows, Together
 from smemreuse.semantics.rows.forms import (
     A_VALUE,
     EXCHANGED,
@@ -71,7 +71,7 @@ def _lop3(found: Instruction) -> Effect | None:
 
 def _mma(found: Instruction) -> Effect | None:
     """Four groups of registers, whose lengths hang on shape and types: any may be the first."""
-    return _writing(found.count, _IN_REGISTERS)
+    return _writing(found.count, replace(_IN_REGISTERS, together=Together.WARP))
 
 
 _BY_FORM: Rows = {

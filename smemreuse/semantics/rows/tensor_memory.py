@@ -19,6 +19,7 @@ from smemreuse.semantics.effects import (
     Proxy,
     Rows,
     Signal,
+    Together,
 )
 from smemreuse.semantics.rows.forms import (
     accessing,
@@ -98,8 +99,10 @@ ROWS: Rows = merged(
         "ptx_init_tensor_memory": accessing(writes(0, _ADDRESS_BYTES, certain=False)),
         "ptx_deallocate_tensor_memory": accessing(reads(0, _ADDRESS_BYTES, certain=False)),
         # `(bits, chunks, packed, address, column[, lanes], registers)`
-        "tcgen05_ld": accessing(written=(-1,), arity=frozenset({6, 7}), answer=Answer.VARIES),
-        "tcgen05_st": accessing(read=(-1,), arity=frozenset({6, 7})),
+        "tcgen05_ld": accessing(
+            written=(-1,), arity=frozenset({6, 7}), answer=Answer.VARIES, together=Together.WARP
+        ),
+        "tcgen05_st": accessing(read=(-1,), arity=frozenset({6, 7}), together=Together.WARP),
         "tcgen05_mma_arrive": _arrive,
     },
     nothing(

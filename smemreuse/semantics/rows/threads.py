@@ -14,7 +14,8 @@ from smemreuse.semantics.rows.forms import (
 )
 
 _WHO = merged(
-    varying("get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx tl_shuffle_elect"),
+    varying("get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx"),
+    each("tl_shuffle_elect", EXCHANGED),
     varying("launch_thread_idx"),
     # The same for all threads of a block.
     values("block_rank_in_cluster cluster_block_rank"),

@@ -27,7 +27,7 @@ from smemreuse.semantics.rows.forms import (
     varying,
     writes,
 )
-from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows
+from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows, parse_name
 
 _WARP = 32
 
@@ -37,39 +37,74 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
 
     Threads more than a warp apart exchange values through the workspace: barrier, write, barrier,
     read, once for each halving of the distance. So a thread reads only what the same call wrote.
-    Its last read follows its last barrier; a row cannot express that the threads have met, so it
-    does not claim it.
+    Its last read follows its last barrier. Those less than a warp apart shuffle.
     """
     threads, scale = name.number(1), name.number(2)
-    if threads is None or scale is None:
+    if threads is None or scale is None or scale < 1:
         return None
-    halvings = (threads // max(scale, 1)).bit_length() - 1
+    halvings = (threads // scale).bit_length() - 1
+    distances = [threads >> halving for halving in range(1, halvings + 1)]
+    through_memory = [distance for distance in distances if distance >= _WARP]
     in_place = (0,) if name.path.endswith("_batch") else ()
-    in_a_warp = threads == scale or threads // 2 < _WARP
-    if not in_a_warp and parameters < 2:
+    barriers = _barriers_of_all_reduce(name, threads)
+    if through_memory and (parameters < 2 or barriers is None):
         return None
-    workspace = () if in_a_warp else (writes(1, certain=False),)
     return accessing(
-        *workspace,
+        *((writes(1, certain=False),) if through_memory else ()),
         written=in_place,
         answer=Answer.VARIES,
-        rendezvous=not in_a_warp,
+        within=(barriers or ()) * len(through_memory),
+        meets_first=bool(through_memory),
+        converges=len(distances) > len(through_memory),
         exchanges=halvings,
     )
 
 
+def _barriers_of_all_reduce(name: FunctionName, threads: int) -> tuple[Meeting, ...] | None:
+    """The two barriers of one exchange: named ones 1 and 2 of as many threads as `NamedBarrier<n>`
+    says, or twice that of the block. None for a policy that is not known.
+
+    Once the number stood in the policy's place, and the function's name said which it was.
+    """
+    policy = parse_name(name.arguments[4]) if len(name.arguments) > 4 else None
+    if name.path.endswith("run_hopper"):
+        return _numbered(name.number(4) if len(name.arguments) > 4 else threads)
+    if policy is None:
+        is_number = len(name.arguments) <= 4 or name.number(4) is not None
+        return (_OF_THE_BLOCK, _OF_THE_BLOCK) if is_number else None
+    if policy.path.endswith("NamedBarrier"):
+        return _numbered(policy.number(0))
+    return (_OF_THE_BLOCK, _OF_THE_BLOCK) if policy.path.endswith("SyncThreadsBarrier") else None
+
+
+_OF_THE_BLOCK = Meeting(Group.BLOCK)
+
+
+def _numbered(threads: int | None) -> tuple[Meeting, ...] | None:
+    if threads is None:
+        return None
+    return tuple(Meeting(Group.NAMED, threads=threads, number=number) for number in (1, 2))
+
+
 def _named_barrier(name: FunctionName, parameters: int) -> Effect | None:
-    """`tl::NamedBarrier<threads>::sync<number>()`"""
-    threads = name.number(0)
-    return None if threads is None else Effect(meeting=Meeting(Group.NAMED, threads=threads))
+    """`tl::NamedBarrier<threads>::sync<number>()`, number 1 if none is said."""
+    threads, number = name.number(0), name.number(1) if len(name.arguments) > 1 else 1
+    if threads is None or number is None:
+        return None
+    return Effect(meeting=Meeting(Group.NAMED, threads=threads, number=number))
 
 
 def _sync_thread_partial(name: FunctionName, parameters: int) -> Effect | None:
-    """`tl::__sync_thread_partial(number, threads)`, both template arguments once."""
+    """`tl::__sync_thread_partial(number, threads)`, both template arguments once.
+
+    Without them it is `bar.sync 0, 0`, which no hardware has.
+    """
     if name.arguments:
-        threads = name.number(1)
-        return None if threads is None else Effect(meeting=Meeting(Group.NAMED, threads=threads))
-    return Effect(meeting=Meeting(Group.NAMED, identity=0, count=1))
+        number, threads = name.number(0), name.number(1)
+        if threads is None or number is None:
+            return None
+        return Effect(meeting=Meeting(Group.NAMED, threads=threads, number=number))
+    return Effect(meeting=Meeting(Group.NAMED, identity=0, count=1)) if parameters == 2 else None
 
 
 _BARRIERS: FunctionRows = {
@@ -85,14 +120,15 @@ _BARRIERS: FunctionRows = {
     ),
 }
 
-# `(source, target, elements)`: which thread does which is not said.
+# `(source, target, elements)`: which thread does which is not said. No more than lanes shuffle.
 _SCAN_1D = accessing(
     reads(0, ElementsIn(2), certain=False),
     writes(1, ElementsIn(2), certain=False),
     arity=frozenset({3}),
+    converges=True,
 )
 # `(source, target, rows, columns, strides...)`
-_SCAN_2D = accessing(reads(0, certain=False), writes(1, certain=False))
+_SCAN_2D = accessing(reads(0, certain=False), writes(1, certain=False), converges=True)
 
 _COLLECTIVES: FunctionRows = merged(
     dict.fromkeys(
@@ -170,10 +206,8 @@ _VALUES: FunctionRows = merged(
         "smem_ptr_to_uint cast_smem_ptr_to_int tl::make_vec tl::broadcast tl::from_uint1"
         " tl::to_uint1"
     ),
-    varying(
-        "tl::get_lane_idx tl::get_warp_idx tl::get_warp_idx_sync tl::get_warp_group_idx"
-        " tl::tl_shuffle_elect"
-    ),
+    varying("tl::get_lane_idx tl::get_warp_idx tl::get_warp_idx_sync tl::get_warp_group_idx"),
+    each("tl::tl_shuffle_elect", EXCHANGED),
 )
 
 _MEMORY: FunctionRows = merged(

@@ -13,11 +13,14 @@ from smemreuse.semantics.effects import (
     Effect,
     Engine,
     Fixed,
+    Group,
     Mbarrier,
+    Meeting,
     Proxy,
     Row,
     Rows,
     Signal,
+    Together,
     Wait,
 )
 from smemreuse.semantics.rows.copies import ROWS as COPIES
@@ -140,7 +143,7 @@ _ASKED = "tells whether a phase is over; who acts on it counts as one that did n
 
 
 def _test_wait(name: FunctionName, parameters: int) -> Effect | None:
-    """Waits with two parameters; with a third, it only asks."""
+    """Waits with two parameters; with a third, it only asks, if that is 1."""
     if parameters == 2:
         return Effect(mbarrier=Mbarrier(Signal.WAIT, 0, count=1))
     return Effect(answer=Answer.VARIES, words=_ASKED)
@@ -163,7 +166,9 @@ _MBARRIERS: FunctionRows = merged(
         "tl::mbarrier_init": Effect(mbarrier=Mbarrier(Signal.INITIALIZE, 0, count=1)),
         "tl::mbarrier_wait": Effect(mbarrier=Mbarrier(Signal.WAIT, 0, count=1)),
         "tl::mbarrier_test_wait": _test_wait,
-        "tl::mbarrier_try_wait": Effect(answer=Answer.VARIES, words=_ASKED),
+        "tl::mbarrier_try_wait": Effect(
+            mbarrier=Mbarrier(Signal.ASK, 0, count=1), answer=Answer.VARIES, words=_ASKED
+        ),
         "tl::mbarrier_arrive": _signal(Signal.ARRIVE, 1, 3),
         "tl::mbarrier_arrive_expect_tx": _signal(Signal.ARRIVE_AND_EXPECT, 2, 4),
         "tl::mbarrier_expect_tx": Effect(mbarrier=Mbarrier(Signal.EXPECT, 0, count=1)),
@@ -186,38 +191,49 @@ def _row_accesses() -> FunctionRows:
         for suffix in ("", "_trans"):
             kind = f"x{matrices}{suffix}"
             rows[f"tl::ptx_ldmatrix_{kind}"] = accessing(
-                reads(0, Fixed(16), certain=matrices == 4), written=(1,)
+                reads(0, Fixed(16), certain=matrices == 4), written=(1,), together=Together.WARP
             )
             for shape in ("", "m8n8_", "m16n8_"):
                 rows[f"tl::ptx_stmatrix_{shape}{kind}"] = accessing(
-                    writes(0, Fixed(16), certain=matrices == 4)
+                    writes(0, Fixed(16), certain=matrices == 4), together=Together.WARP
                 )
     return rows
 
 
 def _mma(c: int, *read: int) -> Effect:
-    return accessing(read=read, written=(c,))
+    return accessing(read=read, written=(c,), together=Together.WARP)
 
 
 def _wgmma(c: int, *read: int) -> Effect:
     """Descriptors are handed over as values; the accumulator is in registers."""
     return accessing(
-        read=read, written=(c,), engine=Engine.WGMMA, proxy=Proxy.ASYNC, reads_described=True
+        read=read,
+        written=(c,),
+        engine=Engine.WGMMA,
+        proxy=Proxy.ASYNC,
+        reads_described=True,
+        together=Together.WARPGROUP,
     )
 
 
 def _tcgen05(name: FunctionName, parameters: int) -> Effect | None:
-    """Descriptors and addresses in tensor memory are values; two blocks where an argument says."""
+    """Descriptors and addresses in tensor memory are values; two blocks where an argument says. A
+    warp elects the lane that issues it."""
     return accessing(
         engine=Engine.TCGEN05,
         proxy=Proxy.ASYNC,
         reads_described=True,
         remote="true" in name.arguments,
+        converges=True,
     )
 
 
 def _arrive(name: FunctionName, parameters: int) -> Effect | None:
-    return Effect(mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES), remote="true" in name.arguments)
+    return Effect(
+        mbarrier=Mbarrier(Signal.ARRIVE_WITH_MATRICES),
+        remote="true" in name.arguments,
+        converges=True,
+    )
 
 
 def _gemm(name: FunctionName, parameters: int) -> Effect | None:
@@ -295,9 +311,12 @@ _TENSOR_MEMORY: FunctionRows = merged(
     ),
     {
         "tl::tcgen05_mma_arrive": _arrive,
-        "tl::tmem_allocate": accessing(writes(0, Fixed(4), certain=False)),
+        "tl::tmem_allocate": accessing(writes(0, Fixed(4), certain=False), together=Together.WARP),
         "tl::tmem_deallocate": accessing(reads(0, Fixed(4), certain=False)),
-        "tl::tcgen05_sf_warp_transpose": accessing(updates(0, certain=False)),
+        # All lanes read, meet, and write.
+        "tl::tcgen05_sf_warp_transpose": accessing(
+            updates(0, certain=False), within=(Meeting(Group.WARP),)
+        ),
         # The descriptor is a value here, and what it is passed to, or when, is not seen.
         "tl::make_sf_smem_desc": accessing(
             reads(0, certain=False, swizzled=True),

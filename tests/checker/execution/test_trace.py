@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.execution.trace import MAX_ROUNDS, Trace
+from smemreuse.checker.execution.trace import MAX_ROUNDS
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     COPY_A,
@@ -15,7 +15,7 @@ from tests.checker.small import (
     init_barrier,
     judge,
     kernel_of,
-    setting_of,
+    trace_of,
     traced,
     under,
 )
@@ -30,10 +30,10 @@ def test_what_does_not_matter_is_not_executed() -> None:
 
 def test_a_trace_that_takes_too_long_is_given_up() -> None:
     kernel = kernel_of("c[0] = 0\n" + under("while c[0] < 99", "c[0] = c[0] + 1\nAs[tx] = 1\n"))
-    trace = Trace(setting_of(kernel, budget=30), {})
+    trace = trace_of(kernel, budget=30)
     with pytest.raises(Uncovered, match="more than 30 steps"):
         trace.run(kernel.body)
-    Trace(setting_of(kernel, budget=300), {}).run(kernel.body)
+    trace_of(kernel, budget=300).run(kernel.body)
 
 
 def test_the_body_of_an_assertion_is_executed() -> None:

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from smemreuse.checker.loops.fast_forward import FastForwardPoint, Tally, leave_out
+from smemreuse.checker.loops.fast_forward import FastForwardPoint, leave_out
 from smemreuse.checker.loops.periods import Window
+from smemreuse.checker.machine.tallies import Tally
 from smemreuse.ir.expr import Const
 from smemreuse.ir.kernel import Buffer
 

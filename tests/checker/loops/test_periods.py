@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -14,10 +13,12 @@ from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
+from smemreuse.checker.loops.endless import UnboundedLoop
 from smemreuse.checker.loops.periods import MAX_PERIOD, Periods, Window
 from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.findings import Violations
 from smemreuse.checker.values.counters import Counters
-from smemreuse.ir.expr import Load, Var
+from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import For, Kernel, Stmt, nodes_of, walk_statements
 from smemreuse.ir.launch import launches
 from smemreuse.results.verdict import SOUND, UNSOUND
@@ -30,6 +31,7 @@ from tests.checker.small import (
     relevance_of,
     setting_of,
     statement,
+    trace_of,
     under,
 )
 
@@ -44,7 +46,7 @@ def looped(body: str, count: int = COUNT) -> Kernel:
 def window(body: str, count: int = COUNT, start: int | None = 0) -> Window | None:
     """Where `for k: body` repeats itself, if `c[0]` is `start` in front of it."""
     kernel = looped(body, count)
-    loop, trace = statement(kernel, "for k"), Trace(setting_of(kernel), {})
+    loop, trace = statement(kernel, "for k"), trace_of(kernel)
     assert isinstance(loop, For)
     threads = trace.values.everyone()
     for launch in launches(kernel.body):
@@ -62,8 +64,8 @@ def window(body: str, count: int = COUNT, start: int | None = 0) -> Window | Non
 class Counting(Trace):
     """A trace that notes which iterations it executes."""
 
-    def __init__(self, setting: Setting, block: Mapping[Var, int]):
-        super().__init__(setting, block)
+    def __init__(self, setting: Setting):
+        super().__init__(setting, Violations(setting.layout), {})
         self.seen: set[object] = set()
 
     def _leaf(self, stmt: Stmt, leaf: Leaf, agent: Agent) -> bool:
@@ -76,7 +78,7 @@ def executed(body: str, before: str = "", count: int = COUNT) -> int:
     """How many iterations of `for k: body` are executed."""
     loop = body if "range" in body else under(f"for k in range({count})", body)
     kernel = kernel_of(before + loop, elements=192)
-    trace = Counting(setting_of(kernel, budget=10_000), {})
+    trace = Counting(setting_of(kernel, budget=10_000))
     trace.run(kernel.body)
     return len(trace.seen)
 
@@ -179,6 +181,20 @@ def test_what_is_remembered_of_a_loop_counts_for_views_of_the_same_shape() -> No
     assert judged("0") is SOUND
     assert judged("i * 0") is SOUND
     assert judged("i") is UNSOUND
+
+
+@pytest.mark.parametrize("rounds", [63, 64])
+def test_threads_and_rounds_inside_are_compared_each_with_each(rounds: int) -> None:
+    """The last change is that of thread 0 in the last round inside, whatever their numbers are."""
+    inside = under(f"if k + tx < j * 10 + {10 * (64 - rounds)}", "As[tx] = tx\n")
+    kernel = looped(under(f"for j in range({rounds})", inside), 1_000)
+    loop = statement(kernel, "for k")
+    assert isinstance(loop, For)
+    (axis,) = (one.var for one in launches(kernel.body) if one.var and one.var.name == "tx")
+    threads = Threads(np.arange(64)).bind(axis, np.arange(64))
+    found = UnboundedLoop(relevance_of(kernel), loop, 0, threads, Work()).found()
+    assert found is not None
+    assert found[0] >= 630
 
 
 @pytest.mark.parametrize("endless", [False, True])

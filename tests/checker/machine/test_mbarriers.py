@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.machine.mbarriers import Barrier, Barriers, LastMeeting, Slot
+from smemreuse.checker.machine.mbarriers import Barrier, Barriers, LastMeeting
 from smemreuse.checker.machine.order import CLOCKS, Knowledge, ReleasedClocks
+from smemreuse.checker.values.evaluation import Slot
 from tests.checker.small import shared
 
 WARPS = 2
@@ -120,6 +121,7 @@ def test_a_wait_may_be_over_with_the_next_phase_of_its_parity(
 def test_an_mbarrier_that_is_initialized_again_begins_anew() -> None:
     barriers = Barriers({SLOT: arrive(expecting(1), 1)})
     before = barriers.incarnation(SLOT)
+    barriers.invalidate(SLOT, np.ones((1, 1), dtype=np.int64))
     barriers.initialize(SLOT, 4)
     assert (barriers[SLOT].expected, barriers[SLOT].phase) == (4, 0)
     assert barriers.incarnation(SLOT) != before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from smemreuse.results.hazards import LintStatus
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import (
     ARRIVE,
@@ -17,9 +18,11 @@ from tests.checker.small import (
     arms,
     init_barrier,
     judge,
+    kernel_of,
     tma_load,
     under,
 )
+from tests.linter.test_linter import report_on
 
 # Which phase a wait is over with ------------------------------------------------------------------
 
@@ -155,11 +158,65 @@ def test_an_arrival_among_an_unknown_few_is_not_covered() -> None:
     assert "which threads signal" in " ".join(found.uncovered)
 
 
+_USED = init_barrier(32) + under("if tx < 32", ARRIVE)
+_INVALIDATE = under("if tx == 0", 'T.ptx.mbarrier(full[0], "inval", "shared::cta", "b64", "")\n')
+
+
 def test_an_mbarrier_that_is_initialized_again_is_in_phase_0() -> None:
     """So a wait for parity 1 is passed at once."""
-    again = init_barrier(32) + under("if tx < 32", ARRIVE) + SYNC + init_barrier(32)
+    again = _USED + SYNC + _INVALIDATE + init_barrier(32)
     assert not judge(again + arms(PRODUCE + ARRIVE, WAIT.replace("0)", "1)") + CONSUME)).sound
     assert judge(again + arms(PRODUCE + ARRIVE, WAIT + CONSUME)).sound
+
+
+@pytest.mark.parametrize(
+    ("begin", "reason"),
+    [
+        (_USED + SYNC + init_barrier(32), "has not been invalidated"),
+        (_USED + _INVALIDATE + init_barrier(32), "may still use"),
+        (_USED + SYNC + _INVALIDATE + SYNC, "has been invalidated"),
+        (init_barrier(64) + under("if tx < 32", ARRIVE) + SYNC + _INVALIDATE, "middle of a phase"),
+        (init_barrier(0), "initialized to 0 arrivals"),
+        (init_barrier(2**20), "initialized to 1,048,576 arrivals"),
+        ("T.ptx_init_barrier_thread_count(full[0], 32)\n" + SYNC, "several threads initialize"),
+        (init_barrier(32, "full[4]"), "full has no mbarrier 4"),
+        (init_barrier(32, "full[-1]"), "full has no mbarrier -1"),
+        (init_barrier(32, "full[D[0]]"), "slot is not known"),
+        (init_barrier(32) + "full[0] = T.uint64(0)\n" + SYNC, "an mbarrier is written over"),
+    ],
+)
+def test_an_mbarrier_that_is_misused_proves_nothing(begin: str, reason: str) -> None:
+    body = begin + arms(PRODUCE + ARRIVE, WAIT + CONSUME)
+    found = judge(body)
+    assert found.verdict == UNPROVED
+    assert reason in " ".join(found.uncovered)
+    assert judge(init_barrier(32) + arms(PRODUCE + ARRIVE, WAIT + CONSUME)).sound
+    assert report_on(kernel_of(body)).status is not LintStatus.CLEAN
+
+
+def test_as_many_arrivals_as_a_phase_may_expect_are_allowed() -> None:
+    assert judge(init_barrier(2**20 - 1) + TO_AND_FRO).sound
+
+
+@pytest.mark.parametrize("function", ["", "tl::"])
+def test_an_mbarrier_in_plain_memory_is_none_of_data(function: str) -> None:
+    """Of the bytes behind it any may be."""
+    place = "M = T.decl_buffer((64,), 'uint64', data=As.data, scope='shared.dyn')\n"
+    init = "T.ptx_init_barrier_thread_count(M[{}], 32)\n"
+    if function:
+        init = "T.call_extern('handle', 'tl::mbarrier_init', M[{}], 32)\n"
+
+    def reasons(number: int, store: str) -> str:
+        body = place + under("if tx == 0", init.format(number)) + SYNC + store
+        return " ".join(report_on(kernel_of(body, elements=128)).unknown)
+
+    assert "M has an mbarrier" not in reasons(0, "As[tx + 2] = tx\n")
+    assert "As has an mbarrier" in reasons(0, "As[tx] = tx\n")
+    assert "As has an mbarrier" in reasons(1, "O[tx] = As[3]\n")
+    shared = place + under("if tx == 0", init.format(0)) + SYNC + "Bs[tx] = tx\n"
+    found = judge(shared, elements=128)
+    assert found.verdict == UNPROVED
+    assert "As has an mbarrier" in " ".join(found.uncovered)
 
 
 def test_a_shortened_loop_leaves_every_phase_as_it_would_be() -> None:

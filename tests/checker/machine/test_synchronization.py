@@ -16,6 +16,7 @@ from tests.checker.small import (
     WGMMA_A,
     init_barrier,
     judge,
+    reduced,
     tma_load,
     under,
 )
@@ -63,7 +64,7 @@ def test_a_named_barrier_orders_as_many_threads_as_it_says() -> None:
     ("barrier", "reason"),
     [
         ('T.tvm_storage_sync("shared", 1, 128)\n', "shared by several arms"),
-        ('T.tvm_storage_sync("shared", 1, D[0])\n', "shared by several arms"),
+        ('T.tvm_storage_sync("shared", 1, D[0])\n', "how many threads a named barrier takes"),
         ("T.named_barrier_arrive(1, 64)\n", "`named_barrier_arrive` is not followed"),
         ("T.thread_return()\n", "`thread_return` is not followed"),
         ('T.tvm_storage_sync("elsewhere")\n', ""),
@@ -323,3 +324,76 @@ def test_a_barrier_that_is_assumed_may_stand_before_the_wait(between: str, verdi
     assert judge(body, assume_barriers=True, **judged).verdict == verdict  # type: ignore[arg-type]
     surely = f"{FILL}{used}{between}{DONE}{SYNC}{OVERWRITE}"
     assert judge(surely, assume_barriers=True, **judged).sound  # type: ignore[arg-type]
+
+
+# Barriers inside operations -----------------------------------------------------------------------
+
+_WS = 'W = T.alloc_buffer((256,), "int32", scope="shared")\n'
+
+
+@pytest.mark.parametrize(
+    ("threads", "barrier", "ordered"),
+    [
+        (64, "tl::SyncThreadsBarrier", True),
+        (64, "tl::NamedBarrier<64>", True),
+        (32, "tl::NamedBarrier<64>", False),  # lanes of a warp shuffle
+    ],
+)
+def test_what_stands_before_a_reduction_is_over_behind_it(
+    threads: int, barrier: str, ordered: bool
+) -> None:
+    reduce = f"O[tx] = {reduced(threads, barrier, workspace='W')}\n"
+    found = judge(f"As[63 - tx] = tx\n{reduce}Bs[tx] = tx\n", declared=_WS)
+    assert found.verdict == (SOUND if ordered else UNSOUND)
+
+
+def test_what_a_reduction_is_handed_is_read_before_its_barriers() -> None:
+    handed = f"As[tx] = tx\n{SYNC}O[tx] = {reduced(value='As[63 - tx]', workspace='W')}\n"
+    assert judge(handed + "Bs[tx] = tx\n", declared=_WS).verdict == SOUND
+
+
+def test_the_result_of_a_reduction_is_written_behind_its_barriers() -> None:
+    """So the next use of those bytes has to be ordered anew."""
+    stored = f"As[63 - tx] = {reduced(workspace='W')}\n"
+    assert judge(stored + "Bs[tx] = tx\n", declared=_WS).verdict == UNSOUND
+    assert judge("Bs[63 - tx] = tx\n" + stored, declared=_WS).verdict == SOUND
+
+
+def test_the_last_read_of_a_workspace_comes_behind_the_last_barrier() -> None:
+    """The workspace is A: whoever writes B over it has to wait for those who read it still."""
+    assert judge(f"O[tx] = {reduced()}\nBs[tx] = tx\n").verdict == UNPROVED
+    assert judge(f"O[tx] = {reduced()}\n{SYNC}Bs[tx] = tx\n").verdict == SOUND
+    assert judge(f"Bs[63 - tx] = tx\nO[tx] = {reduced()}\n").verdict == SOUND
+
+
+def test_two_arms_that_reduce_under_the_same_numbers_are_not_proved() -> None:
+    """`tl::AllReduce` meets at named barriers 1 and 2 in every arm."""
+    arm = f"As[191 - tx] = tx\nO[tx] = {reduced(workspace='W')}\nBs[tx] = tx\n"
+    plain = under("if tx < 64", arm.replace("191", "63")) + under("else", arm)
+    found = judge(plain, threads=128, declared=_WS)
+    assert found.verdict == UNPROVED
+    assert "at named barrier 1 at once" in " ".join(found.uncovered)
+    one = under("if tx < 64", arm.replace("191", "63"))
+    assert judge(one, threads=128, declared=_WS).verdict == SOUND
+
+
+def test_a_reduction_by_other_threads_than_its_barrier_counts_is_not_followed() -> None:
+    arm = f"As[63 - tx] = tx\nO[tx] = {reduced(64, 'tl::NamedBarrier<96>', workspace='W')}\n"
+    found = judge(under("if tx < 64", arm + "Bs[tx] = tx\n"), threads=128, declared=_WS)
+    assert found.verdict == UNPROVED
+
+
+def test_a_reduction_that_may_be_left_out_is_not_followed() -> None:
+    perhaps = f"O[tx] = T.if_then_else(D[0] > 0, {reduced(workspace='W')}, 0)\n"
+    found = judge(f"As[63 - tx] = tx\n{perhaps}Bs[tx] = tx\n", declared=_WS)
+    assert found.verdict == UNPROVED
+    assert "inside an expression" in " ".join(found.uncovered)
+
+
+def test_an_operation_with_a_barrier_of_a_warp_inside_orders_its_lanes() -> None:
+    transposed = 'T.call_extern("handle", "tl::tcgen05_sf_warp_transpose", W.data)\n'
+    body = "As[tx ^ 1] = tx\n{}Bs[tx] = tx\n"
+    assert judge(body.format(transposed), declared=_WS).verdict == SOUND
+    assert judge(body.format(""), declared=_WS).verdict == UNSOUND
+    far = body.format(transposed).replace("tx ^ 1", "tx ^ 32")
+    assert judge(far, declared=_WS).verdict == UNSOUND

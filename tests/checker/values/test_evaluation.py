@@ -137,11 +137,13 @@ def test_what_has_been_decided_is_decided_again_behind_rounds_that_were_left_out
 
 def test_what_has_been_decided_is_decided_again_when_a_branch_has_been_left() -> None:
     asked = Asked("c[0] = 1\n", "c[0] < 2")
-    before = asked.values._state.copy()
+    state = asked.values._state
+    assert isinstance(state, State)
+    before = state.copy()
     (store, *_) = _stores(asked.kernel)
     asked.values.store(replace(store, value=Const(9)), asked.threads)
     assert asked.decided() == 0
-    asked.values._state.become(before)
+    state.become(before)
     assert asked.decided() == 1
 
 

@@ -34,6 +34,8 @@ class Meeting:
         self._complete()
 
     def arrive(self, ids: np.ndarray, count: int | None) -> None:
+        if count == len(self._come):
+            count = None
         if self._whole and count != self._count:
             raise IllDefined("a barrier for different numbers of threads")
         self._count = count

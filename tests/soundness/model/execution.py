@@ -56,8 +56,8 @@ class Execution:
         held = machine.mode.hold >= 0
         self._hold = int(machine.mode.hold * len(self._code)) if held else -1
         self._branches = 0
-        warps = -(-len(machine.alive) // 32)
-        self._budget = MAX_STEPS * (1 if machine.mode.assumed else 2 * warps)
+        self._warps = -(-len(machine.alive) // 32)
+        self._budget = MAX_STEPS * (1 if machine.mode.assumed else 2 * self._warps)
 
     # Running ------------------------------------------------------------------------------------
 
@@ -113,17 +113,18 @@ class Execution:
         self._random.choice([one for one in self._agents if one.held]).held = False
 
     def _choose(self) -> Agent | None:
-        current, arms = self._current, self._mode.arms
-        if current is not None and current not in self._agents:
-            current = None
-        if current is not None and arms in ("bursts", "ranked") and current.can_go():
+        arms, able = self._mode.arms, [one for one in self._agents if one.can_go()]
+        if self._mode.starved >= 0:
+            starved = self._mode.starved % self._warps
+            able = [one for one in able if int(one.ids[0]) // 32 != starved] or able
+        if not able:
+            return None
+        current = self._current if self._current in self._agents else None
+        if current is not None and current in able and arms in ("bursts", "ranked"):
             if self._random.random() < 0.93:
                 return current
             if arms == "ranked":
                 current.rank = self._random.random() - 1.0
-        able = [one for one in self._agents if one.can_go()]
-        if not able:
-            return None
         if arms == "then":
             return able[0]
         if arms == "else":

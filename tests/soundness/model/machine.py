@@ -44,7 +44,7 @@ class Machine:
         self.state = State()
         self.alive = np.ones(threads, dtype=bool)
         self.occurrences = np.zeros(threads, dtype=np.int64)
-        self.cluster_rounds = np.zeros(threads, dtype=np.int64)
+        self.cluster_rounds = np.full(threads, -1, dtype=np.int64)
         self._cells: dict[Buffer, np.ndarray] = {}
         self.steps = 0
 

@@ -37,8 +37,9 @@ class Mode:
     Otherwise nobody waits for anybody but where the kernel says so. The threads of a warp go
     together as long as they can, or in `parts`; where they have parted they stay apart unless
     `rejoins`. `hold`: some agents stop at this part of the program (0 to 1) as long as others can
-    go on, or all that is under way happens when they come there. `fences`: whether the proxies'
-    accesses need fences between them (rule 11).
+    go on, or all that is under way happens when they come there. `starved`: one warp, counted round
+    all of them, goes on only when nobody else can. `fences`: whether the proxies' accesses need
+    fences between them (rule 11).
     """
 
     arms: str = "then"
@@ -50,6 +51,7 @@ class Mode:
     parts: bool = False
     rejoins: bool = True
     hold: float = -1.0
+    starved: int = -1
     fences: bool = False
 
 
@@ -93,6 +95,7 @@ def as_it_stands(count: int, seed: int = 0, *, fences: bool = True) -> Iterator[
             parts=number > 1 and random.random() < 0.4,
             rejoins=random.random() < 0.5,
             hold=random.random() if number > 2 and random.random() < 0.8 else -1.0,
+            starved=random.randrange(1 << 10) if number > 2 and random.random() < 0.3 else -1,
             fences=fences,
         )
 

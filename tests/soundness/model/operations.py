@@ -12,7 +12,7 @@ from tests.soundness.model.copies import COPIES
 from tests.soundness.model.expressions import Expressions, Fn
 from tests.soundness.model.flights import Kind
 from tests.soundness.model.machine import Machine
-from tests.soundness.model.modes import NotModelled
+from tests.soundness.model.modes import IllDefined, NotModelled
 from tests.soundness.model.program import Action, Blocked, Ids
 
 Maker: TypeAlias = "Callable[[Call, Expressions], Action]"
@@ -90,20 +90,46 @@ def _sync_warp(call: Call, expressions: Expressions) -> Action:
 
 
 def _cluster(*, arrives: bool, waits: bool) -> Maker:
-    """A thread waits for the round that it arrived in last."""
+    """A thread waits for the round that it arrived in; it does both in turns."""
 
     def make(call: Call, expressions: Expressions) -> Action:
         def action(m: Machine, ids: Ids) -> Blocked:
-            meeting = m.meeting(-1, ids)
+            meeting, rounds = m.meeting(-1, ids), m.cluster_rounds
+            if (rounds[ids] >= 0).any() if arrives else (rounds[ids] < 0).any():
+                raise IllDefined("the halves of a cluster's barrier, but not in turns")
             if arrives:
-                m.cluster_rounds[ids] = meeting.round
+                rounds[ids] = meeting.round
                 meeting.arrive(ids, None)
-            begun = int(m.cluster_rounds[ids].max())
-            return (lambda: meeting.round > begun) if waits else None
+            if not waits:
+                return None
+            begun = int(rounds[ids].max())
+            rounds[ids] = -1
+            return lambda: meeting.round > begun
 
         return action
 
     return make
+
+
+def _grid(call: Call, expressions: Expressions) -> Action:
+    """Two barriers of the block, between which one thread waits for the other blocks."""
+    meet = _meet(None, None, waits=True)
+
+    def action(m: Machine, ids: Ids) -> Blocked:
+        waited = [meet(m, ids)]
+
+        def passed() -> bool:
+            last = waited[-1]
+            if last is None or not last():
+                return False
+            if len(waited) < 2:
+                waited.append(meet(m, ids))
+                return passed()
+            return True
+
+        return passed
+
+    return action
 
 
 # Mbarriers --------------------------------------------------------------------------------------
@@ -256,6 +282,7 @@ OPERATIONS: dict[str, Maker] = {
     **COPIES,
     "tvm_storage_sync": _storage_sync,
     "sync_warp": _sync_warp,
+    "sync_grid": _grid,
     "named_barrier_arrive": _named_arrive,
     "cluster_sync": _cluster(arrives=True, waits=True),
     "cluster_arrive": _cluster(arrives=True, waits=False),

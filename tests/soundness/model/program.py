@@ -48,6 +48,9 @@ REMOTE = (
     *("ptx_cluster_store", "ptx_arrive_cluster_barrier", "tma_store_cluster", "tma_load_multicast"),
     *("cluster_sync", "cluster_arrive", "cluster_wait"),
 )
+ELECTION = "tl_shuffle_elect"
+"""All lanes of a warp exchange a value in it: none goes on before all have come."""
+
 _LEAVING = {
     "loop_break": "break",
     "break_loop": "break",
@@ -225,6 +228,8 @@ class Assembler:
         loop = self._loops[-1] if self._loops else _Loop(0)
         before = len(loop.breaks), len(loop.continues)
         silent = self._silent(stmt.condition)
+        if any(isinstance(one, Call) and one.op == ELECTION for one in walk(stmt.condition)):
+            self._code.append(Leaf(lambda machine, ids: machine.together(ids, _nothing)))
         branch = Branch(self._expressions.value(stmt.condition), silent)
         self._code.append(branch)
         self.block(stmt.then)
@@ -295,6 +300,10 @@ class Assembler:
             inner.joins[:0] = [(end, loop.depth)] * breaks + rounds
         self._loops.pop()
         self._depth -= 2
+
+
+def _nothing(ids: Ids) -> None:
+    """What a warp does where its lanes only wait for each other."""
 
 
 def shared_buffers(kernel: Kernel) -> list[Buffer]:

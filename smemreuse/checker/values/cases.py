@@ -14,8 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.loops.periods import SEEN
 from smemreuse.checker.values.symbols import Key
+
+SEEN = 3
+"""Periods of a loop that are executed before others are left out. A byte may be no one's first,
+then its buffer's, then overwritten: one period may be needed to get from each of these to the
+next."""
 
 LARGE = 1 << 16
 """The length that stands for all those that are not tried."""

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from smemreuse.checker import CHECK_WAS_BOUNDED
-from smemreuse.checker.execution import cases
-from smemreuse.checker.execution.cases import LARGE, Cases
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.execution.traces import BOUNDED_TRACES
+from smemreuse.checker.values import cases
+from smemreuse.checker.values.cases import LARGE, Cases
 from smemreuse.checker.values.interned import InternTable
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block

@@ -1,0 +1,138 @@
+"""What a trace tells while it executes: accesses that may break a rule, and events at barriers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from smemreuse.checker.errors import Misused
+from smemreuse.checker.machine.agent import Agent
+from smemreuse.checker.machine.arrivals import Came
+from smemreuse.checker.machine.mbarriers import Barrier
+from smemreuse.checker.machine.memory import Memory
+from smemreuse.checker.machine.order import Order
+from smemreuse.checker.traced import TracedAccess
+from smemreuse.checker.values.evaluation import Slot
+from smemreuse.ir.expr import Expr
+from smemreuse.ir.kernel import Buffer, If, Stmt
+from smemreuse.ir.labels import label
+from smemreuse.results.rules import Rule
+from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Effect
+from smemreuse.semantics.evaluate import Threads, Value
+
+Valuing = Callable[[Expr, Threads], Value]
+"""The value of an expression for threads, as far as a trace knows it."""
+
+MAX_TEXT = 60
+
+
+@dataclass(frozen=True)
+class AccessEvent:
+    """One access as a witness names it: the statement, and the values of the loops around it."""
+
+    stmt: Stmt
+    loops: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        text = label(self.stmt)
+        text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
+        line = f" (line {self.stmt.line})" if self.stmt.line else ""
+        at = ", ".join(f"{name} = {value}" for name, value in self.loops)
+        return f"`{text}`{line}" + (f" at {at}" if at else "")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A wait for an mbarrier phase of some parity.
+
+    `known` is how many phases the threads know to be complete; `barrier` is the state during the
+    wait."""
+
+    stmt: Stmt
+    agent: Agent
+    slot: Slot
+    parity: int
+    barrier: Barrier
+    known: int
+
+
+class Observer(Protocol):
+    """Who follows a trace for what no plan decides: stores of one statement, uses of barriers."""
+
+    def written(self, traced: TracedAccess, threads: Threads, values: Valuing) -> None:
+        """Threads write, several perhaps to one byte."""
+
+    def meets(self, stmt: Stmt, came: Came, agent: Agent) -> None:
+        """Threads have come to a barrier."""
+
+    def fences(self, agent: Agent, full: np.ndarray) -> None:
+        """Threads make a proxy fence, `full` being the warps of which all do."""
+
+    def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
+        """Threads signal to an mbarrier, or begin to wait for it."""
+
+    def passes(self, waited: Waiting, order: Order) -> None:
+        """Threads have waited for a phase, and go on."""
+
+    def completes(self, slot: Slot, barrier: Barrier, agent: Agent) -> None:
+        """A phase of an mbarrier is complete, with what an agent does."""
+
+    def misuses(self, stmt: Stmt, agent: Agent, reason: str) -> None:
+        """Threads use a barrier in a way that may not count for the intended phase."""
+
+
+class Findings(ABC):
+    """What one trace finds wrong. The machine tells of each access that may break a rule; what
+    that means for a plan, or for the kernel itself, is told by who implements this.
+
+    `forked`: a data-dependent path was chosen, which may never be taken. `uneven`: the first
+    barrier that may be passed without all whom it is for, if any. `loose`: barriers order more than
+    is followed, so that what is not ordered may be all the same (rule 12).
+    """
+
+    def __init__(self) -> None:
+        self.observers: tuple[Observer, ...] = ()
+        self.forked = self.loose = False
+        self.uneven = ""
+        self._events: list[AccessEvent] = []
+
+    def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
+        """Records an execution of a statement; returns the number by which witnesses name it."""
+        self._events.append(AccessEvent(stmt, loops))
+        return len(self._events) - 1
+
+    def misused(self, stmt: Stmt, agent: Agent, reason: Misused) -> None:
+        """Tells the observers how a statement uses a barrier."""
+        for observer in self.observers:
+            observer.misuses(stmt, agent, str(reason))
+
+    @abstractmethod
+    def reads(self, traced: TracedAccess, memory: Memory) -> None:
+        """An access reads what the memory holds (rule 2)."""
+
+    @abstractmethod
+    def unordered(
+        self, rule: Rule, traced: TracedAccess, partner: Buffer, earlier: Iterator[TracedAccess]
+    ) -> None:
+        """An access to bytes of `partner` does not happen after those of `earlier` (rules 5, 6).
+
+        There may be none of these after all. The first one is the best witness.
+        """
+
+    @abstractmethod
+    def unfenced(self, traced: TracedAccess, other: TracedAccess) -> None:
+        """Nothing keeps an access by the async proxy after an earlier generic one (rule 11)."""
+
+    @abstractmethod
+    def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
+        """An access leaves its buffer, or may: `start` is where each thread's begins, if known."""
+
+    @abstractmethod
+    def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
+        """Threads may be in both arms of a branch, so that what each touches is not ordered
+        (rule 4)."""

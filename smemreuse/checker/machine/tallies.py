@@ -1,0 +1,63 @@
+"""What the iterations of loops do to mbarriers, tallied while they are executed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from smemreuse.checker.values.evaluation import Slot
+
+
+@dataclass
+class Tally:
+    """What was done to mbarriers: arrivals, bytes announced less those that came, and how often
+    the parity waited for changed. `clear` is False where that is not known."""
+
+    arrivals: Counter[Slot] = field(default_factory=Counter)
+    due: Counter[Slot] = field(default_factory=Counter)
+    turns: Counter[Slot] = field(default_factory=Counter)
+    waits: set[Slot] = field(default_factory=set)
+    clear: bool = True
+
+    @property
+    def slots(self) -> set[Slot]:
+        return {*self.arrivals, *self.due, *self.waits}
+
+    @property
+    def empty(self) -> bool:
+        return self.clear and not self.slots
+
+    def add(self, other: Tally, times: int = 1) -> None:
+        for mine, theirs in (
+            (self.arrivals, other.arrivals),
+            (self.due, other.due),
+            (self.turns, other.turns),
+        ):
+            for slot, number in theirs.items():
+                mine[slot] += number * times
+        self.waits |= other.waits
+        self.clear = self.clear and other.clear
+
+
+class LoopTally:
+    """The tallies of a loop's iterations so far."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Tally] = []
+        self._parity: dict[Slot, int] = {}
+
+    def begin(self) -> None:
+        self.rounds.append(Tally())
+
+    def latest(self, period: int) -> Tally:
+        """What the last `period` iterations have done."""
+        total = Tally()
+        for one in self.rounds[-period:]:
+            total.add(one)
+        return total
+
+    def wait(self, slot: Slot, parity: int) -> None:
+        now = self.rounds[-1]
+        now.waits.add(slot)
+        now.turns[slot] += self._parity.get(slot, parity) != parity
+        self._parity[slot] = parity

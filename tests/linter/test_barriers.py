@@ -1,0 +1,50 @@
+"""Hazards of barriers that stand inside operations."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.results.hazards import LintStatus
+from tests.checker.small import SYNC, kernel_of, reduced, under
+from tests.linter.test_linter import found, report_on
+
+_W = 'W = T.alloc_buffer((256,), "int32", scope="shared")\n'
+_REDUCE = f"O[tx] = {reduced(workspace='W')}\n"
+_OF_THE_BLOCK = f"O[tx] = {reduced(barrier='tl::SyncThreadsBarrier', workspace='W')}\n"
+
+
+def test_two_arms_that_both_reduce_meet_at_the_same_numbers() -> None:
+    other = f"O[tx] = {reduced(workspace='As')}\n"
+    report = report_on(
+        kernel_of(under("if tx < 64", _REDUCE) + under("else", other), threads=128, declared=_W)
+    )
+    assert report.status is not LintStatus.CLEAN
+    (hazard,) = report.hazards
+    assert hazard.kind.value == "race"
+    assert "named barrier 1" in hazard.witness
+
+
+def test_reductions_one_after_the_other_are_in_order() -> None:
+    assert found(_REDUCE * 3, declared=_W) == []
+    assert found(_OF_THE_BLOCK * 2, declared=_W) == []
+    behind = under("if tx < 64", _REDUCE) + SYNC + under("if tx >= 64", _REDUCE)
+    assert found(behind, threads=128, declared=_W) == []
+
+
+@pytest.mark.parametrize("arm", ["if tx < 64", "if D[tx] > 0"])
+def test_all_threads_have_to_come_to_a_reduction_that_they_all_meet_in(arm: str) -> None:
+    hazards = found(under(arm, _OF_THE_BLOCK), threads=128, declared=_W)
+    assert ("barrier-divergence", False) in hazards
+
+
+def test_a_reduction_orders_what_threads_do_before_and_behind() -> None:
+    assert found(f"As[63 - tx] = tx\n{_REDUCE}O[tx] = As[tx]\n", declared=_W) == []
+    in_a_warp = f"O[tx] = {reduced(32, workspace='W')}\n"
+    races = found(f"As[63 - tx] = tx\n{in_a_warp}O[tx] = As[tx]\n", declared=_W)
+    assert ("race", True) in races
+
+
+def test_a_workspace_is_still_read_when_a_reduction_returns() -> None:
+    assert ("race", True) not in found(f"{_REDUCE}W[tx] = tx\n", declared=_W)
+    assert found(f"{_REDUCE}W[tx] = tx\n", declared=_W) != []
+    assert found(f"{_REDUCE}{SYNC}W[tx] = tx\n", declared=_W) == []

@@ -1,0 +1,97 @@
+"""Operations of a whole warp or warpgroup that a part of it executes (rule 12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from smemreuse.results.hazards import HazardKind, LintReport
+from smemreuse.semantics.effects import Together
+from smemreuse.semantics.table import effect_of, evaluated_call
+from tests.checker.small import DESCRIBE_A, DESCRIPTORS, WGMMA_A, kernel_of, statement, under
+from tests.linter.test_linter import report_on
+
+REGISTERS = DESCRIPTORS + 'r = T.alloc_buffer((8,), "int32", scope="local")\n'
+SOURCE = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, tx % 8 * 4, 4, 1)'
+LOAD = f"T.ptx_ldmatrix(T.bool(False), 4, {SOURCE}, r.data)\n"
+MULTIPLY = (
+    'T.ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", r.data, 0, r.data, 0, '
+    "acc.data, 0, T.bool(False))\n"
+)
+WGMMA = (
+    f"{DESCRIBE_A}T.warpgroup_arrive()\n{WGMMA_A}T.warpgroup_commit_batch()\nT.warpgroup_wait(0)\n"
+)
+
+
+def _report(body: str, threads: int = 128) -> LintReport:
+    return report_on(kernel_of(body, threads=threads, declared=REGISTERS))
+
+
+def _divided(body: str, threads: int = 128) -> list[tuple[str, bool]]:
+    return [
+        (one.site.statement.partition("(")[0], one.certain)
+        for one in _report(body, threads).hazards
+        if one.kind is HazardKind.BARRIER_DIVERGENCE
+    ]
+
+
+@pytest.mark.parametrize(
+    ("branch", "hazards"),
+    [
+        ("if tx < 128", []),
+        ("if tx < 32", []),
+        ("if tx // 32 % 2 == 0", []),
+        ("if D[0] > 0", []),
+        ("for k in range(D[0])", []),
+        ("if tx < 16", [("ptx_mma", True)]),
+        ("if tx % 32 < 31", [("ptx_mma", True)]),
+        ("for k in range(tx % 4)", [("ptx_mma", False)]),
+        ("if D[tx] > 0", [("ptx_mma", False)]),
+    ],
+)
+def test_all_lanes_of_a_warp_execute_an_mma(branch: str, hazards: list[tuple[str, bool]]) -> None:
+    assert _divided(under(branch, MULTIPLY)) == hazards
+
+
+def test_what_data_decide_further_out_is_not_certain() -> None:
+    assert _divided(under("if D[0] > 0", under("if tx < 16", MULTIPLY))) == [("ptx_mma", False)]
+
+
+def test_a_row_for_each_lane_is_loaded_by_all_lanes() -> None:
+    filled = "As[tx] = tx\nT.sync_warp()\n"
+    assert not _divided(filled + LOAD)
+    assert _divided(filled + under("if tx < 8", LOAD)) == [("ptx_ldmatrix", True)]
+
+
+def test_a_warpgroup_multiplies_as_one() -> None:
+    assert not _divided(WGMMA)
+    names = ["warpgroup_arrive", "ptx_wgmma_ss", "warpgroup_commit_batch", "warpgroup_wait"]
+    assert _divided(under("if tx < 64", WGMMA)) == [(name, True) for name in names]
+    assert _divided(WGMMA, threads=96) == [(name, True) for name in names]
+    assert not _divided(under("if tx >= 128", WGMMA), threads=256)
+
+
+def test_the_witness_names_who_is_missing_of_what() -> None:
+    (hazard,) = _report(under("if tx < 16", MULTIPLY)).hazards
+    assert hazard.witness.startswith("threads 16-31 do not execute `ptx_mma(")
+    assert hazard.witness.endswith("with the others of their warp, all of which it takes")
+    assert hazard.mend.sentence.startswith("let all threads of the warp come to line")
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        (LOAD, Together.WARP),
+        (MULTIPLY, Together.WARP),
+        (WGMMA_A, Together.WARPGROUP),
+        ("T.warpgroup_wait(0)\n", Together.WARPGROUP),
+        ('T.call_extern("handle", "tl::ptx_ldmatrix_x4", As.data, r.data)\n', Together.WARP),
+        ("T.ptx_commit_group()\n", None),
+        ("T.fence_proxy_async()\n", None),
+    ],
+)
+def test_who_executes_an_operation_together(text: str, group: Together | None) -> None:
+    kernel = kernel_of(text, declared=REGISTERS)
+    stmt = statement(kernel, text.removeprefix("T.").partition("(")[0])
+    call = evaluated_call(stmt)
+    assert call is not None
+    assert effect_of(call).together is group

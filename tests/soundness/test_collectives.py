@@ -1,0 +1,97 @@
+"""Barriers that are passed by others than those whom they are for: as they run, and as judged.
+
+What runs wrong in the operational model is not called sound (rule 12); what is right is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.verdict import SOUND
+from tests.checker.small import SCOPE, SYNC, judge_kernel, kernel_of, under
+from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each
+from tests.soundness.model.run import Model
+
+CLUSTER, GRID = "T.cluster_sync()\n", "T.sync_grid()\n"
+ARRIVE, WAIT, RELAXED = "T.cluster_arrive()\n", "T.cluster_wait()\n", "T.cluster_arrive_relaxed()\n"
+FIRST = "As[tx] = tx\nO[tx] = As[tx]\n"
+THEN = "Bs[63 - tx] = tx\nO[tx] = Bs[63 - tx]\n"
+
+
+def _lower(body: str) -> str:
+    return under("if tx < 32", body)
+
+
+def _upper(body: str) -> str:
+    return under("if tx >= 32", body)
+
+
+def _modes(model: Model) -> Iterator[Mode]:
+    yield from as_it_stands(32, fences=False)
+    yield from held_at_each(model.places, fences=False)
+    for warp in range(4):
+        yield Mode("shuffled", assumed=False, starved=warp)
+
+
+def _differs(kernel: Kernel) -> bool:
+    """Whether As and Bs may not share in some execution of two blocks, or of one."""
+    model = Model(kernel, [dict.fromkeys(kernel.allocations(SCOPE), 0)], np.arange(1, 4097))
+    return bool(model.differing(_modes(model))[0])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _lower(CLUSTER) + FIRST + CLUSTER + THEN,
+        _lower(SYNC) + FIRST + SYNC + THEN,
+        _lower(GRID) + _upper(SYNC) + FIRST + SYNC + THEN,
+        under("if D[tx // 32] == 1", SYNC) + FIRST + SYNC + THEN,
+        ARRIVE + FIRST + WAIT + THEN,
+        FIRST + ARRIVE + THEN + WAIT,
+        _lower(ARRIVE + WAIT) + FIRST + CLUSTER + THEN,
+    ],
+)
+def test_what_runs_wrong_is_not_called_sound(body: str) -> None:
+    kernel = kernel_of(body, blocks=2)
+    assert _differs(kernel)
+    assert not judge_kernel(kernel).sound
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST + CLUSTER + THEN,
+        FIRST + ARRIVE + WAIT + THEN,
+        FIRST + GRID + THEN,
+        _lower(CLUSTER) + _upper(CLUSTER) + FIRST + CLUSTER + THEN,
+        _lower(CLUSTER) + _upper(ARRIVE + WAIT) + FIRST + CLUSTER + THEN,
+        _lower(GRID) + _upper(SYNC + SYNC) + FIRST + SYNC + THEN,
+        under("if D[0] > 0", CLUSTER) + FIRST + CLUSTER + THEN,
+    ],
+)
+def test_what_is_right_is_proved(body: str) -> None:
+    kernel = kernel_of(body, blocks=2)
+    assert not _differs(kernel)
+    assert judge_kernel(kernel).verdict is SOUND
+
+
+@pytest.mark.parametrize("body", [ARRIVE + ARRIVE + WAIT, WAIT, _lower(ARRIVE) + WAIT])
+def test_halves_that_do_not_take_turns_have_no_result(body: str) -> None:
+    kernel = kernel_of(FIRST + body + THEN, blocks=2)
+    with pytest.raises(IllDefined, match="not in turns"):
+        _differs(kernel)
+    assert not judge_kernel(kernel).sound
+
+
+@pytest.mark.parametrize("arms", ["then", "else", "shuffled", "ranked", "bursts", "turns"])
+def test_any_one_warp_may_be_late(arms: str) -> None:
+    """The upper warp writes over what the lower one reads, unless it is the late one."""
+    body = f"As[tx] = tx\n{SYNC}" + _lower("O[tx] = As[tx]\n") + _upper("Bs[63 - tx] = 7\n")
+    kernel = kernel_of(body)
+    model = Model(kernel, [dict.fromkeys(kernel.allocations(SCOPE), 0)], np.arange(1, 4097))
+    for warp, differs in ((0, True), (1, False)):
+        assert model.differing([Mode(arms, assumed=False, starved=warp)])[0] == differs
