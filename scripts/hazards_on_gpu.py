@@ -76,6 +76,10 @@ def _copied_and_tripled(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ..
     return rows, 3 * rows.flip(-1)
 
 
+def _reversed_and_tripled(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
+    return rows.flip(-1), 3 * rows.flip(-1)
+
+
 def _reversed(rows: torch.Tensor, mode: int) -> tuple[torch.Tensor, ...]:
     return (rows.flip(-1),)
 
@@ -152,6 +156,22 @@ HAZARDS: Mapping[str, Hazard] = {
         apart=4096,
         expected=_from_the_first,
         variants=_variants("used behind the arrival", "used before the arrival"),
+    ),
+    "part_of_a_cluster": Hazard(
+        rules=(12,),
+        shape=(BLOCKS, 128),
+        largest=1000,
+        apart=1024,
+        expected=_copied_and_tripled,
+        variants=_variants("half of a block meets", "the whole block meets"),
+    ),
+    "reductions_in_two_arms": Hazard(
+        rules=(12,),
+        shape=(BLOCKS, 2, 128),
+        largest=1000,
+        apart=1024,
+        expected=_reversed_and_tripled,
+        variants=_variants("both arms at barriers 1 and 2", "barriers of their own"),
     ),
     "generic_then_bulk_load": Hazard(
         rules=(11,),

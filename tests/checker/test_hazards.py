@@ -181,8 +181,11 @@ def judge_lowered(name: str, *together: str) -> Verdict:
         first = together[0] if buffer.name in together else buffer.name
         places[buffer.name] = places.get(first, end)
         end = max(end, places[buffer.name] + (buffer.size or 0))
-    return judge_kernel(kernel, places, assume_barriers=True)
+    return judge_kernel(kernel, places, assume_barriers=name not in AS_THEY_STAND)
 
+
+AS_THEY_STAND = {"part_of_a_cluster"}
+"""Between the two buffers of these, `ThreadSync` would put a barrier of the block."""
 
 PAIRS = {
     "sparse_wgmma_in_flight": ("right", "scratch"),
@@ -190,6 +193,8 @@ PAIRS = {
     "remote_store": ("inbox", "scratch"),
     "multicast_load": ("inbox", "scratch"),
     "generic_then_tma_load": ("stage", "after"),
+    "part_of_a_cluster": ("used", "other"),
+    "reductions_in_two_arms": ("used", "other"),
 }
 
 
@@ -206,6 +211,8 @@ PAIRS = {
         "remote_store",
         "multicast_load",
         "generic_then_tma_load",
+        "part_of_a_cluster",
+        "reductions_in_two_arms",
     ],
 )
 def test_a_lowered_hazard_is_refused(name: str) -> None:
@@ -221,6 +228,10 @@ def test_why_the_lowered_hazards_are_refused() -> None:
     found = {name: judge_lowered(name, *pair) for name, pair in PAIRS.items()}
     assert rules(found["sparse_wgmma_in_flight"]) == {Rule.IN_FLIGHT}
     assert rules(found["generic_then_tma_load"]) == {Rule.PROXY}
+    (unordered,) = found["part_of_a_cluster"].violations
+    assert unordered.rule is Rule.BARRIER
+    assert "(rule 12)" in unordered.witness
+    assert "named barrier 1" in found["reductions_in_two_arms"].uncovered[0]
     for name, operation in {
         "remote_store": "ptx_cluster_store",
         "multicast_load": "tma_load_multicast",
