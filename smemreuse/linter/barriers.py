@@ -158,12 +158,15 @@ class WaitingHazards(OvertakenWaits):
         super().__init__(known, layout, block)
         self._came: dict[Resource, dict[int, Stmt]] = {}
         self._missing: dict[Resource, set[int]] = {}
+        self._named: dict[int, Site] = {}
         self._open: set[Resource] = set()
         self._begun: dict[Slot, tuple[Stmt, Agent, np.ndarray, np.ndarray]] = {}
 
     def meets(self, stmt: Stmt, came: Came, agent: Agent) -> None:
         """Notes who comes to a barrier of all threads; a hazard if others may miss it (rule 12)."""
-        if came.mismatch is not None:
+        if came.named is not None:
+            self._meets_by_name(stmt, came.named, came.mismatch, agent)
+        elif came.mismatch is not None:
             at = self._last(came.mismatch.resource, stmt)
             is_open = came.mismatch.kind is MismatchKind.OPEN and not agent.partly
             self._mismatched(at if is_open else stmt, came.mismatch)
@@ -171,6 +174,30 @@ class WaitingHazards(OvertakenWaits):
             for one in came.barriers:
                 here = dict.fromkeys(agent.threads.ids.tolist(), stmt)
                 self._came[one] = {**self._came.get(one, {}), **here}
+
+    def _meets_by_name(
+        self, stmt: Stmt, name: int, mismatch: Mismatch | None, agent: Agent
+    ) -> None:
+        """Threads come to a named barrier of theirs; a hazard if others may be there at once."""
+        site, other = Site.of(stmt, agent.loops), self._named.get(name)
+        self._named[name] = site
+        if mismatch is None:
+            return
+        who = words.threads(agent.threads.ids)
+        others = words.threads(mismatch.who) if len(mismatch.who) else "other threads"
+        there = f", from {other}" if other is not None else ""
+        hazard = Hazard(
+            HazardKind.BARRIER_DIVERGENCE,
+            mismatch.certain,
+            site,
+            (),
+            f"{who} come to named barrier {name} at {site}, where {others} may be at once{there}: "
+            "it lets go those who come first, whoever they are",
+            mends.different_numbers(site, other),
+            other=other,
+            agents=(others, who),
+        )
+        self._add(hazard, stmt)
 
     def ends(self, pairings: Pairings) -> None:
         """At the kernel's end, adds the hazard of threads that have come to a barrier less often

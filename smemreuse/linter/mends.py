@@ -94,6 +94,16 @@ def name_lanes(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def different_numbers(site: Site, other: Site | None) -> Mend:
+    """A named barrier that two groups of threads use at once."""
+    both = f"{_at(other)} and {_at(site)}" if other is not None else _at(site)
+    sentence = (
+        f"let the threads at {both} meet at barriers of different numbers, or one group after the "
+        "other, with a barrier of all threads in between."
+    )
+    return Mend(Remedy.CODE, sentence, after=other, before=site)
+
+
 def wait_for_each_arrival(site: Site) -> Mend:
     """A barrier of two halves that are not done in turns."""
     sentence = f"let each thread arrive and wait in turns, once each, around {_at(site)}."

@@ -18,10 +18,44 @@ def test_two_arms_that_both_reduce_meet_at_the_same_numbers() -> None:
     report = report_on(
         kernel_of(under("if tx < 64", _REDUCE) + under("else", other), threads=128, declared=_W)
     )
-    assert report.status is not LintStatus.CLEAN
+    assert report.status is LintStatus.HAZARDS
     (hazard,) = report.hazards
-    assert hazard.kind.value == "race"
+    assert (hazard.kind.value, hazard.certain) == ("barrier-divergence", True)
     assert "named barrier 1" in hazard.witness
+    assert hazard.agents == ("threads 0-63", "threads 64-127")
+    assert hazard.other is not None
+
+
+NAMED = 'T.tvm_storage_sync("shared", 1, 64)\n'
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "hazards"),
+    [
+        ("if tx < 64", "else", LintStatus.HAZARDS, [True]),
+        ("if tx < 64", "if tx >= 64", LintStatus.HAZARDS, [True]),
+        ("if tx < 64 and D[0] > 0", "if tx >= 64", LintStatus.UNKNOWN, []),
+        ("if tx < 64", "if tx >= 64 and D[0] > 0", LintStatus.UNKNOWN, []),
+        ("if tx < 64", "if tx < 64", LintStatus.CLEAN, []),
+    ],
+)
+def test_two_groups_at_one_number_are_certain_if_no_data_decide(
+    first: str, second: str, status: LintStatus, hazards: list[bool]
+) -> None:
+    body = under(first, NAMED) + under(second, NAMED)
+    report = report_on(kernel_of(body, threads=128))
+    assert report.status is status
+    assert [hazard.certain for hazard in report.hazards] == hazards
+    assert all(hazard.kind.value == "barrier-divergence" for hazard in report.hazards)
+
+
+def test_a_barrier_to_come_may_stand_between_two_groups() -> None:
+    """`ThreadSync` puts one between two accesses of As here, and may do so elsewhere."""
+    use = "As[tx] = tx\n" + SYNC + "O[tx] = As[tx ^ 1]\n"
+    body = under("if tx < 64", NAMED) + use + under("if tx >= 64", NAMED)
+    assert found(body, threads=128) == []
+    report = report_on(kernel_of(body.replace(SYNC, ""), threads=128), later=True)
+    assert not any(hazard.certain for hazard in report.hazards)
 
 
 def test_reductions_one_after_the_other_are_in_order() -> None:

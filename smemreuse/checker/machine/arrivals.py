@@ -30,14 +30,15 @@ class MismatchKind(Enum):
     NOT_NAMED = "the mask does not name them"
     ARRIVED_TWICE = "they arrive once more before they have waited"
     NOT_ARRIVED = "they wait without having arrived"
+    SHARED = "other threads may be at that barrier at once"
 
 
 @dataclass(frozen=True)
 class Mismatch:
     """Threads that come to a barrier which may be passed without those whom it is for.
 
-    `who` are those to whom the kind applies: who is missing, not named; empty where that is not
-    known. `ahead` is a thread that waits for them, if there is one.
+    `who` are those to whom the kind applies: who is missing, not named, there as well; empty where
+    that is not known. `ahead` is a thread that waits for them, if there is one.
     """
 
     kind: MismatchKind
@@ -49,11 +50,12 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Came:
-    """Threads have come to the barriers of all threads `barriers`: to none of these, if they come
-    to one of their own."""
+    """Threads have come to the barriers of all threads `barriers`; to none of these, if they come
+    to one of their own, which has the number `named` in the block."""
 
     barriers: tuple[Resource, ...] = ()
     mismatch: Mismatch | None = None
+    named: int | None = None
 
 
 @dataclass(frozen=True)

@@ -158,13 +158,19 @@ class Barrier:
 
 @dataclass(frozen=True)
 class LastMeeting:
-    """How often a named barrier has been used, and by which threads at last; None if unknown."""
+    """How often a named barrier has been used, and by which threads at last; None if unknown.
+
+    `epochs` are those of all warps right after that; None if it is not sure that they met there.
+    """
 
     number: int = 0
     group: bytes | None = None
+    epochs: np.ndarray | None = None
 
     def joined(self, other: LastMeeting) -> LastMeeting:
         """The join after a branch."""
+        if other is self:
+            return self
         group = self.group if self.group == other.group else None
         return LastMeeting(max(self.number, other.number), group)
 

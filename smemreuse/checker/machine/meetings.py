@@ -71,13 +71,15 @@ class BarrierMeetings:
         if not isinstance(name, int):
             raise Uncovered("the number of a named barrier is not known")
         expected = self._expected(call, meeting, threads)
-        if expected == len(self._vectors.everyone):
-            self._require_last_use_over(name, threads, threads.ids.tobytes())
-            return self._come({int(name): 1}, meeting, agent)
-        if expected != threads.count:
+        if expected not in (threads.count, len(self._vectors.everyone)):
             raise Uncovered("a named barrier is shared by several arms")
+        shared = self._also_used(name, agent)
+        if shared is not None:
+            return Came((), shared, named=name)
+        if expected == len(self._vectors.everyone):
+            return self._come({name: 1}, meeting, agent)
         self._meet_by_name(name, agent)
-        return Came()
+        return Came(named=name)
 
     # Barriers of all threads ---------------------------------------------------------------------
 
@@ -193,23 +195,31 @@ class BarrierMeetings:
             raise Uncovered("data decide which threads come to a named barrier")
         if not self._state.pairings.is_even(name):
             raise Misused(f"other threads may be at barrier {name} at once")
-        group = threads.ids.tobytes()
-        self._require_last_use_over(name, threads, group)
         number = barriers.last_meeting(name).number + 1
-        barriers.meetings[name] = LastMeeting(number, group)
         full = self._vectors.full_warps(threads.ids)
         self._meet(full)
         order.note_phase(full, name, number)
+        barriers.meetings[name] = LastMeeting(number, threads.ids.tobytes(), order.epochs.copy())
 
-    def _require_last_use_over(self, name: int, threads: Threads, group: bytes) -> None:
-        """Raises `Misused` unless these threads were the last to use a named barrier as a group of
-        their own, or know that it is over."""
-        last = self._state.barriers.last_meeting(name)
-        if last.group == group or not last.number:
-            return
-        known = self._state.order.known_to_all(self._vectors.warps(threads.ids)).phase(name)
-        if known < last.number:
-            raise Misused(f"several groups of threads may be at named barrier {name} at once")
+    def _also_used(self, name: int, agent: Agent) -> Mismatch | None:
+        """Why others may be at a named barrier at once: these threads were not the last to use it
+        as a group of their own, and do not know that the last use is over.
+
+        Certain if nothing that may be put in orders the arrivals there before these.
+        """
+        last, ids = self._state.barriers.last_meeting(name), agent.threads.ids
+        if last.group == ids.tobytes() or not last.number:
+            return None
+        order, warps = self._state.order, self._vectors.warps(ids)
+        if order.known_to_all(warps).phase(name) >= last.number:
+            return None
+        if last.group is None or last.epochs is None:
+            return Mismatch(MismatchKind.SHARED, name)
+        others = np.frombuffer(last.group, ids.dtype)
+        there = np.unique(others // 32)
+        ordered = order.clock[np.ix_(warps, there)] >= last.epochs[there]
+        certain = not agent.partly and not ordered.all()
+        return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
 
     # Barriers of a warp --------------------------------------------------------------------------
 

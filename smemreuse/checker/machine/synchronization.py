@@ -84,8 +84,12 @@ class Synchronization:
             why = f"threads come to {AccessEvent(stmt, agent.loops)}, and {kind.value}"
             self._findings.forked = True
             self._findings.uneven = self._findings.uneven or why
-            if kind in (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED):
+            if kind in _UNDEFINED:
                 raise Uncovered(why)
+
+
+_UNDEFINED = (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED, MismatchKind.SHARED)
+"""After these, nothing is known of who passes the barrier when."""
 
 
 def _is_handed_memory(call: Call) -> bool:
