@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from smemreuse.audit import BarrierStage
+from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import Kernel, Stmt, Store, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.mender import mend
 from smemreuse.mender.waits import wait_candidates
 from smemreuse.semantics.table import evaluated_call
-from tests.checker.small import SYNC, init_barrier, kernel_of, tma_load, under
+from tests.checker.small import SCOPE, SYNC, init_barrier, kernel_of, tma_load, under
 
+DUMPS = Path(__file__).parents[2] / "fixtures" / "dumps"
 BARRIERS = (
     'other = T.alloc_buffer((4,), "uint64", scope="shared.barrier")\n'
     'grid = T.alloc_buffer((2, 2), "uint64", scope="shared.barrier")\n'
@@ -68,3 +72,19 @@ def test_a_wait_that_comes_too_late_in_each_round_is_repeated_before_the_read() 
     assert edit.texts == ("mbarrier_wait_parity(full[0], k % 2)",)
     assert (edit.anchor, edit.side) == (load_and_read(kernel)[1], "before")
     assert found.after.clean
+
+
+def test_a_late_warp_of_a_persistent_gemm_of_many_rounds_waits_no_more() -> None:
+    """In 1,024 rounds the warps that wait no more hear of no load; each is replaced by the next."""
+    text = (DUMPS / "persistent_gemm.sm_90a.tir").read_text()
+    for few, rounds in (
+        ("turn in range(4)", "turn in range(8)"),
+        ("k in range(8)", "k in range(128)"),
+    ):
+        assert few in text
+        text = text.replace(few, rounds)
+    kernel = next(one for one in parse_dump(text).kernels if one.allocations(SCOPE))
+    found = mend(kernel, BarrierStage.LATER)
+    assert not found.before.clean
+    assert found.after.clean
+    assert [edit.texts for edit in found.edits] == [("if tx // 32 == 0",)]

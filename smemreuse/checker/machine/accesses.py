@@ -193,7 +193,8 @@ class Accesses:
         bit = 1 << self._bits
         self._bits += 1
         known = order.known_to_all(self._warps).copies
-        self._state.engines.issue(engine, traced, bit, known)
+        to_these = order.known_to_all(traced.warps).copies
+        self._state.engines.issue(engine, traced, bit, known, to_these)
         return bit
 
     def _report(self, bit: int, barrier: Load | None, threads: Threads) -> None:

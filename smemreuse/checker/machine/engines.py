@@ -219,16 +219,30 @@ class Engines:
     def queue(self, engine: Engine) -> Queue:
         return self.queues.setdefault(engine, Queue())
 
-    def issue(self, engine: Engine, traced: TracedAccess, bit: int, known: int = 0) -> None:
-        """An access begins; those of the `known` bits are over for all threads, and may be
-        dropped."""
+    def issue(
+        self, engine: Engine, traced: TracedAccess, bit: int, known: int = 0, to_these: int = 0
+    ) -> None:
+        """An access begins. Those of the `known` bits are over for all threads, and may be dropped;
+        those of the bits `to_these` are over for the threads that begin it."""
         flying = self.pending.setdefault(traced.buffer, {})
+        if traced.is_write and traced.certain:
+            self._supersede(flying, traced, to_these)
         if len(flying) >= MANY:
             self._drop(flying, known)
         pending = Pending(engine, traced, bit, self.sets(traced.ids))
         flying[pending] = pending.threads
         if engine is not Engine.TMA_LOAD:  # which is in no group
             self.queue(engine).issue(pending)
+
+    def _supersede(
+        self, flying: dict[Pending, ThreadSet], traced: TracedAccess, known: int
+    ) -> None:
+        """Drops the loads into these very bytes that are known to be over before this write of them
+        begins: what happens after it happens after them, and what does not conflicts with it."""
+        for pending in [*flying]:
+            over = pending.engine is Engine.TMA_LOAD and not pending.bit & ~known
+            if over and pending.traced.where is traced.where:
+                del flying[pending]
 
     def _drop(self, flying: dict[Pending, ThreadSet], known: int) -> None:
         over = {pending for pending in flying if not pending.bit & ~known}

@@ -43,6 +43,35 @@ def in_flight(engines: Engines, known: int = 0) -> list[int]:
     return sorted(one.event for one in engines.in_flight(X, known))
 
 
+@pytest.mark.parametrize(
+    ("is_write", "certain", "known", "left"),
+    [
+        (True, True, 0b01, [1]),
+        (True, True, 0b00, [0, 1]),  # it may still be under way
+        (False, True, 0b01, [0, 1]),  # later reads of what it loads conflict with the load alone
+        (True, False, 0b01, [0, 1]),  # the second may not come about
+    ],
+)
+def test_a_load_takes_the_place_of_one_into_its_bytes_that_is_over(
+    is_write: bool, certain: bool, known: int, left: list[int]
+) -> None:
+    engines = Engines()
+    first = access(X, range(4), is_write=True, event=0)
+    second = replace(first, is_write=is_write, certain=certain, event=1)
+    engines.issue(Engine.TMA_LOAD, first, 0b01)
+    engines.issue(Engine.TMA_LOAD, second, 0b10, to_these=known)
+    assert in_flight(engines) == left
+
+
+def test_a_load_into_other_bytes_takes_no_place() -> None:
+    engines = Engines()
+    first = access(X, range(4), is_write=True, event=0)
+    second = access(X, range(2), is_write=True, event=1)
+    for made in (first, second):
+        engines.issue(Engine.TMA_LOAD, made, 1 << made.event, to_these=0b01)
+    assert in_flight(engines) == [0, 1]
+
+
 @pytest.mark.parametrize("ids", [[], [0], [3, 4, 70], [*range(128)]])
 def test_a_set_of_threads_has_a_bit_for_each(ids: list[int]) -> None:
     assert thread_set(np.array(ids, dtype=np.int64)) == sum(1 << one for one in ids)
