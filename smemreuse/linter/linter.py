@@ -7,7 +7,7 @@ no thread has written, the proxies missing fences, and the barriers' phases dead
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
@@ -24,7 +24,6 @@ from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.expr import Call, Var
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
-    Block,
     Buffer,
     Kernel,
     nodes_of,
@@ -183,21 +182,25 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
             _of_the_block(kernel, operations.turning),
             frozenset(registers.sizes),
         )
-        prediction = None
-        if subject.barriers_follow:  # it compares within one buffer: which are merged is not known
-            view = view_of(kernel, accesses.pointers)
-            prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
-        setting = Setting(
-            program_slice,
-            layout,
-            axes,
-            budget=DEFAULT_BUDGET,
-            work=work,
-            remembered=remembered,
-            every_case=every_case,
-            prediction=prediction,
-        )
-        return _run(HazardTraces(setting, known), known, kernel.body)
+
+        def run() -> None:
+            prediction = None
+            if subject.barriers_follow:  # within one buffer: which are merged is not known
+                view = view_of(kernel, accesses.pointers)
+                prediction = Prediction.of(kernel.body, view, operations, {}, {}, work)
+            setting = Setting(
+                program_slice,
+                layout,
+                axes,
+                budget=DEFAULT_BUDGET,
+                work=work,
+                remembered=remembered,
+                every_case=every_case,
+                prediction=prediction,
+            )
+            HazardTraces(setting, known).run(kernel.body)
+
+        return _found_by(run, known)
 
     found, reasons, assumed = traced(Work(OF_LINT, subject.work))
     if any(not one.certain for one in found.values()):
@@ -216,11 +219,11 @@ Traced = tuple[dict[Key, Hazard], tuple[str, ...], tuple[str, ...]]
 """What was found, what was not followed, and what was assumed."""
 
 
-def _run(traces: HazardTraces, known: LintContext, body: Block) -> Traced:
+def _found_by(run: Callable[[], None], known: LintContext) -> Traced:
     """The hazards of a run, the reasons why it is incomplete, and the assumptions that it makes."""
     reasons: tuple[str, ...] = ()
     try:
-        traces.run(body)
+        run()
     except Stuck as stuck:
         reasons = () if known.hazards else (str(stuck),)
     except Uncovered as reason:

@@ -186,6 +186,8 @@ class MendSearch:
     def _without_needless(self, report: LintReport) -> LintReport:
         """Drops each edit without which the report is no worse; returns the new report."""
         for one in list(self.chosen) if len(self.chosen) > 1 else []:
+            if self._is_spent:
+                break
             rest = [other for other in self.chosen if other is not one]
             found = self._lint([each.edit for each in rest])
             if _badness(found) <= _badness(report):
