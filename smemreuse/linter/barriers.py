@@ -25,7 +25,7 @@ from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
-from smemreuse.results.hazards import Hazard, HazardKind, Site
+from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
 
 
@@ -196,6 +196,27 @@ class WaitingHazards(OvertakenWaits):
             mends.different_numbers(site, other),
             other=other,
             agents=(others, who),
+        )
+        self._add(hazard, stmt)
+
+    def meets_in_part(self, earlier: Stmt, stmt: Stmt, agent: Agent) -> None:
+        """Adds the hazard of a barrier of all threads that the compiler puts into a branch of some.
+
+        It is never certain here: those who do not come may have ended by then.
+        """
+        one, two = Site.of(earlier, agent.loops), Site.of(stmt, agent.loops)
+        missing = np.setdiff1d(self._known.vectors.everyone, agent.threads.ids)
+        hazard = Hazard(
+            HazardKind.BARRIER_DIVERGENCE,
+            False,
+            two,
+            (),
+            f"{words.missing(missing)} not come to the barrier of all threads that the compiler "
+            f"puts between {one} and {two}, whose accesses collide",
+            mends.recognizable_branch(one, two),
+            other=one,
+            agents=(words.threads(agent.threads.ids), words.threads(missing)),
+            origin=HazardOrigin.COMPILER,
         )
         self._add(hazard, stmt)
 

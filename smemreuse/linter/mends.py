@@ -82,6 +82,15 @@ def converge(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def recognizable_branch(one: Site, two: Site) -> Mend:
+    """A barrier of all threads that the compiler puts into a branch of some."""
+    sentence = (
+        f"let the branch around {_at(two)} compare threadIdx.x itself with a constant, so that the "
+        f"compiler sees which threads come, or put a barrier of these between {_at(one)} and it."
+    )
+    return Mend(Remedy.CODE, sentence, after=one, before=two)
+
+
 def execute_together(name: str, site: Site) -> Mend:
     """An operation of all threads of a warp or warpgroup in a branch of some."""
     sentence = f"let all threads of the {name} come to {_at(site)}, or none of them."

@@ -8,6 +8,7 @@ What is not surely the compiler's is taken for the author's.
    are the pass's: waits that are passed too late, say, or that nothing completes.
 2. Accesses are the author's, wherever a pass has moved them, and so are barriers of threads: of
    those a dump does not tell who has written them.
+3. A barrier that a later pass is yet to put in is the compiler's.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ def _only_signals(stmt: Stmt) -> bool:
 
 
 def origin_of(hazard: Hazard, own: CompilersOwn) -> HazardOrigin:
-    """Who has put in what is hazardous, by the statement where it shows."""
-    return HazardOrigin.COMPILER if hazard.site.stmt in own.statements else HazardOrigin.AUTHOR
+    """Who has put in what is hazardous: as it says itself, or by the statement where it shows."""
+    if hazard.origin is HazardOrigin.COMPILER or hazard.site.stmt in own.statements:
+        return HazardOrigin.COMPILER
+    return HazardOrigin.AUTHOR
 
 
 def with_origins(hazards: Sequence[Hazard], kernel: Kernel) -> tuple[Hazard, ...]:

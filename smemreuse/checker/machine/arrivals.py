@@ -20,6 +20,9 @@ from smemreuse.semantics.effects import Group
 Resource: TypeAlias = int | Group
 """One barrier: a number of the block's, or the one of its cluster, of the grid, of each warp."""
 
+BLOCK: Resource = 0
+"""The block's own barrier, that of `__syncthreads`."""
+
 
 class MismatchKind(Enum):
     """Why threads at a barrier, or at an operation of whole warps, are not those it is for."""

@@ -70,6 +70,9 @@ class Observer(Protocol):
     def meets(self, stmt: Stmt, came: Came, agent: Agent) -> None:
         """Threads have come to a barrier."""
 
+    def meets_in_part(self, earlier: Stmt, stmt: Stmt, agent: Agent) -> None:
+        """A later pass puts a barrier of all threads between two statements of some."""
+
     def fences(self, agent: Agent, full: np.ndarray) -> None:
         """Threads make a proxy fence, `full` being the warps of which all do."""
 

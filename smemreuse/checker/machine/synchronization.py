@@ -5,7 +5,7 @@ from __future__ import annotations
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
-from smemreuse.checker.machine.arrivals import MismatchKind
+from smemreuse.checker.machine.arrivals import BLOCK, MismatchKind
 from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.groups import Groups
 from smemreuse.checker.machine.meetings import BarrierMeetings
@@ -33,6 +33,25 @@ class Synchronization:
         self.fence = self._meetings.fence
         self.wait_for_phase = self._signals.wait_for_phase
         self.waiting = self._signals.waiting
+
+    @property
+    def block_barrier_is_open(self) -> bool:
+        """Whether it is not known who has come how often to the block's barrier."""
+        return self._state.pairings[BLOCK] is None
+
+    def comes_in_part(self, earlier: Stmt, stmt: Stmt, agent: Agent) -> None:
+        """A later pass puts the block's barrier between two statements of a branch that only these
+        threads are in: who passes it, and the next ones, when, is open from here on (rule 12)."""
+        if self.block_barrier_is_open:
+            return
+        self._state.pairings.forget(BLOCK)
+        where = f"{AccessEvent(earlier, agent.loops)} and {AccessEvent(stmt, agent.loops)}"
+        self._findings.forked = True
+        self._findings.uneven = self._findings.uneven or (
+            f"a barrier of the block will be put between {where}, where only some threads come"
+        )
+        for observer in self._findings.observers:
+            observer.meets_in_part(earlier, stmt, agent)
 
     def perform(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """What an operation does to the order of accesses, except to wait for a phase."""
@@ -81,7 +100,8 @@ class Synchronization:
             observer.meets(stmt, came, agent)
         if came.mismatch is not None:
             kind = came.mismatch.kind
-            why = f"threads come to {AccessEvent(stmt, agent.loops)}, and {kind.value}"
+            name = "" if came.named is None else f"named barrier {came.named} in "
+            why = f"threads come to {name}{AccessEvent(stmt, agent.loops)}, and {kind.value}"
             self._findings.forked = True
             self._findings.uneven = self._findings.uneven or why
             if kind in _UNDEFINED:

@@ -19,7 +19,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.synchronization import Synchronization
 from smemreuse.checker.machine.timestamps import Arm, Timestamp
-from smemreuse.checker.predicted.prediction import Prediction
+from smemreuse.checker.predicted.prediction import Participants, Prediction
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.semantics.effects import Effect
@@ -79,11 +79,13 @@ class PredictedBarriers:
         if self._prediction is not None and self._prediction.candidates.may_precede(stmt):
             self._settle(agent)
 
-    def after(self, effect: Effect, agent: Agent) -> None:
+    def after(self, stmt: Stmt, effect: Effect, agent: Agent) -> None:
         """Some operations have a barrier directly after them in any case."""
         prediction = self._prediction
         if prediction is not None and prediction.view.rules.follows(effect) and not agent.partly:
-            self._synchronization.barrier(agent.threads)
+            if self._orders(stmt, stmt):
+                self._synchronization.barrier(agent.threads)
+            self._note_branch(stmt, stmt, agent)
 
     # Branches ------------------------------------------------------------------------------------
 
@@ -241,10 +243,27 @@ class PredictedBarriers:
                 continue
             if order.is_inserted(which, stamp.epochs, among):
                 return
-            if prediction.collides(earlier, stmt, loop):
+            if prediction.collides(earlier, stmt, loop) and self._orders(earlier, stmt):
                 order.insert(which, stamp.epochs, stamp.known, among)
+                self._note_branch(earlier, stmt, agent)
                 if among is None:
                     return
+
+    def _orders(self, earlier: Stmt, stmt: Stmt) -> bool:
+        """Whether those who come to the barrier between two statements meet there: those of a named
+        barrier do, those of the block's if all threads have come to it equally often (rule 12)."""
+        assert self._prediction is not None
+        if self._synchronization.block_barrier_is_open:
+            return self._prediction.participants(earlier, stmt) is Participants.BRANCH
+        return True
+
+    def _note_branch(self, earlier: Stmt, stmt: Stmt, agent: Agent) -> None:
+        """Notes that the barrier between two statements is the block's, and only some come."""
+        assert self._prediction is not None
+        if agent.threads.count == len(self._vectors.everyone):
+            return
+        if self._prediction.participants(earlier, stmt) is Participants.ALL_IN_BRANCH:
+            self._synchronization.comes_in_part(earlier, stmt, agent)
 
 
 def _meeting_in(block: Block, arms: Sequence[tuple[Agent, Sequence[Block]]]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.slice import Operations
@@ -12,6 +13,7 @@ from smemreuse.ir.kernel import (
     Block,
     Buffer,
     For,
+    If,
     Kernel,
     Stmt,
     nested_blocks,
@@ -24,7 +26,16 @@ from smemreuse.versions.thread_sync import ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry, entries_of
 from smemreuse.versions.thread_sync.candidates import BarrierCandidates
 from smemreuse.versions.thread_sync.collisions import Collisions
+from smemreuse.versions.thread_sync.participants import are_recognized
 from smemreuse.versions.thread_sync.path_conditions import PathConditions
+
+
+class Participants(Enum):
+    """Who has to come to a barrier that the pass puts between two statements."""
+
+    ALL = "all threads, where neither is in a branch of some, or not in the same one"
+    BRANCH = "the threads of the branch that both are in"
+    ALL_IN_BRANCH = "all threads, in a branch that only some may enter"
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,23 @@ class Prediction:
                 else collisions.surely(one, two, loop, self.offsets, self.work.do)
             )
         return self._known[key]
+
+    def participants(self, one: Stmt, two: Stmt) -> Participants:
+        """Who has to come to a barrier between two statements: it is put into the branches that
+        both are in."""
+        found = Participants.ALL
+        frames = self.view.paths.frames
+        for mine, theirs in zip(frames[one], frames[two], strict=False):
+            if mine.stmt is not theirs.stmt or mine.holds != theirs.holds:
+                break
+            if isinstance(mine.stmt, If):
+                condition, of_thread = mine.stmt.condition, self.view.thread_variables
+                if of_thread.isdisjoint(variables_in(condition)):
+                    continue
+                if not are_recognized(condition, mine.holds, of_thread):
+                    return Participants.ALL_IN_BRANCH
+                found = Participants.BRANCH
+        return found
 
     def is_of_thread(self, condition: Expr) -> bool:
         """Whether a condition depends on thread indices alone: under any other one the pass leaves

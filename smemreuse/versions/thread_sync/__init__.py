@@ -3,7 +3,8 @@
 - `access_entries`: which accesses of a statement it records;
 - `path_conditions`: which threads it takes to reach a statement, in which rounds of its loops;
 - `collisions`: which two entries it surely takes to collide under a plan;
-- `candidates`: before which statements it may therefore put a barrier.
+- `candidates`: before which statements it may therefore put a barrier;
+- `participants`: for whom that is, in a branch of some threads.
 
 What differs between versions are the fields of `ThreadSync`.
 """
