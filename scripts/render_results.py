@@ -200,14 +200,19 @@ def late_table(data: Mapping[str, Any]) -> str:
     rows = []
     for kernel in data["kernels"]:
         time = kernel.get("mended_of_as_it_is", {}).get("median")
-        cells = [_late(kernel[name]) for name in names]
-        rows.append((kernel["kernel"], kernel["tile"], *cells, f"{time:.3f}" if time else ""))
-    return markdown(("kernel", "tile", *names, "time, mended of as it is"), rows)
+        cells = [_late(kernel[name]) if name in kernel else "" for name in names]
+        found = [one for one in kernel.values() if isinstance(one, dict)]
+        said: list[str] = next((one["lint"] for one in found if "lint" in one), [])
+        time_cell = f"{time:.3f}" if time else ""
+        rows.append((kernel["kernel"], kernel["tile"], "; ".join(said), *cells, time_cell))
+    return markdown(("kernel", "tile", "lint", *names, "time, mended of as it is"), rows)
 
 
 def _late(one: Run) -> str:
     if one.get("hangs"):
         return "**hangs**"
+    if "launches" not in one:
+        return str(one["error"])
     differing = f"{one['differing_launches']} of {one['launches']} differ"
     if one["wrong_launches"]:
         return f"**{one['wrong_launches']} of {one['launches']} wrong**"
@@ -316,6 +321,9 @@ def parts() -> Iterator[tuple[str, str]]:
     pace = read("pace-h200")
     yield "pace-machine", machine(pace, "tilelang")
     yield "pace", late_table(pace)
+    tiles = read("pace-h100")
+    yield "pace-tiles-machine", machine(tiles, "tilelang")
+    yield "pace-tiles", late_table(tiles)
     benchmarks = read("benchmarks-h200")
     yield "benchmarks-machine", machine(benchmarks, "tilelang")
     yield "benchmarks", benchmark_table(benchmarks["tiles"])
