@@ -28,6 +28,11 @@ from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
 
+_MENDS = {
+    MismatchKind.NOT_NAMED: mends.name_lanes,
+    MismatchKind.AFTER_OTHERS: mends.come_in_one_order,
+}
+
 
 @dataclass(frozen=True, eq=False)
 class PassedWait:
@@ -250,7 +255,7 @@ class WaitingHazards(OvertakenWaits):
             site,
             (),
             f"{who} come to {site}, and {mismatch.kind.value}",
-            mends.name_lanes(site) if named else mends.wait_for_each_arrival(site),
+            _MENDS.get(mismatch.kind, mends.wait_for_each_arrival)(site),
             agents=(who,),
         )
         self._add(hazard, stmt)

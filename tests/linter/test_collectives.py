@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.preconditions import Assumption, Preconditions
-from tests.checker.small import SYNC, kernel_of, under
+from tests.checker.small import ARRIVE as M_ARRIVE
+from tests.checker.small import SYNC, init_barrier, kernel_of, under
+from tests.checker.small import WAIT as M_WAIT
 from tests.linter.test_linter import report_on
+from tests.soundness.model.modes import IllDefined, as_it_stands
+from tests.soundness.model.run import Model
 
 CLUSTER, GRID = "T.cluster_sync()\n", "T.sync_grid()\n"
 ARRIVE, WAIT = "T.cluster_arrive()\n", "T.cluster_wait()\n"
@@ -90,6 +95,44 @@ def test_barriers_are_counted_apart() -> None:
 )
 def test_each_arrival_is_waited_for_once(body: str, hazards: list[tuple[str, bool]]) -> None:
     assert _found(body) == hazards
+
+
+NAMED = 'T.tvm_storage_sync("shared", {}, 64)\n'
+ONE, TWO = NAMED.format(1), NAMED.format(2)
+SIGNAL = under("if tx % 32 == 0", M_ARRIVE)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "hangs"),
+    [
+        (SYNC + SIGNAL, M_WAIT + SYNC, True),
+        (SYNC + SIGNAL, SYNC + M_WAIT, False),
+        (SIGNAL + SYNC, M_WAIT + SYNC, False),
+        (M_WAIT + SYNC, SYNC + SIGNAL, True),
+        (ONE + TWO, TWO + ONE, True),
+        (ONE + TWO, ONE + TWO, False),
+        (SYNC + CLUSTER, CLUSTER + SYNC, True),
+        (ARRIVE + SYNC + WAIT, SYNC + ARRIVE + WAIT, False),
+        (ARRIVE + WAIT + SYNC, SYNC + ARRIVE + WAIT, True),
+        (under("for k in range(3)", ONE) + TWO, TWO + under("for k in range(3)", ONE), True),
+        (under("for k in range(3)", ONE) + TWO, under("for k in range(3)", ONE) + TWO, False),
+    ],
+)
+def test_two_that_wait_for_each_other_at_two_barriers(lower: str, upper: str, hangs: bool) -> None:
+    """Each goes on at one barrier alone once the other has come, which it does behind another."""
+    body = init_barrier(1) + under("if tx < 32", lower) + under("else", upper)
+    assert _found(body) == [("barrier-deadlock", True)] * hangs
+    model = Model(kernel_of(body), [], np.arange(1, 4097))
+    if hangs:
+        with pytest.raises(IllDefined, match="hangs"):
+            model.differing(as_it_stands(2, fences=False))
+    else:
+        model.differing(as_it_stands(6, fences=False))
+
+
+def test_a_hang_behind_a_condition_on_data_is_possible() -> None:
+    body = under("if D[0] > 0", _lower(ONE + TWO) + _upper(TWO + ONE))
+    assert _found(body) == [("barrier-deadlock", False)]
 
 
 @pytest.mark.parametrize(

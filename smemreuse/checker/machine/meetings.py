@@ -11,6 +11,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Resource
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
+from smemreuse.checker.machine.order import NOTHING
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import ALL_LANES
@@ -100,7 +101,8 @@ class BarrierMeetings:
             # Others may come elsewhere, and are met as well.
             self._findings.loose |= len(parts[0]) < len(self._vectors.everyone)
             for part in parts:
-                self._pass(barriers, meeting, part)
+                cycle = self._pass(barriers, meeting, part)
+                mismatch = mismatch or cycle
         else:
             for one in barriers:
                 pairings.forget(one)
@@ -140,10 +142,17 @@ class BarrierMeetings:
             parts = [alike for part in parts for alike in arrivals.alike(part)]
         return parts
 
-    def _pass(self, barriers: Mapping[Resource, int], meeting: Meeting, ids: np.ndarray) -> None:
+    def _pass(
+        self, barriers: Mapping[Resource, int], meeting: Meeting, ids: np.ndarray
+    ) -> Mismatch | None:
         """Threads that have come equally often hand over what they know, or learn what those hand
-        over who arrived the same time."""
+        over who arrived the same time.
+
+        Returns the mismatch of threads that nobody can have waited for: they come after something
+        that others do behind the barrier.
+        """
         pairings, order = self._state.pairings, self._state.order
+        found, warps = None, self._vectors.warps(ids)
         fences = self._state.proxies.fences
         full = self._vectors.full_warps(ids)
         released = None
@@ -154,15 +163,22 @@ class BarrierMeetings:
             assert arrivals is not None
             so_far = arrivals.arrived if meeting.comes else arrivals.passed
             phase = int(so_far[ids[0]])
+            gone = arrivals.gone.get(phase, NOTHING)
+            if meeting.comes and found is None and order.known_to_some(warps).knows_any_of(gone):
+                found = Mismatch(MismatchKind.AFTER_OTHERS, one, ids, certain=True)
             learned = arrivals.handed.get(phase)
             handed = {} if released is None else {phase: released}
             if released is not None:
                 learned = released if learned is None else learned | released
             arrive, wait = times * meeting.comes, times * meeting.waits
-            pairings.set(one, arrivals.coming(ids, handed, arrive=arrive, wait=wait))
+            if wait:
+                order.step(warps)
+            reached = order.progress(warps) if wait else NOTHING
+            pairings.set(one, arrivals.coming(ids, handed, arrive=arrive, wait=wait, gone=reached))
             if meeting.waits and learned is not None:
                 order.acquire(full, learned)
                 fences.acquire(full, learned.fenced)
+        return found
 
     # Barriers of some threads --------------------------------------------------------------------
 
