@@ -25,6 +25,7 @@ from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
+from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
 
@@ -327,11 +328,19 @@ class WaitingHazards(OvertakenWaits):
     def stuck(self, waits: Collection[Waiting]) -> None:
         """Adds the deadlock of all threads waiting.
 
-        It is certain in every schedule if all threads know of all completed phases.
+        It is certain in every schedule if all threads know of all completed phases, and those who
+        do not wait, since they have done with the branch, signal nothing behind it.
         """
         certain = all(
             one.known == one.barrier.phase and one.barrier.expected is not None for one in waits
         )
+        there = np.concatenate([one.agent.threads.ids for one in waits])
+        if len(np.unique(there)) < len(self._known.vectors.everyone):
+            certain = certain and not any(
+                signals(stmt, one.slot[0])
+                for one in waits
+                for stmt in goes_on_with(one.stmt, self._known.tree)
+            )
         for waiting in waits:
             agent, stmt = waiting.agent, waiting.stmt
             barrier, (storage, index) = waiting.barrier, waiting.slot

@@ -130,6 +130,30 @@ def test_two_that_wait_for_each_other_at_two_barriers(lower: str, upper: str, ha
         model.differing(as_it_stands(6, fences=False))
 
 
+_FIRST_ARRIVES = under("if tx == 0", M_ARRIVE)
+_STORE = "As[tx] = tx\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "certain"),
+    [
+        (_upper(M_WAIT) + _STORE + _FIRST_ARRIVES, False),
+        (under("for k in range(2)", _upper(M_WAIT) + _STORE + _FIRST_ARRIVES + SYNC), False),
+        (_lower(SYNC + M_WAIT) + _upper(SYNC) + _STORE + under("if tx == 32", M_ARRIVE), False),
+        (under("if tx < 64", _upper(M_WAIT) + _STORE) + _FIRST_ARRIVES, False),
+        (_upper(M_WAIT) + _STORE, True),
+        (_FIRST_ARRIVES + _upper(M_WAIT + M_WAIT.replace("0)", "1)")) + _STORE, True),
+        (M_WAIT + _STORE + _FIRST_ARRIVES, True),
+        (under("if D[0] > 0", _upper(M_WAIT) + _STORE), False),
+    ],
+)
+def test_who_has_done_with_a_branch_goes_on_to_signal(body: str, certain: bool) -> None:
+    """No deadlock is certain where those who do not wait may come to what completes the phase."""
+    hazards = _found(init_barrier(1) + body)
+    assert ("barrier-deadlock", certain) in hazards
+    assert ("barrier-deadlock", not certain) not in hazards
+
+
 def test_a_hang_behind_a_condition_on_data_is_possible() -> None:
     body = under("if D[0] > 0", _lower(ONE + TWO) + _upper(TWO + ONE))
     assert _found(body) == [("barrier-deadlock", False)]
