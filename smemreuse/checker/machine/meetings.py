@@ -27,6 +27,9 @@ _OF_ALL: Mapping[Group, Mapping[Resource, int]] = {
 }
 """The barriers that all threads come to, and how often each time."""
 
+BARRIERS_OF_A_BLOCK = range(16)
+"""The numbers of the barriers that PTX has for each block."""
+
 
 class BarrierMeetings:
     """What barriers of threads do to the state."""
@@ -71,6 +74,8 @@ class BarrierMeetings:
         name = self._name(call, meeting, threads)
         if not isinstance(name, int):
             raise Uncovered("the number of a named barrier is not known")
+        if name not in BARRIERS_OF_A_BLOCK:
+            raise Misused(f"a block has no barrier {name}")
         expected = self._expected(call, meeting, threads)
         if expected not in (threads.count, len(self._vectors.everyone)):
             raise Uncovered("a named barrier is shared by several arms")
@@ -79,6 +84,9 @@ class BarrierMeetings:
             return Came((), shared, named=name)
         if expected == len(self._vectors.everyone):
             return self._come({name: 1}, meeting, agent)
+        parted = self._parted(name, threads.ids)
+        if parted is not None:
+            return Came((), parted)
         self._meet_by_name(name, agent)
         return Came(named=name)
 
@@ -113,11 +121,9 @@ class BarrierMeetings:
     ) -> Mismatch | None:
         """Why threads may pass barriers without the others."""
         ids, first = agent.threads.ids, next(iter(barriers))
-        full = self._vectors.full_warps(ids)
-        if len(full) < len(self._vectors.warps(ids)):
-            _, missing, _ = self._vectors.lanes(ids, ALL_LANES)
-            return Mismatch(MismatchKind.PART_OF_A_WARP, first, missing, certain=True)
-        found = None
+        found = self._parted(first, ids)
+        if found is not None:
+            return found
         for one in barriers:
             arrivals = self._state.pairings[one]
             if agent.partly or arrivals is None:
@@ -132,6 +138,13 @@ class BarrierMeetings:
             if found is None and behind.any():
                 found = Mismatch(MismatchKind.MISSING, one, ids[behind], ahead, certain=True)
         return found
+
+    def _parted(self, resource: Resource, ids: np.ndarray) -> Mismatch | None:
+        """A part of a warp comes: the hardware counts the whole warp, PTX leaves it undefined."""
+        if len(self._vectors.full_warps(ids)) == len(self._vectors.warps(ids)):
+            return None
+        _, missing, _ = self._vectors.lanes(ids, ALL_LANES)
+        return Mismatch(MismatchKind.PART_OF_A_WARP, resource, missing, certain=True)
 
     def _alike(self, barriers: Mapping[Resource, int], ids: np.ndarray) -> list[np.ndarray]:
         """The threads `ids` that have come equally often to all of these barriers."""
