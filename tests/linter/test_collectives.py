@@ -8,7 +8,7 @@ import pytest
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.preconditions import Assumption, Preconditions
 from tests.checker.small import ARRIVE as M_ARRIVE
-from tests.checker.small import SYNC, init_barrier, kernel_of, under
+from tests.checker.small import SYNC, init_barrier, judge_kernel, kernel_of, under
 from tests.checker.small import WAIT as M_WAIT
 from tests.linter.test_linter import report_on
 from tests.soundness.model.modes import IllDefined, as_it_stands
@@ -190,3 +190,29 @@ def test_a_plan_on_such_a_kernel_rests_on_an_open_assumption() -> None:
     assert open_one.refuted
     assert HazardKind.BARRIER_DIVERGENCE.value in open_one.why
     assert not Preconditions(report).proved
+
+
+_TEXT = "int f(int x) { __syncthreads(); return x; }"
+
+
+@pytest.mark.parametrize("text", ["", f', "{_TEXT}"'])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "T.evaluate({})\n",
+        "O[tx] = {}\n",
+        "v: T.int32 = {}\nO[tx] = v\n",
+        "if {} > 0:\n    O[tx] = 1\n",
+        "for k in range({}):\n    O[tx] = k\n",
+    ],
+)
+def test_a_function_in_which_a_part_of_the_block_may_meet(statement: str, text: str) -> None:
+    """Wherever it stands in a statement: who has come how often to the barriers is open then."""
+    called = statement.format(f'T.call_extern("int32", "f", tx{text})')
+    use = "As[tx] = tx\nO[tx] = As[tx]\n" + SYNC + "Bs[63 - tx] = tx\nO[tx] = Bs[63 - tx]\n"
+    assert not judge_kernel(kernel_of(_lower(called) + use)).sound
+    assert judge_kernel(kernel_of(called + use)).sound
+    assert (DIVERGES, False) in _found(_lower(called) + use)
+    known = called.replace("__syncthreads();", "")
+    if text:
+        assert judge_kernel(kernel_of(_lower(known) + use)).sound
