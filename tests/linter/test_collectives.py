@@ -216,3 +216,10 @@ def test_a_function_in_which_a_part_of_the_block_may_meet(statement: str, text: 
     known = called.replace("__syncthreads();", "")
     if text:
         assert judge_kernel(kernel_of(_lower(known) + use)).sound
+
+
+def test_an_arm_that_is_thousands_of_barriers_ahead_is_not_followed() -> None:
+    """The trace runs an arm to its end, and keeps what each of its arrivals hands over."""
+    loop = under("for k in range(100000)", SYNC)
+    report = report_on(kernel_of(_lower(loop) + _upper(loop)))
+    assert report.unknown == ("some threads come to a barrier 2,001 times before the others",)

@@ -14,11 +14,16 @@ from typing import TypeAlias
 
 import numpy as np
 
+from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.machine.order import NOTHING, Knowledge, ReleasedClocks
 from smemreuse.semantics.effects import Group
 
 Resource: TypeAlias = int | Group
 """One barrier: a number of the block's, or the one of its cluster, of the grid, of each warp."""
+
+
+MOST_AHEAD = 2_000
+"""How often threads may come to a barrier in a trace before others have come once."""
 
 
 class MismatchKind(Enum):
@@ -110,6 +115,8 @@ class Arrivals:
         for phase, released in handed.items():
             both[phase] = both[phase] | released if phase in both else released
         least = int(passed.min())
+        if len(both) > MOST_AHEAD:
+            raise Uncovered(f"some threads come to a barrier {len(both):,} times before the others")
         kept = {phase - least: released for phase, released in both.items() if phase >= least}
         left = {phase - least: known for phase, known in over.items() if phase >= least}
         return Arrivals(arrived - least, passed - least, kept, left)
