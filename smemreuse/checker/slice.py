@@ -59,7 +59,7 @@ class Operations:
         self._polled: dict[While, Polled | None] = {}
         self._of_call: dict[Call, Effect] = {}
         self._may_signal: dict[Call, bool] = {}
-        self._meeting: dict[Call, bool] = {}
+        self._meeting: dict[Stmt, bool] = {}
         self._flat: dict[Load, Expr] = {}
         self._inside: dict[Stmt, tuple[Call, ...]] = {}
 
@@ -99,11 +99,12 @@ class Operations:
             known = self._may_signal[call] = may_signal(call, self.effect(call))
         return known
 
-    def may_meet_unseen(self, call: Call) -> bool:
-        """Whether threads may meet at barriers inside an operation, of which no row tells."""
-        known = self._meeting.get(call)
+    def may_meet_unseen(self, stmt: Stmt) -> bool:
+        """Whether threads may meet at barriers inside an operation of a statement itself, of which
+        no row tells."""
+        known = self._meeting.get(stmt)
         if known is None:
-            known = self._meeting[call] = may_meet_unseen(call)
+            known = self._meeting[stmt] = any(map(may_meet_unseen, calls_of(stmt)))
         return known
 
     def flat_index(self, load: Load) -> Expr:
@@ -255,7 +256,12 @@ class ProgramSlice:
         }
 
     def _matters(self, stmt: Stmt) -> bool:
-        return bool(stmt in self.accesses or self.synchronizing(stmt) or self.sets_counter(stmt))
+        return bool(
+            stmt in self.accesses
+            or self.synchronizing(stmt)
+            or self.sets_counter(stmt)
+            or self.operations.may_meet_unseen(stmt)
+        )
 
     def sets_counter(self, stmt: Stmt) -> bool:
         return isinstance(stmt, Store) and stmt.buffer.storage in self._counters

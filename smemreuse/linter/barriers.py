@@ -25,8 +25,14 @@ from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
 from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
+from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
+
+_MENDS = {
+    MismatchKind.NOT_NAMED: mends.name_lanes,
+    MismatchKind.AFTER_OTHERS: mends.come_in_one_order,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +277,7 @@ class WaitingHazards(OvertakenWaits):
             site,
             (),
             f"{who} come to {site}, and {mismatch.kind.value}",
-            mends.name_lanes(site) if named else mends.wait_for_each_arrival(site),
+            _MENDS.get(mismatch.kind, mends.wait_for_each_arrival)(site),
             agents=(who,),
         )
         self._add(hazard, stmt)
@@ -343,11 +349,19 @@ class WaitingHazards(OvertakenWaits):
     def stuck(self, waits: Collection[Waiting]) -> None:
         """Adds the deadlock of all threads waiting.
 
-        It is certain in every schedule if all threads know of all completed phases.
+        It is certain in every schedule if all threads know of all completed phases, and those who
+        do not wait, since they have done with the branch, signal nothing behind it.
         """
         certain = all(
             one.known == one.barrier.phase and one.barrier.expected is not None for one in waits
         )
+        there = np.concatenate([one.agent.threads.ids for one in waits])
+        if len(np.unique(there)) < len(self._known.vectors.everyone):
+            certain = certain and not any(
+                signals(stmt, one.slot[0])
+                for one in waits
+                for stmt in goes_on_with(one.stmt, self._known.tree)
+            )
         for waiting in waits:
             agent, stmt = waiting.agent, waiting.stmt
             barrier, (storage, index) = waiting.barrier, waiting.slot

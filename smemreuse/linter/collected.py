@@ -12,6 +12,7 @@ from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block, Buffer, Stmt
+from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.accesses import MemoryAccess
@@ -56,6 +57,10 @@ class LintContext:
     @cached_property
     def convergence(self) -> Convergence:
         return Convergence(self.body)
+
+    @cached_property
+    def tree(self) -> StatementTree:
+        return StatementTree(self.body)
 
 
 class Collected(Findings):

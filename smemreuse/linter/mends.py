@@ -119,6 +119,15 @@ def wait_for_each_arrival(site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def come_in_one_order(site: Site) -> Mend:
+    """A barrier that some come to only after others have passed it."""
+    sentence = (
+        f"let all threads come to {_at(site)} and to what else they wait for there in one order, "
+        "with nothing before it that others do behind it."
+    )
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
 def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
     """An mbarrier that no arrival completes."""
     sentence = (

@@ -6,14 +6,24 @@ of its warpgroup for wgmma. No trace is needed for that, but the threads that co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from smemreuse.checker.separation.reach import Reaches
-from smemreuse.ir.expr import Expr, Var, walk
-from smemreuse.ir.kernel import Block, For, If, Stmt, While, nested_blocks, walk_statements
+from smemreuse.ir.expr import Call, Expr, Load, Var, children
+from smemreuse.ir.kernel import (
+    Bind,
+    Block,
+    For,
+    If,
+    Stmt,
+    Store,
+    While,
+    nested_blocks,
+    walk_statements,
+)
 from smemreuse.ir.launch import AXES, launches, tag_of
 from smemreuse.linter import mends, words
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -39,18 +49,48 @@ def divided(body: Block, reaches: Reaches) -> Iterator[tuple[Stmt, Hazard]]:
     """The statements of which only a part of a warp or warpgroup executes such an operation.
 
     Certain where no data decide that threads come there, and which. What data decide without a
-    word of the thread's index counts as the same for all of them.
+    word of the thread's index, or of what is made of it, counts as the same for all of them.
     """
-    indices = {one.var for one in launches(body) if tag_of(one) in AXES}
-    yield from _Divided(reaches, indices).in_block(body, True, False)
+    yield from _Divided(reaches, _OfThread(body)).in_block(body, True, False)
+
+
+class _OfThread:
+    """The variables and locals that are made of the threads' indices."""
+
+    def __init__(self, body: Block):
+        self._made: set[object] = {one.var for one in launches(body) if tag_of(one) in AXES}
+        before = -1
+        while before != (before := len(self._made)):
+            for stmt in walk_statements(body):
+                self._find(stmt)
+
+    def _find(self, stmt: Stmt) -> None:
+        if (isinstance(stmt, Bind) and self.names(stmt.value)) or (
+            isinstance(stmt, For) and (self.names(stmt.begin) or self.names(stmt.step))
+        ):
+            self._made.add(stmt.var)
+        elif isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
+            if any(map(self.names, (stmt.value, *stmt.indices))):
+                self._made.add(stmt.buffer.storage)
+
+    def names(self, expr: Expr) -> bool:
+        """Whether an expression names any of them. What threads make of their values together, in
+        a reduction, is the same for those who take part."""
+        if isinstance(expr, Call) and effect_of(expr).exchanges:
+            return False
+        if isinstance(expr, Load) and expr.buffer.storage in self._made:
+            return True
+        if isinstance(expr, Var):
+            return expr in self._made
+        return any(map(self.names, children(expr)))
 
 
 @dataclass(frozen=True)
 class _Divided:
-    """The threads at each statement, and the variables that are their indices."""
+    """The threads at each statement, and what is made of their indices."""
 
     reaches: Reaches
-    indices: Set[Var | None]
+    of_thread: _OfThread
 
     def in_block(self, block: Block, sure: bool, parted: bool) -> Iterator[tuple[Stmt, Hazard]]:
         """`sure`: it is executed whatever the data; `parted`: by threads that data choose."""
@@ -64,12 +104,9 @@ class _Divided:
             values = [evaluate(one, threads) for one in deciding]
             of_arms = isinstance(stmt, If)  # whose threads are known where the condition is
             known = all(isinstance(one, int) or (of_arms and one is not None) for one in values)
-            by_thread = not known and any(map(self._names_index, deciding))
+            by_thread = not known and any(map(self.of_thread.names, deciding))
             for inner in nested_blocks(stmt):
                 yield from self.in_block(inner, sure and known, parted or by_thread)
-
-    def _names_index(self, expr: Expr) -> bool:
-        return any(isinstance(node, Var) and node in self.indices for node in walk(expr))
 
 
 def _deciding(stmt: Stmt) -> Iterator[Expr]:

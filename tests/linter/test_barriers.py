@@ -49,6 +49,25 @@ def test_two_groups_at_one_number_are_certain_if_no_data_decide(
     assert all(hazard.kind.value == "barrier-divergence" for hazard in report.hazards)
 
 
+@pytest.mark.parametrize("meet", ["", "_in_a_function"])
+def test_a_part_of_each_warp_comes_to_a_named_barrier(meet: str) -> None:
+    """As many threads as it takes, but warps are what the hardware counts."""
+    number = NAMED.replace("64", "32")
+    if meet:
+        number = 'T.evaluate(T.call_extern("void", "tl::__sync_thread_partial<1, 32>"))\n'
+    assert found(under("if tx % 32 < 16", number)) == [("barrier-divergence", True)]
+    in_data = under("if D[0] > 0", under("if tx % 32 < 16", number))
+    assert found(in_data) == [("barrier-divergence", False)]
+
+
+@pytest.mark.parametrize("number", [-1, 16])
+def test_a_block_has_sixteen_barriers(number: int) -> None:
+    body = NAMED.replace("1, 64", f"{number}, 64")
+    report = report_on(kernel_of(body, threads=128))
+    assert report.unknown == (f"a block has no barrier {number}",)
+    assert [hazard.certain for hazard in report.hazards] == [False]
+
+
 def test_a_barrier_to_come_may_stand_between_two_groups() -> None:
     """`ThreadSync` puts one between two accesses of As here, and may do so elsewhere."""
     use = "As[tx] = tx\n" + SYNC + "O[tx] = As[tx ^ 1]\n"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from smemreuse.results.hazards import Hazard, HazardKind
 from smemreuse.results.preconditions import Assumption, Preconditions
-from tests.checker.small import SYNC, kernel_of, under
+from tests.checker.small import ARRIVE as M_ARRIVE
+from tests.checker.small import SYNC, init_barrier, judge_kernel, kernel_of, under
+from tests.checker.small import WAIT as M_WAIT
 from tests.linter.test_linter import report_on
+from tests.soundness.model.modes import IllDefined, as_it_stands
+from tests.soundness.model.run import Model
 
 CLUSTER, GRID = "T.cluster_sync()\n", "T.sync_grid()\n"
 ARRIVE, WAIT = "T.cluster_arrive()\n", "T.cluster_wait()\n"
@@ -92,6 +97,68 @@ def test_each_arrival_is_waited_for_once(body: str, hazards: list[tuple[str, boo
     assert _found(body) == hazards
 
 
+NAMED = 'T.tvm_storage_sync("shared", {}, 64)\n'
+ONE, TWO = NAMED.format(1), NAMED.format(2)
+SIGNAL = under("if tx % 32 == 0", M_ARRIVE)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "hangs"),
+    [
+        (SYNC + SIGNAL, M_WAIT + SYNC, True),
+        (SYNC + SIGNAL, SYNC + M_WAIT, False),
+        (SIGNAL + SYNC, M_WAIT + SYNC, False),
+        (M_WAIT + SYNC, SYNC + SIGNAL, True),
+        (ONE + TWO, TWO + ONE, True),
+        (ONE + TWO, ONE + TWO, False),
+        (SYNC + CLUSTER, CLUSTER + SYNC, True),
+        (ARRIVE + SYNC + WAIT, SYNC + ARRIVE + WAIT, False),
+        (ARRIVE + WAIT + SYNC, SYNC + ARRIVE + WAIT, True),
+        (under("for k in range(3)", ONE) + TWO, TWO + under("for k in range(3)", ONE), True),
+        (under("for k in range(3)", ONE) + TWO, under("for k in range(3)", ONE) + TWO, False),
+    ],
+)
+def test_two_that_wait_for_each_other_at_two_barriers(lower: str, upper: str, hangs: bool) -> None:
+    """Each goes on at one barrier alone once the other has come, which it does behind another."""
+    body = init_barrier(1) + under("if tx < 32", lower) + under("else", upper)
+    assert _found(body) == [("barrier-deadlock", True)] * hangs
+    model = Model(kernel_of(body), [], np.arange(1, 4097))
+    if hangs:
+        with pytest.raises(IllDefined, match="hangs"):
+            model.differing(as_it_stands(2, fences=False))
+    else:
+        model.differing(as_it_stands(6, fences=False))
+
+
+_FIRST_ARRIVES = under("if tx == 0", M_ARRIVE)
+_STORE = "As[tx] = tx\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "certain"),
+    [
+        (_upper(M_WAIT) + _STORE + _FIRST_ARRIVES, False),
+        (under("for k in range(2)", _upper(M_WAIT) + _STORE + _FIRST_ARRIVES + SYNC), False),
+        (_lower(SYNC + M_WAIT) + _upper(SYNC) + _STORE + under("if tx == 32", M_ARRIVE), False),
+        (under("if tx < 64", _upper(M_WAIT) + _STORE) + _FIRST_ARRIVES, False),
+        (_upper(M_WAIT) + _STORE, True),
+        (_FIRST_ARRIVES + _upper(M_WAIT + M_WAIT.replace("0)", "1)")) + _STORE, True),
+        (M_WAIT + _STORE + _FIRST_ARRIVES, True),
+        (under("if D[0] > 0", _upper(M_WAIT) + _STORE), False),
+    ],
+)
+def test_who_has_done_with_a_branch_goes_on_to_signal(body: str, certain: bool) -> None:
+    """No deadlock is certain where those who do not wait may come to what completes the phase."""
+    hazards = _found(init_barrier(1) + body)
+    assert ("barrier-deadlock", certain) in hazards
+    assert ("barrier-deadlock", not certain) not in hazards
+
+
+def test_a_hang_behind_a_condition_on_data_is_possible() -> None:
+    body = under("if D[0] > 0", _lower(ONE + TWO) + _upper(TWO + ONE))
+    assert _found(body) == [("barrier-deadlock", False)]
+
+
 @pytest.mark.parametrize(
     ("body", "hazards"),
     [
@@ -123,3 +190,36 @@ def test_a_plan_on_such_a_kernel_rests_on_an_open_assumption() -> None:
     assert open_one.refuted
     assert HazardKind.BARRIER_DIVERGENCE.value in open_one.why
     assert not Preconditions(report).proved
+
+
+_TEXT = "int f(int x) { __syncthreads(); return x; }"
+
+
+@pytest.mark.parametrize("text", ["", f', "{_TEXT}"'])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "T.evaluate({})\n",
+        "O[tx] = {}\n",
+        "v: T.int32 = {}\nO[tx] = v\n",
+        "if {} > 0:\n    O[tx] = 1\n",
+        "for k in range({}):\n    O[tx] = k\n",
+    ],
+)
+def test_a_function_in_which_a_part_of_the_block_may_meet(statement: str, text: str) -> None:
+    """Wherever it stands in a statement: who has come how often to the barriers is open then."""
+    called = statement.format(f'T.call_extern("int32", "f", tx{text})')
+    use = "As[tx] = tx\nO[tx] = As[tx]\n" + SYNC + "Bs[63 - tx] = tx\nO[tx] = Bs[63 - tx]\n"
+    assert not judge_kernel(kernel_of(_lower(called) + use)).sound
+    assert judge_kernel(kernel_of(called + use)).sound
+    assert (DIVERGES, False) in _found(_lower(called) + use)
+    known = called.replace("__syncthreads();", "")
+    if text:
+        assert judge_kernel(kernel_of(_lower(known) + use)).sound
+
+
+def test_an_arm_that_is_thousands_of_barriers_ahead_is_not_followed() -> None:
+    """The trace runs an arm to its end, and keeps what each of its arrivals hands over."""
+    loop = under("for k in range(100000)", SYNC)
+    report = report_on(kernel_of(_lower(loop) + _upper(loop)))
+    assert report.unknown == ("some threads come to a barrier 2,001 times before the others",)

@@ -7,7 +7,15 @@ import pytest
 from smemreuse.results.hazards import HazardKind, LintReport
 from smemreuse.semantics.effects import Together
 from smemreuse.semantics.table import effect_of, evaluated_call
-from tests.checker.small import DESCRIBE_A, DESCRIPTORS, WGMMA_A, kernel_of, statement, under
+from tests.checker.small import (
+    DESCRIBE_A,
+    DESCRIPTORS,
+    WGMMA_A,
+    kernel_of,
+    reduced,
+    statement,
+    under,
+)
 from tests.linter.test_linter import report_on
 
 REGISTERS = DESCRIPTORS + 'r = T.alloc_buffer((8,), "int32", scope="local")\n'
@@ -50,6 +58,25 @@ def _divided(body: str, threads: int = 128) -> list[tuple[str, bool]]:
 )
 def test_all_lanes_of_a_warp_execute_an_mma(branch: str, hazards: list[tuple[str, bool]]) -> None:
     assert _divided(under(branch, MULTIPLY)) == hazards
+
+
+@pytest.mark.parametrize(
+    ("before", "branch", "divided"),
+    [
+        ("c[0] = tx\n", "if c[0] < 16", True),
+        ("c[0] = tx\n", "if D[c[0]] < 16", True),
+        ("v: T.int32 = D[tx]\n", "if v < 16", True),
+        ("c[0] = As[tx]\nc[1] = c[0] + 1\n", "for k in range(c[1])", True),
+        ("c[0] = tx\n", "while c[0] < 40", True),
+        ("c[0] = D[0]\n", "if c[0] < 16", False),
+        (f"c[0] = {reduced(128, 'tl::NamedBarrier<128>')}\n", "if c[0] < 16", False),
+    ],
+)
+def test_what_is_made_of_the_index_decides_by_thread(
+    before: str, branch: str, divided: bool
+) -> None:
+    expected = [("ptx_mma", False)] * divided
+    assert _divided(before + under(branch, MULTIPLY + "c[0] = c[0] + 1\n")) == expected
 
 
 def test_what_data_decide_further_out_is_not_certain() -> None:

@@ -44,6 +44,7 @@ class Statements:
         self._work.do(STEP + 10 * threads.count)
         if threads.count == 0:
             return False
+        self._synchronization.meet_unseen(stmt, agent)
         if leaf.touches:
             self._predicted.before(agent, stmt)
             self._predicted.reaches(stmt, agent)
@@ -95,6 +96,8 @@ class Statements:
 
     def header(self, stmt: If | For | While | Assert, agent: Agent) -> None:
         """Performs the accesses of a condition or a loop bound, which may read shared memory."""
+        if agent.threads.count:
+            self._synchronization.meet_unseen(stmt, agent)
         if self._slice.accesses.get(stmt) and agent.threads.count:
             self._predicted.before(agent, stmt)
             self._predicted.reaches(stmt, agent)

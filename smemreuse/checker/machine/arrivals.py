@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from smemreuse.checker.machine.order import ReleasedClocks
+from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.machine.order import NOTHING, Knowledge, ReleasedClocks
 from smemreuse.semantics.effects import Group
 
 Resource: TypeAlias = int | Group
@@ -22,6 +23,10 @@ Resource: TypeAlias = int | Group
 
 BLOCK: Resource = 0
 """The block's own barrier, that of `__syncthreads`."""
+
+
+MOST_AHEAD = 2_000
+"""How often threads may come to a barrier in a trace before others have come once."""
 
 
 class MismatchKind(Enum):
@@ -33,6 +38,7 @@ class MismatchKind(Enum):
     NOT_NAMED = "the mask does not name them"
     ARRIVED_TWICE = "they arrive once more before they have waited"
     NOT_ARRIVED = "they wait without having arrived"
+    AFTER_OTHERS = "they come only after others have passed it, who wait there for them"
     SHARED = "other threads may be at that barrier at once"
 
 
@@ -65,12 +71,14 @@ class Came:
 class Arrivals:
     """Of one barrier and each thread: how often it has arrived and passed, above the least number.
 
-    `handed` is what the arrivals of a phase hand over, by how often its threads had arrived before.
+    `handed` is what the arrivals of a phase hand over, by how often its threads had arrived before;
+    `gone` how far those warps have come by now who have passed that phase.
     """
 
     arrived: np.ndarray
     passed: np.ndarray
     handed: Mapping[int, ReleasedClocks] = field(default_factory=dict)
+    gone: Mapping[int, Knowledge] = field(default_factory=dict)
 
     @staticmethod
     def none(threads: int) -> Arrivals:
@@ -90,18 +98,31 @@ class Arrivals:
             yield ids if len(counts) == 1 else ids[here == count]
 
     def coming(
-        self, ids: np.ndarray, handed: Mapping[int, ReleasedClocks], *, arrive: int, wait: int
+        self,
+        ids: np.ndarray,
+        handed: Mapping[int, ReleasedClocks],
+        *,
+        arrive: int,
+        wait: int,
+        gone: Knowledge = NOTHING,
     ) -> Arrivals:
-        """After `ids` have arrived and waited so often; `handed` is what they hand over."""
+        """After `ids` have arrived and waited so often; `handed` is what they hand over, `gone` how
+        far they have come when they have waited."""
         arrived, passed = self.arrived.copy(), self.passed.copy()
+        over = {**self.gone}
+        for phase in range(int(passed[ids[0]]), int(passed[ids[0]]) + wait):
+            over[phase] = over.get(phase, NOTHING) | gone
         arrived[ids] += arrive
         passed[ids] += wait
         both = {**self.handed}
         for phase, released in handed.items():
             both[phase] = both[phase] | released if phase in both else released
         least = int(passed.min())
+        if len(both) > MOST_AHEAD:
+            raise Uncovered(f"some threads come to a barrier {len(both):,} times before the others")
         kept = {phase - least: released for phase, released in both.items() if phase >= least}
-        return Arrivals(arrived - least, passed - least, kept)
+        left = {phase - least: known for phase, known in over.items() if phase >= least}
+        return Arrivals(arrived - least, passed - least, kept, left)
 
     def joined(self, other: Arrivals) -> Arrivals | None:
         """What holds of both; None where threads have come differently often."""
@@ -113,7 +134,9 @@ class Arrivals:
             return None
         common = self.handed.keys() & other.handed.keys()
         handed = {phase: self.handed[phase] & other.handed[phase] for phase in common}
-        return Arrivals(self.arrived, self.passed, handed)
+        both = self.gone.keys() & other.gone.keys()
+        gone = {phase: self.gone[phase] & other.gone[phase] for phase in both}
+        return Arrivals(self.arrived, self.passed, handed, gone)
 
 
 class Pairings:

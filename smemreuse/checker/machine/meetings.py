@@ -11,6 +11,7 @@ from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Resource
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
+from smemreuse.checker.machine.order import NOTHING
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import ALL_LANES
@@ -25,6 +26,9 @@ _OF_ALL: Mapping[Group, Mapping[Resource, int]] = {
     Group.GRID: {Group.GRID: 1, 0: 2},
 }
 """The barriers that all threads come to, and how often each time."""
+
+BARRIERS_OF_A_BLOCK = range(16)
+"""The numbers of the barriers that PTX has for each block."""
 
 
 class BarrierMeetings:
@@ -70,6 +74,8 @@ class BarrierMeetings:
         name = self._name(call, meeting, threads)
         if not isinstance(name, int):
             raise Uncovered("the number of a named barrier is not known")
+        if name not in BARRIERS_OF_A_BLOCK:
+            raise Misused(f"a block has no barrier {name}")
         expected = self._expected(call, meeting, threads)
         if expected not in (threads.count, len(self._vectors.everyone)):
             raise Uncovered("a named barrier is shared by several arms")
@@ -78,6 +84,9 @@ class BarrierMeetings:
             return Came((), shared, named=name)
         if expected == len(self._vectors.everyone):
             return self._come({name: 1}, meeting, agent)
+        parted = self._parted(name, threads.ids)
+        if parted is not None:
+            return Came((), parted)
         self._meet_by_name(name, agent)
         return Came(named=name)
 
@@ -100,7 +109,8 @@ class BarrierMeetings:
             # Others may come elsewhere, and are met as well.
             self._findings.loose |= len(parts[0]) < len(self._vectors.everyone)
             for part in parts:
-                self._pass(barriers, meeting, part)
+                cycle = self._pass(barriers, meeting, part)
+                mismatch = mismatch or cycle
         else:
             for one in barriers:
                 pairings.forget(one)
@@ -111,11 +121,9 @@ class BarrierMeetings:
     ) -> Mismatch | None:
         """Why threads may pass barriers without the others."""
         ids, first = agent.threads.ids, next(iter(barriers))
-        full = self._vectors.full_warps(ids)
-        if len(full) < len(self._vectors.warps(ids)):
-            _, missing, _ = self._vectors.lanes(ids, ALL_LANES)
-            return Mismatch(MismatchKind.PART_OF_A_WARP, first, missing, certain=True)
-        found = None
+        found = self._parted(first, ids)
+        if found is not None:
+            return found
         for one in barriers:
             arrivals = self._state.pairings[one]
             if agent.partly or arrivals is None:
@@ -131,6 +139,13 @@ class BarrierMeetings:
                 found = Mismatch(MismatchKind.MISSING, one, ids[behind], ahead, certain=True)
         return found
 
+    def _parted(self, resource: Resource, ids: np.ndarray) -> Mismatch | None:
+        """A part of a warp comes: the hardware counts the whole warp, PTX leaves it undefined."""
+        if len(self._vectors.full_warps(ids)) == len(self._vectors.warps(ids)):
+            return None
+        _, missing, _ = self._vectors.lanes(ids, ALL_LANES)
+        return Mismatch(MismatchKind.PART_OF_A_WARP, resource, missing, certain=True)
+
     def _alike(self, barriers: Mapping[Resource, int], ids: np.ndarray) -> list[np.ndarray]:
         """The threads `ids` that have come equally often to all of these barriers."""
         parts = [ids]
@@ -140,10 +155,17 @@ class BarrierMeetings:
             parts = [alike for part in parts for alike in arrivals.alike(part)]
         return parts
 
-    def _pass(self, barriers: Mapping[Resource, int], meeting: Meeting, ids: np.ndarray) -> None:
+    def _pass(
+        self, barriers: Mapping[Resource, int], meeting: Meeting, ids: np.ndarray
+    ) -> Mismatch | None:
         """Threads that have come equally often hand over what they know, or learn what those hand
-        over who arrived the same time."""
+        over who arrived the same time.
+
+        Returns the mismatch of threads that nobody can have waited for: they come after something
+        that others do behind the barrier.
+        """
         pairings, order = self._state.pairings, self._state.order
+        found, warps = None, self._vectors.warps(ids)
         fences = self._state.proxies.fences
         full = self._vectors.full_warps(ids)
         released = None
@@ -154,15 +176,22 @@ class BarrierMeetings:
             assert arrivals is not None
             so_far = arrivals.arrived if meeting.comes else arrivals.passed
             phase = int(so_far[ids[0]])
+            gone = arrivals.gone.get(phase, NOTHING)
+            if meeting.comes and found is None and order.known_to_some(warps).knows_any_of(gone):
+                found = Mismatch(MismatchKind.AFTER_OTHERS, one, ids, certain=True)
             learned = arrivals.handed.get(phase)
             handed = {} if released is None else {phase: released}
             if released is not None:
                 learned = released if learned is None else learned | released
             arrive, wait = times * meeting.comes, times * meeting.waits
-            pairings.set(one, arrivals.coming(ids, handed, arrive=arrive, wait=wait))
+            if wait:
+                order.step(warps)
+            reached = order.progress(warps) if wait else NOTHING
+            pairings.set(one, arrivals.coming(ids, handed, arrive=arrive, wait=wait, gone=reached))
             if meeting.waits and learned is not None:
                 order.acquire(full, learned)
                 fences.acquire(full, learned.fenced)
+        return found
 
     # Barriers of some threads --------------------------------------------------------------------
 

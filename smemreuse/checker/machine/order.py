@@ -57,6 +57,10 @@ class Knowledge:
         """How many phases of a barrier are known to be complete."""
         return self.phases.get(barrier, 0)
 
+    def knows_any_of(self, other: Knowledge) -> bool:
+        """Whether it has all that is known there of one barrier, or of the progress of one warp."""
+        return any(self.phase(key) >= count for key, count in other.phases.items())
+
 
 def _most(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
     """The larger number for each barrier; one of the two as it is, if it has them all."""

@@ -61,9 +61,6 @@ class Synchronization:
             raise Uncovered(effect.unknown or why)
         if effect.engine is Engine.UNKNOWN_ASYNC and not _is_handed_memory(call):
             self._findings.forked = True  # it may be a barrier, and counts as if it were none
-        if agent.partly or agent.threads.count < self._everyone:
-            if self._operations.may_meet_unseen(call):
-                self._state.pairings.forget_all()  # the others may not come to it (rule 12)
         if effect.leaves is not None:
             raise Uncovered(f"`{call.op}` is not followed")
         try:
@@ -71,6 +68,13 @@ class Synchronization:
         except Misused as reason:
             self._findings.misused(stmt, agent, reason)
             raise
+
+    def meet_unseen(self, stmt: Stmt, agent: Agent) -> None:
+        """Threads carry out a statement in which there may be barriers that nothing tells of: those
+        of the block that do not may not come to them (rule 12)."""
+        if agent.partly or agent.threads.count < self._everyone:
+            if self._operations.may_meet_unseen(stmt):
+                self._state.pairings.forget_all()
 
     def meet_within(self, call: Call, stmt: Stmt, agent: Agent) -> None:
         """The barriers that threads meet at inside an operation, one after the other."""

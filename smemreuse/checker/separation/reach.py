@@ -30,7 +30,13 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, tag_of
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
-from smemreuse.semantics.table import calls_of, counted, effect_of, varies_by_thread
+from smemreuse.semantics.table import (
+    calls_of,
+    counted,
+    effect_of,
+    may_meet_unseen,
+    varies_by_thread,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +171,9 @@ def aligned_barriers(body: Block, reaches: Reaches) -> dict[Stmt, Reach]:
     uses: dict[Name, list[tuple[Stmt, bool]]] = {}
     for stmt in walk_statements(body):
         reach = reaches[stmt]
+        if not reach.together or reach.threads.count < len(reaches.everyone):
+            if any(map(may_meet_unseen, calls_of(stmt))):
+                return {}  # a part of the block may have come to any of them
         for call, meeting in _meetings(stmt):
             name, count = _name(call, meeting, reach), _count(call, meeting, reaches)
             complete = meeting.arrives and meeting.waits and count == reach.threads.count
