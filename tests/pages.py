@@ -4,8 +4,8 @@ Every block of `sh` or `python` is run as it stands, in the order of its page, i
 the `text` block that follows is what it prints, where `...` stands for anything. A block with a
 title is a file that is written. Plain calls of `smemreuse` are run in this process, as to start one
 is most of the time of a small one, but on pages that write files: settings are read once in a
-process. All else is run in a shell. Before a block there may be a comment: `<!-- needs: tilelang -->`
-for an environment, or `<!-- not run: why -->`.
+process. All else is run in a shell. Before a block there may be a comment:
+`<!-- needs: tilelang -->` for an environment, or `<!-- not run: why -->`.
 """
 
 from __future__ import annotations

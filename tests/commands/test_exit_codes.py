@@ -15,7 +15,7 @@ from tests.conftest import DUMPS, ROOT
 
 HOST = "@T.prim_func\ndef main(x: T.int32):\n    T.evaluate(0)\n"
 BROKEN = "this is no dump\n"
-BATCHED = (DUMPS / "batched_gemm.sm_80.tir").read_text()
+HALO = (DUMPS / "halo.sm_80.tir").read_text()
 RACE = (ROOT / "fixtures" / "lint" / "race_between_threads.tir").read_text()
 
 
@@ -206,9 +206,9 @@ def test_the_second_plan_of_a_name_is_of_the_second_kernel(tmp_path: Path) -> No
 
 @pytest.fixture(scope="module")
 def merged(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """`BATCHED` with a plan applied."""
+    """`HALO` with a plan applied."""
     path = tmp_path_factory.mktemp("merged") / "to_merge.tir"
-    path.write_text(BATCHED)
+    path.write_text(HALO)
     return run("apply", path, "-o", "-").stdout
 
 
@@ -240,7 +240,7 @@ def test_check_of_files_without_a_plan(
 
 def test_a_plan_that_is_gone_is_worse_than_in_the_baseline(tmp_path: Path, merged: str) -> None:
     known = baseline(tmp_path, "check", folder(tmp_path, "dumps", {"a": merged}))
-    path = folder(tmp_path, "dumps", {"a": BATCHED})
+    path = folder(tmp_path, "dumps", {"a": HALO})
     result = run("check", path, "--baseline", known)
     assert result.exit_code == 1
     assert "sound -> no plan" in result.stdout
