@@ -118,10 +118,7 @@ def _has_gpu() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives TileLang a cache that no other run fills, and that is gone behind this one; and tests
-    that share what takes long to make one worker."""
-    if getattr(config.option, "dist", None) == "load":
-        config.option.dist = "loadgroup"
+    """Gives TileLang a cache that no other run fills, and that is gone behind this one."""
     folder = tempfile.TemporaryDirectory(prefix="smemreuse-tests-")
     os.environ["TILELANG_CACHE_DIR"] = folder.name
     config.add_cleanup(folder.cleanup)
