@@ -2,8 +2,10 @@
 
 Every block of `sh` or `python` is run as it stands, in the order of its page, in one folder a page;
 the `text` block that follows is what it prints, where `...` stands for anything. A block with a
-title is a file that is written. Before a block there may be a comment: `<!-- needs: tilelang -->`
-for an environment, or `<!-- not run: why -->`.
+title is a file that is written. Plain calls of `smemreuse` are run in this process, as to start one
+is most of the time of a small one, but on pages that write files: settings are read once in a
+process. All else is run in a shell. Before a block there may be a comment:
+`<!-- needs: tilelang -->` for an environment, or `<!-- not run: why -->`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +23,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from tests.commands.running import run
 from tests.conftest import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -98,6 +102,7 @@ def run_page(page: Path, needs: str, folder: Path) -> int:
         (folder / shared).symlink_to(ROOT / shared)
     programs = _programs(folder)
     names: dict[str, Any] = {"__name__": page.stem}
+    writes = any(block.title for block in blocks_of(page))
     count = 0
     for block in blocks_of(page):
         if block.title and not block.not_run and not block.title.startswith("~"):
@@ -107,7 +112,13 @@ def run_page(page: Path, needs: str, folder: Path) -> int:
         if not block.is_run or block.needs != needs:
             continue
         count += 1
-        printed = _run_python(block, names) if block.language == "python" else _run(block, programs)
+        calls = None if writes else _plain_calls(block.text)
+        if block.language == "python":
+            printed = _run_python(block, names)
+        elif calls is not None:
+            printed = "".join(_call(block, arguments) for arguments in calls)
+        else:
+            printed = _run(block, programs)
         if block.prints is not None:
             missing = first_missing(block.prints, printed)
             assert missing is None, f"{block} does not print\n{missing}\nbut\n{printed}"
@@ -124,6 +135,27 @@ def _programs(folder: Path) -> Path:
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n')
         program.chmod(0o755)
     return programs
+
+
+def _plain_calls(text: str) -> list[list[str]] | None:
+    """The arguments of each line; None if one is not a verb with words that a shell takes as they
+    stand, the last of which may be `>file`. `run` changes its process, and is not plain."""
+    lines = [line for line in text.splitlines() if line]
+    plain = re.compile(r"smemreuse (?!run )[\w ./=-]+(?:>[\w./-]+)?\s*(?: #.*)?")
+    if not all(plain.fullmatch(line) for line in lines):
+        return None
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def _call(block: Block, words: list[str]) -> str:
+    """What a verb prints, where it is not into a file."""
+    into = Path(words[-1][1:]) if words[-1].startswith(">") else None
+    done = run(*(words if into is None else words[:-1]))
+    assert done.exit_code == 0, f"{block} gives {done.exit_code}:\n{done.output}"
+    if into is None:
+        return done.stdout
+    into.write_text(done.stdout)
+    return ""
 
 
 def _run(block: Block, programs: Path) -> str:

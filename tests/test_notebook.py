@@ -12,6 +12,8 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
+pytestmark = pytest.mark.xdist_group("notebook")
+
 NOTEBOOK = ROOT / "fixtures" / "notebooks" / "kernel.ipynb"
 
 

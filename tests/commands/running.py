@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from cProfile import Profile
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from click.testing import CliRunner, Result
@@ -73,18 +73,9 @@ def run_without_reader(*args: str | Path, **options: Any) -> subprocess.Complete
 
 def calls_of(action: Callable[[], object]) -> int:
     """How many functions `action` calls in this thread: its work, however fast the machine is."""
-    calls = 0
-
-    def count(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return calls
+    profile = Profile()
+    profile.runcall(action)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 def assert_one_line_error(code: int, stdout: str, stderr: str) -> None:

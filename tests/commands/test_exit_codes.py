@@ -15,7 +15,7 @@ from tests.conftest import DUMPS, ROOT
 
 HOST = "@T.prim_func\ndef main(x: T.int32):\n    T.evaluate(0)\n"
 BROKEN = "this is no dump\n"
-BATCHED = (DUMPS / "batched_gemm.sm_80.tir").read_text()
+HALO = (DUMPS / "halo.sm_80.tir").read_text()
 RACE = (ROOT / "fixtures" / "lint" / "race_between_threads.tir").read_text()
 
 
@@ -204,10 +204,11 @@ def test_the_second_plan_of_a_name_is_of_the_second_kernel(tmp_path: Path) -> No
     assert run("check", path, "--plan", swapped).exit_code == 1
 
 
-def merged(text: str, tmp_path: Path) -> str:
-    """A dump with a plan applied."""
-    path = tmp_path / "to_merge.tir"
-    path.write_text(text)
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """`HALO` with a plan applied."""
+    path = tmp_path_factory.mktemp("merged") / "to_merge.tir"
+    path.write_text(HALO)
     return run("apply", path, "-o", "-").stdout
 
 
@@ -226,10 +227,10 @@ def merged(text: str, tmp_path: Path) -> str:
     ],
 )
 def test_check_of_files_without_a_plan(
-    tmp_path: Path, names: list[str], options: list[str], code: int
+    tmp_path: Path, merged: str, names: list[str], options: list[str], code: int
 ) -> None:
     texts = {"not": GROWN, "none": NONE, "host": HOST, "broken": BROKEN}
-    texts["merged"] = merged(BATCHED, tmp_path)
+    texts["merged"] = merged
     path = folder(tmp_path, "dumps", {name: texts[name] for name in names})
     assert run("check", path, *options).exit_code == code
     if code == 1 and names != ["host"]:
@@ -237,9 +238,9 @@ def test_check_of_files_without_a_plan(
         assert "title=nothing-to-audit in " in told
 
 
-def test_a_plan_that_is_gone_is_worse_than_in_the_baseline(tmp_path: Path) -> None:
-    known = baseline(tmp_path, "check", folder(tmp_path, "dumps", {"a": merged(BATCHED, tmp_path)}))
-    path = folder(tmp_path, "dumps", {"a": BATCHED})
+def test_a_plan_that_is_gone_is_worse_than_in_the_baseline(tmp_path: Path, merged: str) -> None:
+    known = baseline(tmp_path, "check", folder(tmp_path, "dumps", {"a": merged}))
+    path = folder(tmp_path, "dumps", {"a": HALO})
     result = run("check", path, "--baseline", known)
     assert result.exit_code == 1
     assert "sound -> no plan" in result.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,13 @@ from smemreuse.planner.greedy import greedy
 from smemreuse.planner.problem import Placement
 from smemreuse.planner.reduced import reduced
 from tests.planner.problems import HOLES
-from tests.planner.test_exact import ENOUGH, brute_force, hard_problem, interval_problems
+from tests.planner.test_exact import (
+    ENOUGH,
+    brute_force,
+    hard_arena,
+    hard_problem,
+    interval_problems,
+)
 
 
 def decide(problem: Problem, capacity: int, nodes: int = ENOUGH, seed: int = 0) -> Placement | None:
@@ -64,9 +71,13 @@ def test_both_searches_agree(seed: int, count: int, alignment: int, more: int) -
         assert found.arena <= capacity
 
 
-@pytest.mark.parametrize("problem", [HOLES, hard_problem()], ids=["holes", "hard"])
-def test_smallest_and_one_byte_less(problem: Problem) -> None:
-    arena = brute_force(problem)
+@pytest.mark.parametrize(
+    ("problem", "smallest"),
+    [(HOLES, lambda: brute_force(HOLES)), (hard_problem(), hard_arena)],
+    ids=["holes", "hard"],
+)
+def test_smallest_and_one_byte_less(problem: Problem, smallest: Callable[[], int]) -> None:
+    arena = smallest()
     assert decide(problem, arena) is not None
     assert decide(problem, arena - 1) is None
 
@@ -90,8 +101,8 @@ def test_parts_are_decided_alone() -> None:
     copies = [(begin + 10 * n, end + 10 * n) for n in range(20) for begin, end in base.intervals]
     sizes = [*base.sizes] * 20
     problem = Problem.from_intervals(sizes, [1] * len(sizes), copies)
-    assert decide(problem, brute_force(base)) is not None
-    assert decide(problem, brute_force(base) - 1, nodes=2_000) is None
+    assert decide(problem, hard_arena()) is not None
+    assert decide(problem, hard_arena() - 1, nodes=2_000) is None
 
 
 def test_a_spent_budget_proves_nothing() -> None:
@@ -110,7 +121,7 @@ def test_numbers_that_numpy_cannot_add(scale: int, more: int) -> None:
     problem = Problem.from_intervals(
         [size * scale for size in base.sizes], base.alignments, base.intervals or []
     )
-    found = exact.within(problem, scale * (brute_force(base) + more), Budget(ENOUGH))
+    found = exact.within(problem, scale * (hard_arena() + more), Budget(ENOUGH))
     assert (found is None) == (more < 0)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
     from selenium.webdriver.remote.webelement import WebElement
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.xdist_group("Chromium")]
 
 BATCHED = "batched_gemm_kernel (shared.dyn)"
 ATTENTION = "flash_attention_kernel (shared.dyn)"

@@ -108,6 +108,7 @@ def look(browser: Chrome, name: str) -> None:
 
 
 @needs_chromium
+@pytest.mark.xdist_group("Chromium")
 def test_what_grew_comes_first_when_asked_for(page: Chrome) -> None:
     next(one for one in parts(page, "thead button") if one.text == "change").click()
     assert texts(page, "td[data-head=change]") == ["+32,768", "+4,096"]
@@ -115,6 +116,7 @@ def test_what_grew_comes_first_when_asked_for(page: Chrome) -> None:
 
 
 @needs_chromium
+@pytest.mark.xdist_group("Chromium")
 def test_a_line_is_a_link_into_its_own_side(page: Chrome) -> None:
     look(page, "tma_store")
     for text, side in (("line 30", 0), ("line 35", 1)):
@@ -129,6 +131,7 @@ def test_a_line_is_a_link_into_its_own_side(page: Chrome) -> None:
 
 
 @needs_chromium
+@pytest.mark.xdist_group("Chromium")
 def test_a_buffer_lights_up_in_both_maps(page: Chrome) -> None:
     look(page, "tma_store")
     part(page, ".causes button").click()
@@ -141,6 +144,7 @@ def test_a_buffer_lights_up_in_both_maps(page: Chrome) -> None:
 
 
 @needs_chromium
+@pytest.mark.xdist_group("Chromium")
 @pytest.mark.parametrize("width", [1280, 520, 360])
 @pytest.mark.parametrize("name", ["tma_store", "gemm_three"])
 def test_it_fits_and_stands_out(page: Chrome, name: str, width: int) -> None:

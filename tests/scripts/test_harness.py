@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from scripts.harness import UNMERGED, ratio
 from scripts.results import first_line, write
 from scripts.run_on_gpu import Run
 
-torch = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.xdist_group("PyTorch"),  # imported where it is used, as that takes a second
+]
 
 DRIVERS = sorted(Path(harness.__file__).parent.glob("*_on_gpu.py"))
 
@@ -45,6 +49,8 @@ class Tripling:
     configs: dict[str, None] = {"small": None}
 
     def inputs(self, config: Any, generator: Any, device: Any) -> tuple[Any, ...]:
+        import torch
+
         return torch.rand(8) + 1, torch.zeros(8)
 
     def reference(self, args: Any, config: Any) -> dict[int, Any]:
@@ -62,6 +68,8 @@ def refused(*args: Any) -> None:
 def test_fixtures_are_held_against_the_reference_and_the_unmerged_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    import torch
+
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     real = torch.Generator
     monkeypatch.setattr(torch, "Generator", lambda device: real())

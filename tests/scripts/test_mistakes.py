@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from scripts import mistakes_on_gpu
 from scripts.benchmarks import mistakes
 from scripts.benchmarks.mistakes import Argument, Variant
 
-torch = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.xdist_group("PyTorch"),  # imported where it is used, as that takes a second
+]
 
 
 def function(name: str, arch: str = "sm_90a", **verdicts: str) -> dict[str, Any]:
@@ -44,10 +48,14 @@ def test_one_refuted_function_of_each_name_is_launched() -> None:
 
 
 def made(name: str, dtype: Any, shape: tuple[int, ...] = (5,), most: int = 8) -> Any:
+    import torch
+
     return Argument(name, shape, dtype, most).made(torch.Generator().manual_seed(1))
 
 
 def test_arguments_are_in_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     monkeypatch.setattr(mistakes, "DEVICE", "cpu")
     assert made("cu_seqlens_q", torch.int32).tolist() == [0, 2, 4, 6, 8]
     indices = made("indices", torch.int32, (1000,))
@@ -57,9 +65,6 @@ def test_arguments_are_in_range(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made("mask", torch.bool, (1000,)).float().mean() == pytest.approx(0.5, abs=0.1)
     assert made("Q", torch.float8_e4m3fn, (4, 4)).dtype is torch.float8_e4m3fn
     assert made("Q", torch.bfloat16, (4, 4)).float().isfinite().all()
-
-
-GIVEN = [Argument(name, (8,), torch.float32, 8) for name in ("given", "doubled", "added")]
 
 
 class Kernels:
@@ -82,12 +87,15 @@ class Kernels:
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, *kernels: Any) -> dict[str, Any]:
+    import torch
+
     monkeypatch.setattr(mistakes, "DEVICE", "cpu")
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     variants = [
         Variant(merge.name, kernel) for merge, kernel in zip(mistakes.MERGES, kernels, strict=False)
     ]
-    return mistakes.compare(variants, GIVEN)
+    given = [Argument(name, (8,), torch.float32, 8) for name in ("given", "doubled", "added")]
+    return mistakes.compare(variants, given)
 
 
 def test_bits_count_where_the_unmerged_kernel_agrees_with_itself(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Generator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from scripts.benchmarks.worker import work
 from scripts.harness import UNMERGED
 from scripts.nvcc import resources
 
-torch = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed"),
+    pytest.mark.xdist_group("PyTorch"),  # imported where it is used, as that takes a second
+]
 
 KERNEL = """\
 extern "C" __global__ void __launch_bounds__(1024) spills(float *out, const float *in) {
@@ -70,6 +74,8 @@ def judged(name: str, outputs: dict[int, Any], expected: dict[int, Any]) -> Vari
 
 
 def test_one_wrong_output_is_a_wrong_launch() -> None:
+    import torch
+
     right, wrong = torch.ones(4), torch.tensor([1.0, 1.0, 1.0, float("nan")])
     expected = {0: right.double(), 2: right.double()}
     assert judged("a", {0: right, 2: right}, expected).wrong_launches == 0
@@ -78,6 +84,8 @@ def test_one_wrong_output_is_a_wrong_launch() -> None:
 
 
 def test_bits_are_compared_where_a_kernel_agrees_with_itself() -> None:
+    import torch
+
     from scripts.benchmarks.timing import compare
 
     one, other = torch.tensor([0.0]), torch.tensor([-0.0])  # equal, but for the bits
@@ -89,6 +97,8 @@ def test_bits_are_compared_where_a_kernel_agrees_with_itself() -> None:
 
 
 def test_the_default_is_the_measure_where_nothing_fits_unmerged() -> None:
+    import torch
+
     from scripts.benchmarks.timing import compare
 
     one, other = torch.tensor([0.0]), torch.tensor([1.0])
@@ -165,10 +175,14 @@ class Doubling:
     launches = 0
 
     def inputs(self, config: Any, generator: Any, device: Any) -> tuple[Any, ...]:
+        import torch
+
         given = torch.rand(8, generator=generator)
         return given, torch.full((8,), float("nan")), torch.zeros(8)
 
     def reference(self, args: Any, config: Any) -> dict[int, Any]:
+        import torch
+
         return {1: 2 * args[0].double(), 2: torch.ones(8, dtype=torch.float64)}
 
     def right(self, given: Any, doubled: Any, added: Any) -> None:
@@ -189,6 +203,8 @@ class Doubling:
 
 
 def test_variants_are_checked_and_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     from scripts.benchmarks import timing
 
     monkeypatch.setattr(timing, "DEVICE", "cpu")

@@ -57,6 +57,9 @@ int main() {
 """
 
 
+pytestmark = pytest.mark.xdist_group("occupancy calculator")
+
+
 @pytest.fixture(scope="module")
 def calculator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("occupancy")

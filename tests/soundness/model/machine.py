@@ -13,7 +13,7 @@ from smemreuse.ir.kernel import Buffer, element_bits
 from tests.soundness.model.barriers import Mbarrier, Meeting, WarpMeeting
 from tests.soundness.model.expressions import BUFFER, Element, Fn
 from tests.soundness.model.flights import Flights, Kind
-from tests.soundness.model.memory import Layout, Memory, Seen
+from tests.soundness.model.memory import Layout, Memory, Seen, for_each
 from tests.soundness.model.modes import IllDefined, Mode, NotModelled
 from tests.soundness.model.program import Ids, Program
 
@@ -71,7 +71,7 @@ class Machine:
     def truth(self, condition: Fn, ids: Ids) -> np.ndarray:
         """For which threads it holds."""
         value = self.seen.control(condition(self, ids))
-        return np.broadcast_to(value[:, 0] != 0, (len(ids),))
+        return for_each(value[:, 0] != 0, len(ids))
 
     def number(self, operand: Fn, ids: Ids) -> int:
         """A number that is the same for all threads."""
@@ -121,7 +121,7 @@ class Machine:
     ) -> np.ndarray:
         """Rows, threads, bytes: of `size` bytes at addresses (threads or 1, lanes), or at offsets
         in the buffer of a number."""
-        offsets = np.broadcast_to(addresses, (len(ids), addresses.shape[-1]))
+        offsets = for_each(addresses, len(ids))
         which: int | np.ndarray | None = number
         if which is None:
             which, offsets = offsets // BUFFER - 1, offsets % BUFFER
@@ -180,7 +180,7 @@ class Machine:
         self, addresses: np.ndarray, ids: Ids, blocks: np.ndarray | None = None
     ) -> Iterator[tuple[tuple[int, int], int]]:
         """The mbarriers at the addresses (threads or 1), and how many threads name each."""
-        where = np.broadcast_to(addresses, (len(ids),))
+        where = for_each(addresses, len(ids))
         block = ids // self.program.shape.threads if blocks is None else blocks
         found: dict[tuple[int, int], int] = {}
         for key in zip(block.tolist(), where.tolist(), strict=True):

@@ -25,6 +25,13 @@ def flat(values: np.ndarray) -> np.ndarray:
     return found
 
 
+def for_each(values: np.ndarray, threads: int) -> np.ndarray:
+    """Values (threads or 1, ...) with a row for each of so many threads."""
+    if len(values) == threads:
+        return values  # most often: `broadcast_to` takes longer than what is done with it
+    return np.broadcast_to(values, (threads, *values.shape[1:]))
+
+
 class Layout:
     """Where each buffer lies in each row: row 0 is the unmerged kernel, the others plans."""
 
@@ -50,7 +57,7 @@ class Layout:
         """Rows, threads, bytes: of `size` bytes at each of the `offsets` (threads, lanes) in the
         buffer of that number, in the blocks whose memory begins at `base` (threads)."""
         sizes = self.sizes[number]
-        if (offsets < 0).any() or (offsets + size > sizes).any():
+        if offsets.size and (offsets.min() < 0 or (offsets + size > sizes).any()):
             name = self.names[number] if isinstance(number, int) else "its buffer"
             raise IllDefined(f"an access leaves {name}")
         where = offsets[:, :, None] + np.arange(size)

@@ -12,6 +12,7 @@ from tests.soundness.model.copies import COPIES
 from tests.soundness.model.expressions import Expressions, Fn
 from tests.soundness.model.flights import Kind
 from tests.soundness.model.machine import Machine
+from tests.soundness.model.memory import for_each
 from tests.soundness.model.modes import IllDefined, NotModelled
 from tests.soundness.model.program import Action, Blocked, Ids
 
@@ -188,9 +189,9 @@ def _wait_parity(call: Call, expressions: Expressions) -> Action:
 
     def action(m: Machine, ids: Ids) -> Blocked:
         where = m.seen.control(barrier(m, ids))[:, 0]
-        wanted = np.broadcast_to(m.seen.control(parity(m, ids))[:, 0], (len(ids),)).tolist()
+        wanted = for_each(m.seen.control(parity(m, ids))[:, 0], len(ids)).tolist()
         block = (ids // m.program.shape.threads).tolist()
-        keys = zip(block, np.broadcast_to(where, (len(ids),)).tolist(), strict=True)
+        keys = zip(block, for_each(where, len(ids)).tolist(), strict=True)
         asked = set(zip(keys, wanted, strict=True))
         barriers = [(m.mbarrier(key), number) for key, number in asked]
         return lambda: all(one.passes(number) for one, number in barriers)
@@ -205,7 +206,7 @@ def _noinc(*, holds: bool) -> Maker:
         barrier = barrier_address(call.args[0], expressions)
 
         def action(m: Machine, ids: Ids) -> None:
-            where = np.broadcast_to(m.seen.control(barrier(m, ids))[:, 0], (len(ids),))
+            where = for_each(m.seen.control(barrier(m, ids))[:, 0], len(ids))
             for key, threads in m.mbarriers(where, ids):
                 for _ in range(threads if holds else 0):
                     m.mbarrier(key).hold()
