@@ -1,11 +1,12 @@
-"""Differential test of analysis and checker on tens of thousands of random kernels.
+"""Differential test of analysis, checker and linter on tens of thousands of random kernels.
 
     python -m scripts.random_kernels --examples 20000 --out docs/results/random-kernels.json
 
 Every kernel is run unmerged and under several plans in the operational model. Exit 1 if a plan
-that is called sound, or one of the dataflow policy, gives another result; the kernel is then made
-smaller and printed. The family "statements" has kernels whose barriers are still to come, the
-others all that they will ever have; without --family they take turns.
+that is called sound, or one of the dataflow policy, gives another result, if a kernel that `lint`
+calls clean goes wrong, or if no execution shows a hazard that it is certain of; the kernel is then
+made smaller and printed. The family "statements" has kernels whose barriers are still to come, and
+is not linted, the others all that they will ever have; without --family they take turns.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ says whether the result can then differ, `lint` what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from smemreuse.linter.collected import LANES_TOGETHER
 from smemreuse.results.hazards import LintReport
 from smemreuse.semantics.effects import Effect, Signal
 from smemreuse.semantics.table import evaluated_effect
-from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each
+from tests.soundness.linted import goes_wrong, many_modes
 from tests.soundness.model.run import Model
 
 
@@ -119,11 +118,4 @@ def differs(kernel: Kernel, seed: int, tried: int) -> str:
     """How an execution of a kernel goes wrong, of those that are tried; empty if none does."""
     inputs = np.random.default_rng(seed).integers(-(1 << 15), 1 << 15, 4096)
     model = Model(kernel, [], inputs)
-    modes: Iterable[Mode] = chain(
-        as_it_stands(tried, seed, fences=True), held_at_each(model.places, seed, fences=True)
-    )
-    try:
-        model.differing(modes)
-    except IllDefined as reason:
-        return str(reason)
-    return ""
+    return goes_wrong(model, many_modes(model, seed, tried))

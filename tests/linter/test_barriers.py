@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.results.hazards import LintStatus
-from tests.checker.small import SYNC, kernel_of, reduced, under
+from tests.checker.small import SYNC, init_barrier, kernel_of, reduced, tma_load, under
 from tests.linter.test_linter import found, report_on
 
 _W = 'W = T.alloc_buffer((256,), "int32", scope="shared")\n'
@@ -68,6 +68,13 @@ def test_a_block_has_sixteen_barriers(number: int) -> None:
     assert [hazard.certain for hazard in report.hazards] == [False]
 
 
+def test_two_warps_that_each_meet_with_nobody_else_let_themselves_go() -> None:
+    alone = NAMED.replace("64", "32")
+    body = under("if tx < 32", alone) + under("if tx >= 32", alone)
+    (hazard,) = report_on(kernel_of(body)).hazards
+    assert not hazard.certain
+
+
 def test_a_barrier_to_come_may_stand_between_two_groups() -> None:
     """`ThreadSync` puts one between two accesses of As here, and may do so elsewhere."""
     use = "As[tx] = tx\n" + SYNC + "O[tx] = As[tx ^ 1]\n"
@@ -101,3 +108,19 @@ def test_a_workspace_is_still_read_when_a_reduction_returns() -> None:
     assert ("race", True) not in found(f"{_REDUCE}W[tx] = tx\n", declared=_W)
     assert found(f"{_REDUCE}W[tx] = tx\n", declared=_W) != []
     assert found(f"{_REDUCE}{SYNC}W[tx] = tx\n", declared=_W) == []
+
+
+def test_one_lane_of_each_of_two_warps_releases_a_stage_for_its_warp() -> None:
+    """The phase ends with both arrivals, and hands over what either warp has read and fenced."""
+    empty = 'empty = T.alloc_buffer((1,), "uint64", scope="shared.barrier")\n'
+    init = init_barrier(1) + init_barrier(2).replace("full", "empty")
+    load = "T.ptx_arrive_barrier_expect_tx(full[0], 256)\n" + tma_load("As")
+    waited = "T.mbarrier_wait_parity(empty[0], k % 2 ^ 1)\n"
+    produce = under("for k in range(2)", waited + under("if tx == 0", load))
+    released = "T.sync_warp()\n" + under("if tx % 32 == 0", "T.ptx_arrive_barrier(empty[0])\n")
+    read = "T.mbarrier_wait_parity(full[0], k % 2)\nO[tx] = As[tx - 32]\n"
+    consume = under("for k in range(2)", read + "T.fence_proxy_async()\n" + released)
+    body = init + under("if tx < 32", produce) + under("if tx >= 32", consume)
+    assert found(body, threads=96, declared=empty) == []
+    unfenced = body.replace("T.fence_proxy_async()", "T.sync_warp()")
+    assert ("missing-fence", True) in found(unfenced, threads=96, declared=empty)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import strategies as st
-
 from smemreuse.ir.expr import Const, Expr
 from smemreuse.ir.kernel import Assert, Attr, Bind, Buffer, Evaluate, If, Kernel, Stmt, While
 from tests.random_kernels.accesses import Accesses, Place
@@ -396,9 +394,3 @@ def grow_kernel(pick: Pick) -> Kernel:
             made.kept.append(buffer)
         body += made.block(Place(), 5)
     return kernel(*body, buffers=(*buffers, *made.counters, made.total), threads=threads)
-
-
-@st.composite
-def kernels(draw: st.DrawFn) -> Kernel:
-    """`grow_kernel` out of hypothesis' choices."""
-    return grow_kernel(lambda low, high: draw(st.integers(low, high)))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.pipelines import grow_pipeline
+from tests.random_kernels.producers import grow_producers
+from tests.random_kernels.reductions import grow_reductions
 from tests.random_kernels.text import (
     FENCE,
     SYNC,
@@ -305,5 +307,7 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "branches": _branches,
     "clusters": _clusters,
     "collectives": _collectives,
+    "reductions": grow_reductions,
+    "producers": grow_producers,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

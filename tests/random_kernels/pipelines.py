@@ -20,7 +20,7 @@ from tests.random_kernels.text import (
 
 
 @dataclass(frozen=True)
-class _Plan:
+class PipelinePlan:
     """How a pipeline works: the tile of all stages, and who does what in which way."""
 
     tile: Tile
@@ -44,13 +44,13 @@ class _Plan:
         return f"{loop} // {self.stages * self.per_phase} % 2"
 
 
-class _Pipelines(TextGrower):
-    def plan(self, producer: Threads, consumer: Threads) -> _Plan:
+class Pipelines(TextGrower):
+    def plan(self, producer: Threads, consumer: Threads) -> PipelinePlan:
         stages = self.pick(1, 3)
         tile = self.tile(32 * stages)
         by = self.one_of(("tma", "stores", "cp.async"))
         per_phase = self.pick(2, 3) if stages == 1 and by == "stores" and self.chance(6) else 1
-        return _Plan(
+        return PipelinePlan(
             tile,
             stages,
             self.pick(1, 3) * (stages if self.pick(0, 1) else 1) * per_phase,
@@ -62,7 +62,7 @@ class _Pipelines(TextGrower):
             per_phase,
         )
 
-    def counts(self, plan: _Plan) -> list[tuple[str, int]]:
+    def counts(self, plan: PipelinePlan) -> list[tuple[str, int]]:
         full = 1 if plan.by == "tma" else plan.producer.count
         empty = plan.consumer.count if plan.each_arrives else plan.consumer.count // 32
         empty *= plan.arrivals
@@ -71,7 +71,7 @@ class _Pipelines(TextGrower):
             *((f"empty[{one}]", empty * plan.per_phase) for one in range(plan.stages)),
         ]
 
-    def produce(self, plan: _Plan, header: str, *, shift: int = 0) -> str:
+    def produce(self, plan: PipelinePlan, header: str, *, shift: int = 0) -> str:
         loop = f"(k + {shift})" if shift else "k"
         full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
         stage = plan.tile.staged(plan.stages, loop)
@@ -95,7 +95,7 @@ class _Pipelines(TextGrower):
             body += f"T.ptx_cp_async_barrier_noinc({full})\n"
         return under(header, body)
 
-    def consume(self, plan: _Plan, header: str, extra: str, *, shift: int = 0) -> str:
+    def consume(self, plan: PipelinePlan, header: str, extra: str, *, shift: int = 0) -> str:
         loop = f"(k + {shift})" if shift else "k"
         full, empty = f"full[{plan.stage(loop)}]", f"empty[{plan.stage(loop)}]"
         stage = plan.tile.staged(plan.stages, loop)
@@ -118,7 +118,7 @@ class _Pipelines(TextGrower):
         )
         return under(header, body)
 
-    def drained(self, plan: _Plan, header: str) -> str:
+    def drained(self, plan: PipelinePlan, header: str) -> str:
         """The producer waits until every stage has been consumed, or some."""
         rounds, found = header[len("for k in range(") : -1], ""
         for back in range(plan.stages):
@@ -164,7 +164,7 @@ class _Pipelines(TextGrower):
         body += self.arms(arms)
         return self.text(body + self.behind(plan, out, more))
 
-    def behind(self, plan: _Plan, out: Tile, more: Tile) -> str:
+    def behind(self, plan: PipelinePlan, out: Tile, more: Tile) -> str:
         """What all threads do in the end; perhaps the same pipeline once more."""
         found = self.mostly(SYNC, 3)
         if self.chance(6):
@@ -189,4 +189,4 @@ class _Pipelines(TextGrower):
 
 def grow_pipeline(pick: Pick) -> str:
     """A warp-specialized kernel, mostly a right one."""
-    return _Pipelines(pick).grow()
+    return Pipelines(pick).grow()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
 import numpy as np
 
+from smemreuse.audit import BarrierStage
 from smemreuse.checker import check_plan
 from smemreuse.ir.kernel import Kernel
+from smemreuse.linter import lint
 from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.results.hazards import told as told_hazard
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import SOUND, Verdict
 from tests.random_kernels.choices import Pick
@@ -19,6 +22,7 @@ from tests.random_kernels.families import FAMILIES
 from tests.random_kernels.text import kernel_of
 from tests.soundness.compare import Unsound, arbitrary_plans
 from tests.soundness.kernels import SCOPE
+from tests.soundness.linted import Missed, NotShown, check_certain, check_clean, goes_wrong
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each
 from tests.soundness.model.run import Model
 
@@ -52,22 +56,23 @@ def examine(
 ) -> None:
     """Grows a kernel of a family, runs it under the policies' and other plans, and counts.
 
-    Raises `Unsound` where the checker calls a plan sound that makes a difference. A kernel without
-    a defined result is only counted.
+    Raises `Unsound` where the checker calls a plan sound that makes a difference, `Missed` where
+    `lint` calls a kernel clean that goes wrong, `NotShown` where it is certain of a hazard that no
+    execution has. Of a kernel without a defined result nothing else is asked.
     """
     text = FAMILIES[family](pick)
     kernel = kernel_of(text)
     plans = _plans(kernel, pick, arbitrary)
     model = Model(kernel, [one.offsets for one in plans], inputs_from(seed))
-    try:
-        differs = model.differing(_modes(model, seed, tried))
-    except IllDefined as reason:
-        stats[f"{family}: discarded, {reason}"] += 1
+    differs, wrong = _differing(model, _modes(model, seed, tried))
+    fenced, unfenced = np.zeros(model.plans, dtype=bool), ""
+    if not wrong and any(word in text for word in ASYNC_PROXY):
+        fenced, unfenced = _differing(model, as_it_stands(3, seed, fences=True))
+    _judge_itself(family, text, model, seed, stats, wrong or unfenced)
+    if wrong:
+        stats[f"{family}: discarded, {wrong}"] += 1
         return
     stats[f"{family}: well defined"] += 1
-    fenced = np.zeros(model.plans, dtype=bool)
-    if any(word in text for word in ASYNC_PROXY):
-        fenced = _lacking_fences(model, seed)
     stats["plans"] += len(plans)
     stats["plans that differ"] += int((differs | fenced).sum())
     for number in np.flatnonzero(differs | fenced)[:MAX_JUDGED].tolist():
@@ -100,19 +105,31 @@ def _modes(model: Model, seed: int, tried: int) -> Iterator[Mode]:
     return chain(as_it_stands(tried, seed, fences=False), some)
 
 
-def _lacking_fences(model: Model, seed: int) -> np.ndarray:
-    """Which plans differ only for want of a fence (rule 11); none where the kernel lacks one."""
+def _differing(model: Model, modes: Iterable[Mode]) -> tuple[np.ndarray, str]:
+    """Which plans differ, and why the unmerged kernel is ill-defined, if it is: then none does."""
     try:
-        return model.differing(as_it_stands(3, seed, fences=True))
-    except IllDefined:
-        return np.zeros(model.plans, dtype=bool)
+        return model.differing(modes), ""
+    except IllDefined as reason:
+        return np.zeros(model.plans, dtype=bool), str(reason)
+
+
+def _judge_itself(
+    family: str, text: str, model: Model, seed: int, stats: Counter[str], wrong: str
+) -> None:
+    """Holds `lint` of a kernel against what was seen to go wrong with it; `wrong` is empty if it
+    was right."""
+    report = lint(model.kernel, BarrierStage.PRESENT)
+    stats[f"{family}: lint says {report.status}, {'ill-defined' if wrong else 'well defined'}"] += 1
+    try:
+        check_clean(report, model, seed, wrong, TRIED)
+        check_certain(report, model, seed, wrong)
+    except (Missed, NotShown) as found:
+        told = "\n".join(map(told_hazard, report.hazards))
+        raise type(found)(f"{family}: {found}\n{text}\n{told}") from None
 
 
 def _is_well_defined(model: Model, seed: int) -> bool:
     """Tried harder than for every kernel."""
     held = held_at_each(model.places, seed + 1, fences=False)
-    try:
-        model.differing(chain(as_it_stands(CONFIRMED, seed + 1, fences=False), held))
-    except IllDefined:
-        return False
-    return True
+    some = as_it_stands(CONFIRMED, seed + 1, fences=False)
+    return not goes_wrong(model, chain(some, held))

@@ -1,4 +1,4 @@
-"""Random kernels: what runs wrong must not be called sound, and our own plans must run right.
+"""Random kernels: what runs wrong must not be called sound or clean, our own plans must run right.
 
 Some hundred kernels; `scripts/random_kernels.py` runs tens of thousands.
 """
@@ -16,7 +16,7 @@ from tests.soundness.as_it_stands import examine
 from tests.soundness.compare import compare
 
 STATEMENTS = 80
-EACH = 14
+EACH = 10
 
 
 def test_what_is_called_sound_runs_alike() -> None:
@@ -37,4 +37,5 @@ def test_what_is_called_sound_runs_alike_as_it_stands(family: str) -> None:
     for seed in range(EACH):
         run_seed(seed, partial(examine, family, seed=seed, stats=stats))
     assert stats[f"{family}: well defined"] > EACH // 5
+    assert any("lint says clean" in one for one in stats) or family == "clusters"
     assert stats["plans that differ"] > EACH // 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -19,14 +20,15 @@ PLANS = {**WRONG_PLANS, **NOT_APART}
 
 
 def _executions(plan: WrongPlan) -> Iterator[tuple[int, Model, Mode]]:
-    """With other inputs each time, of which about half are positive."""
+    """With other inputs each time, of which about half are positive. Races that no value shows
+    are no matter here."""
     kernel = plan.kernel()
     for seed in range(SEEDS):
         inputs = np.random.default_rng(seed).integers(-(1 << 15), 1 << 15, 4096)
         model = Model(kernel, [plan.places(kernel)], inputs)
         some = as_it_stands(12, seed, fences=plan.fences)
         for mode in chain(some, held_at_each(model.places, seed, fences=plan.fences)):
-            yield seed, model, mode
+            yield seed, model, replace(mode, races=False)
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -234,7 +234,8 @@ class BarrierMeetings:
         """Why others may be at a named barrier at once: these threads were not the last to use it
         as a group of their own, and do not know that the last use is over.
 
-        Certain if nothing that may be put in orders the arrivals there before these.
+        Certain if nothing that may be put in orders the arrivals there before these. Of two warps
+        that each meet with nobody else each lets itself go, so that none of them need go wrong.
         """
         last, ids = self._state.barriers.last_meeting(name), agent.threads.ids
         if last.group == ids.tobytes() or not last.number:
@@ -247,7 +248,8 @@ class BarrierMeetings:
         others = np.frombuffer(last.group, ids.dtype)
         there = np.unique(others // 32)
         ordered = order.clock[np.ix_(warps, there)] >= last.epochs[there]
-        certain = not agent.partly and not ordered.all()
+        alone = len(warps) == len(there) == 1
+        certain = not agent.partly and not ordered.all() and not alone
         return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
 
     # Barriers of a warp --------------------------------------------------------------------------

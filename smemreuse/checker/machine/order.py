@@ -262,8 +262,9 @@ class Order:
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
     def release_in_part(self, warps: np.ndarray) -> ReleasedClocks:
-        """What threads of `warps`, of none of them all, hand over: not their own accesses."""
-        clocks = self._clocks[:, warps].min(axis=1)
+        """What threads of `warps`, of none of them all, hand over together, who are all waited for:
+        not their own accesses."""
+        clocks = self._clocks[:, warps].max(axis=1)
         return ReleasedClocks(clocks, self.known_to_some(warps), np.zeros_like(self.epochs))
 
     def acquire(self, warps: np.ndarray, handed: ReleasedClocks) -> None:

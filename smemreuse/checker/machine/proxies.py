@@ -72,8 +72,13 @@ class Fences:
     def acquire(self, warps: np.ndarray, handed: np.ndarray) -> None:
         self.reach[warps] = np.maximum(self.reach[warps], handed)
 
+    def release_in_part(self, ids: np.ndarray) -> np.ndarray:
+        """What these threads, of no warp all of them, hand over: how far any of theirs reach."""
+        handed: np.ndarray = self.reach[ids // LANES, ids % LANES].max(axis=0)
+        return handed
+
     def of(self, ids: np.ndarray) -> np.ndarray:
-        """How far the fences of all these threads reach: what some of a warp hand over."""
+        """How far the fences of all these threads reach."""
         least: np.ndarray = self.reach[ids // LANES, ids % LANES].min(axis=0)
         return least
 

@@ -5,9 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from tests.soundness.model.modes import IllDefined
+from tests.soundness.model.order import Clock
 
 
-class Meeting:
+class _HandsOn:
+    """What those who come hand on, and those who wait are handed."""
+
+    def __init__(self) -> None:
+        self._handed: Clock | None = None
+        self.passed: Clock | None = None
+        """What is handed on by those for whom one has waited that goes on now."""
+
+    def take_over(self, clock: Clock | None) -> None:
+        if clock is not None:
+            handed = self._handed
+            self._handed = clock if handed is None else np.maximum(handed, clock)
+
+    def hand_on(self, *, all_before: bool = False) -> None:
+        """A round is complete; with `all_before` it goes on from the rounds before it."""
+        self.passed = self._handed
+        if not all_before:
+            self._handed = None
+
+
+class Meeting(_HandsOn):
     """A barrier that is complete when so many threads have come, whoever they are.
 
     PTX's `barrier`: whole warps come, each when the last of its threads does. `count` None is all
@@ -16,6 +37,7 @@ class Meeting:
 
     def __init__(self, first: int, alive: np.ndarray) -> None:
         """Those that could come are numbered from `first` on; `alive` are not gone yet."""
+        super().__init__()
         self._first = first
         self._come = np.zeros(len(alive), dtype=np.int64)
         self._whole = 0
@@ -33,7 +55,8 @@ class Meeting:
             self._come_whole(warp)
         self._complete()
 
-    def arrive(self, ids: np.ndarray, count: int | None) -> None:
+    def arrive(self, ids: np.ndarray, count: int | None, clock: Clock | None = None) -> None:
+        self.take_over(clock)
         if count == len(self._come):
             count = None
         if self._whole and count != self._count:
@@ -60,12 +83,14 @@ class Meeting:
         if self._whole and self._whole == needed:
             self._whole = 0
             self.round += 1
+            self.hand_on()
 
 
-class WarpMeeting:
+class WarpMeeting(_HandsOn):
     """`bar.warp.sync mask`: threads of one warp."""
 
     def __init__(self, lanes: np.ndarray) -> None:
+        super().__init__()
         self._lanes = lanes
         self._come = np.zeros(len(lanes), dtype=np.int64)
         self.round = 0
@@ -75,7 +100,10 @@ class WarpMeeting:
         found: np.ndarray = self._lanes[alive[self._lanes]]
         return found
 
-    def arrive(self, ids: np.ndarray, mask: int, alive: np.ndarray) -> None:
+    def arrive(
+        self, ids: np.ndarray, mask: int, alive: np.ndarray, clock: Clock | None = None
+    ) -> None:
+        self.take_over(clock)
         inside = ids - self._lanes[0]
         self._come[inside] += 1
         named = (mask >> np.arange(len(self._lanes))) & 1 != 0
@@ -85,12 +113,14 @@ class WarpMeeting:
         if (self._come[needed] > 0).all():
             self._come[needed] -= 1
             self.round += 1
+            self.hand_on()
 
 
-class Mbarrier:
+class Mbarrier(_HandsOn):
     """Pending arrivals and bytes of the phase that is going on."""
 
     def __init__(self, count: int) -> None:
+        super().__init__()
         self.initialize(count)
 
     def initialize(self, count: int) -> None:
@@ -100,8 +130,9 @@ class Mbarrier:
         self.count = self.pending = count
         self.bytes = self.phase = 0
 
-    def arrive(self, arrivals: int, expected: int = 0) -> None:
+    def arrive(self, arrivals: int, expected: int = 0, clock: Clock | None = None) -> None:
         """Each announces `expected` bytes first."""
+        self.take_over(clock)
         for _ in range(arrivals):
             self.bytes += expected
             if self.pending == 0:
@@ -113,8 +144,9 @@ class Mbarrier:
         """Bytes are announced."""
         self.bytes += count
 
-    def take(self, count: int) -> None:
+    def take(self, count: int, clock: Clock | None = None) -> None:
         """Announced bytes have come."""
+        self.take_over(clock)
         self.bytes -= count
         self._complete()
 
@@ -126,6 +158,7 @@ class Mbarrier:
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.count
+            self.hand_on(all_before=True)
 
     def passes(self, parity: int) -> bool:
         """Whether the phase of that parity is complete: the one going on has the other."""

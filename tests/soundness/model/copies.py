@@ -33,7 +33,7 @@ class Region:
         return m.bytes_at(where, self.bytes, ids, base=base)
 
 
-def _region(pointer: Expr, expressions: Expressions, elements: int | None = None) -> Region:
+def region_of(pointer: Expr, expressions: Expressions, elements: int | None = None) -> Region:
     """What an access pointer claims, or so many elements; all of a buffer without either."""
     if isinstance(pointer, Call) and pointer.op == "tvm_access_ptr":
         annotation, claimed = pointer.args[0], pointer.args[3]
@@ -69,7 +69,7 @@ def _cp_async(call: Call, expressions: Expressions) -> Action:
     """`ptx_cp_async(target, source, elements[, predicate])`; predicated off, bytes stay."""
     target, source, count = call.args[:3]
     assert isinstance(count, Const)
-    region = _region(target, expressions, int(count.value))
+    region = region_of(target, expressions, int(count.value))
     assert isinstance(source, Call)
     first = expressions.value(source.args[2])
     predicate = expressions.value(call.args[3]) if len(call.args) > 3 else None
@@ -85,9 +85,12 @@ def _cp_async(call: Call, expressions: Expressions) -> Action:
         elements = m.inputs[(begin + units) % len(m.inputs)]
         data = (elements[:, :, None] >> (8 * np.arange(region.element))) & 0xFF
         found = np.broadcast_to(data.reshape(len(ids), -1).astype(np.uint8), at.shape)
-        m.flights.start(
-            Kind.CP_ASYNC, ids, m.steps, lambda rows: m.memory.write(at[:, rows], found[:, rows])
-        )
+        m.memory.issue(at, ids, found)
+
+        def land(rows: np.ndarray) -> None:
+            m.memory.land(at[:, rows], found[:, rows], ids[rows])
+
+        m.flights.start(Kind.CP_ASYNC, ids, m.steps, land)
 
     return action
 
@@ -116,7 +119,7 @@ def _tma_load(*, multicast: bool) -> Callable[[Call, Expressions], Action]:
         (barrier,) = (one for one in call.args if _is_barrier(one))
         if len(places) != 1:
             raise NotModelled("a TMA load without one target")
-        region = _region(call.args[places[0]], expressions)
+        region = region_of(call.args[places[0]], expressions)
         assert isinstance(barrier, Load)
         reported = expressions.address(barrier.buffer, barrier.indices)
         others = [expressions.value(one) for one in call.args[places[0] + 1 :]]
@@ -152,14 +155,17 @@ def _load_into(
     m: Machine, ids: Ids, region: Region, blocks: np.ndarray, barrier: np.ndarray, seed: np.ndarray
 ) -> None:
     at = region.at(m, ids, m.layout.arena * blocks)
-    m.memory.begins(at, is_write=True)
     words = (seed[:, None] * 331 + np.arange(region.bytes)) % len(m.inputs)
     data = np.broadcast_to((m.inputs[words] >> 3).astype(np.uint8), at.shape)
+    m.memory.begins(at, ids, data)
 
     def land(rows: np.ndarray) -> None:
-        m.memory.write_async(at[:, rows], data[:, rows])
         for key, threads in m.mbarriers(barrier[rows], ids[rows], blocks[rows]):
-            m.mbarrier(key).take(threads * region.bytes)
+            mine = rows[np.isin(ids[rows], threads)]
+            with m.reported_by(key):
+                m.memory.write_async(at[:, mine], data[:, mine], threads)
+            clock = None if m.order is None else m.order.landed(key)
+            m.mbarrier(key, threads).take(len(threads) * region.bytes, clock)
 
     m.flights.start(Kind.TMA_LOAD, ids, m.steps, land)
 
@@ -167,7 +173,7 @@ def _load_into(
 def _tma_store(call: Call, expressions: Expressions) -> Action:
     """What is read is seen, whenever that is."""
     (source,) = (one for one in call.args if _is_shared(one))
-    return _reading([_region(source, expressions)], Kind.TMA_STORE, expressions)
+    return _reading([region_of(source, expressions)], Kind.TMA_STORE, expressions)
 
 
 def _reading(regions: list[Region], kind: Kind, expressions: Expressions) -> Action:
@@ -233,14 +239,14 @@ def _wgmma(call: Call, expressions: Expressions) -> Action:
 def _multiply(
     m: Machine, ids: Ids, at: np.ndarray, who: np.ndarray, result: Buffer | Var | None
 ) -> None:
-    m.memory.begins(at, is_write=False)
+    m.memory.begins(at, ids)
     read: list[np.ndarray] = []
 
     def land(rows: np.ndarray) -> None:
         # Threads that have parted may wait apart; the first wait needs it all.
         if read:
             return
-        read.append(m.memory.read_async(at))
+        read.append(m.memory.read_async(at, ids[rows]))
         m.seen.sometime(who, read[0])
         if isinstance(result, Buffer):
             summed = (flat(read[0]) & np.uint64(0xFFFFFF)).astype(np.int64)
@@ -259,7 +265,7 @@ def _ldmatrix(call: Call, expressions: Expressions) -> Action:
     storage = pointer.buffer.storage
 
     def action(m: Machine, ids: Ids) -> None:
-        found = m.memory.read(m.bytes_at(m.seen.control(address(m, ids)), 16, ids))
+        found = m.memory.read(m.bytes_at(m.seen.control(address(m, ids)), 16, ids), ids)
         summed = (flat(found) & np.uint64(0xFFFFFF)).astype(np.int64)
         m.cells(storage)[:, ids, 0] = summed
 
@@ -282,7 +288,7 @@ def _cluster_store(call: Call, expressions: Expressions) -> Action:
         base = m.layout.arena * np.broadcast_to(m.seen.control(block(m, ids))[:, 0], (len(ids),))
         at = m.bytes_at(where, size, ids, base=base)
         stored = np.broadcast_to(value(m, ids), (len(at), len(ids), 1))
-        m.memory.write(at, ((stored >> (8 * np.arange(size))) & 0xFF).astype(np.uint8))
+        m.memory.write(at, ((stored >> (8 * np.arange(size))) & 0xFF).astype(np.uint8), ids)
 
     return action
 
@@ -296,7 +302,7 @@ def _overwrite(call: Call, expressions: Expressions) -> Action:
 
     def action(m: Machine, ids: Ids) -> None:
         at = m.bytes_at(m.seen.control(address(m, ids)), size, ids)
-        m.memory.write(at, np.full(at.shape, 0x77, dtype=np.uint8))
+        m.memory.write(at, np.full(at.shape, 0x77, dtype=np.uint8), ids)
 
     return action
 

@@ -39,9 +39,11 @@ class Agent:
     rounds: int = 0
 
     def can_go(self) -> bool:
+        if self.held:
+            return False
         if self.blocked is not None and self.blocked():
             self.blocked = None
-        return self.blocked is None and not self.held
+        return self.blocked is None
 
 
 class Execution:
@@ -56,6 +58,7 @@ class Execution:
         held = machine.mode.hold >= 0
         self._hold = int(machine.mode.hold * len(self._code)) if held else -1
         self._branches = 0
+        self._joins = machine.mode.assumed or machine.mode.converges
         self._warps = -(-len(machine.alive) // 32)
         self._budget = MAX_STEPS * (1 if machine.mode.assumed else 2 * self._warps)
 
@@ -112,11 +115,15 @@ class Execution:
     def _release(self) -> None:
         self._random.choice([one for one in self._agents if one.held]).held = False
 
+    def _is_starved(self, agent: Agent) -> bool:
+        starved = self._mode.starved
+        return starved >= 0 and int(agent.ids[0]) // 32 == starved % self._warps
+
     def _choose(self) -> Agent | None:
-        arms, able = self._mode.arms, [one for one in self._agents if one.can_go()]
-        if self._mode.starved >= 0:
-            starved = self._mode.starved % self._warps
-            able = [one for one in able if int(one.ids[0]) // 32 != starved] or able
+        arms = self._mode.arms
+        able = [one for one in self._agents if not self._is_starved(one) and one.can_go()]
+        # A starved warp does not even look whether what it waits for has come.
+        able = able or [one for one in self._agents if self._is_starved(one) and one.can_go()]
         if not able:
             return None
         current = self._current if self._current in self._agents else None
@@ -163,6 +170,7 @@ class Execution:
             if self._machine.steps > self._budget:
                 raise IllDefined("too long")
             self._machine.flights.tick(self._machine.steps)
+        self._machine.memory.statement = agent.at
         agent.at += 1
         agent.blocked = leaf.run(self._machine, agent.ids)
         if agent.at == self._hold:
@@ -186,7 +194,7 @@ class Execution:
             agent.at = branch.other
             return
         joins = agent.joins
-        for at, depth in branch.joins if self._mode.assumed else ():
+        for at, depth in branch.joins if self._joins else ():
             if not any((one.at, one.depth) == (at, depth) for one in joins):
                 joins = (*joins, Join(at, depth, agent.ids, len(agent.ids), joins))
         parts = [
@@ -216,7 +224,7 @@ class Execution:
         """Threads come to a place where others may be, or will be."""
         if agent not in self._agents:
             return
-        if self._mode.assumed:
+        if self._joins:
             join = agent.joins[-1] if agent.joins else None
             if join is not None and agent.at == join.at:
                 self._agents.remove(agent)

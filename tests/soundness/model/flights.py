@@ -108,5 +108,8 @@ class Flights:
     def land_one(self) -> None:
         """Nothing else goes on: any of them happens."""
         number = 0 if self._mode.assumed else self._random.randrange(len(self._under_way))
+        if self._mode.races:  # what nobody waits for is under way to the end
+            kinds = [one.kind in (Kind.TMA_LOAD, Kind.ARRIVAL) for one in self._under_way]
+            number = kinds.index(True) if any(kinds) else number
         one = self._under_way.pop(number)
         one.land(one.rows)

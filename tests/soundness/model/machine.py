@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -15,6 +16,7 @@ from tests.soundness.model.expressions import BUFFER, Element, Fn
 from tests.soundness.model.flights import Flights, Kind
 from tests.soundness.model.memory import Layout, Memory, Seen, for_each
 from tests.soundness.model.modes import IllDefined, Mode, NotModelled
+from tests.soundness.model.order import Clock, Order
 from tests.soundness.model.program import Ids, Program
 
 
@@ -38,13 +40,18 @@ class Machine:
         self.inputs = inputs
         self.random = Random(mode.seed)
         self.seen = Seen(np.zeros(layout.count, dtype=bool), np.zeros(threads, dtype=np.uint64))
-        self.memory = Memory(layout, self.seen, fences=mode.fences, assumed=mode.assumed)
+        self.order = Order(threads, layout.width, everywhere=mode.assumed) if mode.races else None
+        self.memory = Memory(
+            layout, self.seen, self.order, fences=mode.fences, assumed=mode.assumed
+        )
         self.flights = Flights(threads, mode, self.random)
         self.variables: dict[Var, np.ndarray] = {}
         self.state = State()
         self.alive = np.ones(threads, dtype=bool)
         self.occurrences = np.zeros(threads, dtype=np.int64)
         self.cluster_rounds = np.full(threads, -1, dtype=np.int64)
+        self.phases = np.zeros(threads, dtype=np.uint64)
+        """One number for each thread of how many phases were over where its waits were."""
         self._cells: dict[Buffer, np.ndarray] = {}
         self.steps = 0
 
@@ -132,7 +139,7 @@ class Machine:
         )
 
     def load(self, element: Element, ids: Ids) -> np.ndarray:
-        raw = self.memory.read(self._at(element, ids))
+        raw = self.memory.read(self._at(element, ids), ids)
         return raw.view(element.dtype).astype(np.int64)
 
     def store(self, element: Element, ids: Ids, value: np.ndarray) -> None:
@@ -140,7 +147,7 @@ class Machine:
         lanes = at.shape[2] // element.size
         data = np.empty((len(at), len(ids), lanes), dtype=element.dtype)
         data[:] = value
-        self.memory.write(at, data.view(np.uint8))
+        self.memory.write(at, data.view(np.uint8), ids)
 
     def together(self, ids: Ids, act: Callable[[Ids], None]) -> Callable[[], bool] | None:
         """Done by whole warps: when the last thread of one that is there has come."""
@@ -150,11 +157,36 @@ class Machine:
             return None
         meeting = self.warp_meeting(ids, collective=True)
         begun = meeting.round
-        meeting.arrive(ids, 0xFFFFFFFF, self.alive)
-        if meeting.round > begun:
-            act(meeting.there(self.alive))
+        meeting.arrive(ids, 0xFFFFFFFF, self.alive, self.release(ids))
+        passed = self.passing(lambda: meeting.round > begun, [(meeting, ids)])
+        if passed():
+            there = meeting.there(self.alive)
+            if self.order is not None:
+                self.order.acquire(there, meeting.passed)
+            act(there)
             return None
-        return lambda: meeting.round > begun
+        return passed
+
+    # What is handed on --------------------------------------------------------------------------
+
+    def release(self, ids: Ids) -> Clock | None:
+        return None if self.order is None else self.order.release(ids)
+
+    def passing(
+        self,
+        passes: Callable[[], bool],
+        waited: Sequence[tuple[Meeting | WarpMeeting | Mbarrier, Ids]],
+    ) -> Callable[[], bool]:
+        """Tells when threads go on, and hands them then what they have waited for."""
+
+        def passed() -> bool:
+            found = passes()
+            if found and self.order is not None:
+                for one, ids in waited:
+                    self.order.acquire(ids, one.passed)
+            return found
+
+        return passed
 
     # Barriers -----------------------------------------------------------------------------------
 
@@ -178,38 +210,55 @@ class Machine:
 
     def mbarriers(
         self, addresses: np.ndarray, ids: Ids, blocks: np.ndarray | None = None
-    ) -> Iterator[tuple[tuple[int, int], int]]:
-        """The mbarriers at the addresses (threads or 1), and how many threads name each."""
+    ) -> Iterator[tuple[tuple[int, int], Ids]]:
+        """The mbarriers at the addresses (threads or 1), and which threads name each."""
         where = for_each(addresses, len(ids))
         block = ids // self.program.shape.threads if blocks is None else blocks
-        found: dict[tuple[int, int], int] = {}
-        for key in zip(block.tolist(), where.tolist(), strict=True):
-            found[key] = found.get(key, 0) + 1
-        yield from found.items()
+        found: dict[tuple[int, int], list[int]] = {}
+        for key, one in zip(zip(block.tolist(), where.tolist(), strict=True), ids, strict=True):
+            found.setdefault(key, []).append(one)
+        for key, threads in found.items():
+            yield key, np.array(threads)
 
-    def mbarrier(self, key: tuple[int, int]) -> Mbarrier:
+    def mbarrier(self, key: tuple[int, int], ids: Ids) -> Mbarrier:
+        """That which threads use."""
         if key not in self.state.mbarriers:
             raise IllDefined("an mbarrier that is not initialized")
+        if self.order is not None:
+            self.order.uses(key, ids)
         return self.state.mbarriers[key]
 
-    def initialize(self, key: tuple[int, int], count: int) -> None:
+    def initialize(self, key: tuple[int, int], ids: Ids, count: int) -> None:
         """In the first phase, whatever was before."""
+        if self.order is not None:
+            self.order.initializes(key, ids)
         if key in self.state.mbarriers:
             self.state.mbarriers[key].initialize(count)
         else:
             self.state.mbarriers[key] = Mbarrier(count)
 
+    @contextlib.contextmanager
+    def reported_by(self, key: tuple[int, int]) -> Iterator[None]:
+        """Copies that land here are over for those who ask this mbarrier."""
+        if self.order is not None:
+            self.order.engine = key
+        yield
+        if self.order is not None:
+            self.order.engine = None
+
     def read_later(self, at: np.ndarray, who: np.ndarray, kind: Kind, ids: Ids) -> None:
         """The async proxy reads these bytes now or at any time before the wait for it."""
-        self.memory.begins(at, is_write=False)
+        self.memory.begins(at, ids)
 
         def land(rows: np.ndarray) -> None:
-            self.seen.sometime(who[rows], self.memory.read_async(at[:, rows]))
+            self.seen.sometime(who[rows], self.memory.read_async(at[:, rows], ids[rows]))
 
         self.flights.start(kind, ids, self.steps, land)
 
     def leave(self, ids: Ids) -> None:
         """Threads have returned."""
+        if self.mode.literal:
+            return
         self.alive[ids] = False
         for (block, _), meeting in self.state.meetings.items():
             meeting.left(self._alive_in(block))

@@ -9,6 +9,7 @@ import numpy as np
 
 from smemreuse.ir.kernel import Buffer
 from tests.soundness.model.modes import IllDefined
+from tests.soundness.model.order import Order
 from tests.soundness.model.program import Shape
 
 POISON = 0xA5
@@ -102,8 +103,12 @@ class Seen:
 class Memory:
     """Bytes of all rows in one array, and which accesses have no fence behind them yet."""
 
-    def __init__(self, layout: Layout, seen: Seen, *, fences: bool, assumed: bool) -> None:
+    def __init__(
+        self, layout: Layout, seen: Seen, order: Order | None, *, fences: bool, assumed: bool
+    ) -> None:
+        """With an `order`, that of all accesses of the unmerged kernel is followed."""
         self.layout = layout
+        self._order = order
         self._seen = seen
         self._fences = fences
         self._assumed = assumed
@@ -113,9 +118,13 @@ class Memory:
         self._unfenced_writes = np.zeros(total, dtype=bool)
         self._unfenced_reads = np.zeros(total, dtype=bool)
         self.strict = True
+        self.statement = 0
+        """Whose accesses these are."""
 
-    def read(self, at: np.ndarray) -> np.ndarray:
+    def read(self, at: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Rows, threads, bytes; through the generic proxy."""
+        if self._order is not None:
+            self._order.reads(at[0], ids)
         if self._fences:
             self._unfenced_reads[at] = True
         return self._found(at)
@@ -126,8 +135,23 @@ class Memory:
         found: np.ndarray = self._bytes[at]
         return found
 
-    def write(self, at: np.ndarray, data: np.ndarray) -> None:
+    def write(self, at: np.ndarray, data: np.ndarray, ids: np.ndarray) -> None:
         """Through the generic proxy."""
+        if self._order is not None:
+            self._order.writes(at[0], ids, data[0], self.statement)
+        self._put(at, data)
+        if self._fences:
+            self._unfenced_writes[at] = True
+
+    def issue(self, at: np.ndarray, ids: np.ndarray, data: np.ndarray | None = None) -> None:
+        """From here on these bytes are written, or read without `data`."""
+        if self._order is not None:
+            self._order.begins(at[0], ids, None if data is None else data[0], self.statement)
+
+    def land(self, at: np.ndarray, data: np.ndarray, ids: np.ndarray) -> None:
+        """What was issued through the generic proxy is written by now."""
+        if self._order is not None:
+            self._order.ends(at[0], ids, is_write=True)
         self._put(at, data)
         if self._fences:
             self._unfenced_writes[at] = True
@@ -149,20 +173,26 @@ class Memory:
             self._unfenced_writes[:] = False
             self._unfenced_reads[:] = False
 
-    def begins(self, at: np.ndarray, *, is_write: bool) -> None:
-        """The async proxy accesses these bytes from now on. Without a fence it may see them as
-        they were before a write, or write before a read is done (rule 11)."""
+    def begins(self, at: np.ndarray, ids: np.ndarray, data: np.ndarray | None = None) -> None:
+        """The async proxy writes these bytes from now on, or reads them without `data`. Without a
+        fence it may see them as they were before a write, or write before a read is done (rule 11).
+        """
+        self.issue(at, ids, data)
         if not self._fences:
             return
         early = self._unfenced_writes[at].any(axis=(1, 2))
-        if is_write:
+        if data is not None:
             early |= self._unfenced_reads[at].any(axis=(1, 2))
         if early[0]:
             raise IllDefined("a fence between the proxies is missing")
         self._seen.differs |= early
 
-    def read_async(self, at: np.ndarray) -> np.ndarray:
+    def read_async(self, at: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        if self._order is not None:
+            self._order.ends(at[0], ids, is_write=False)
         return self._found(at)
 
-    def write_async(self, at: np.ndarray, data: np.ndarray) -> None:
+    def write_async(self, at: np.ndarray, data: np.ndarray, ids: np.ndarray) -> None:
+        if self._order is not None:
+            self._order.ends(at[0], ids, is_write=True)
         self._put(at, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 
@@ -36,10 +36,14 @@ class Mode:
 
     Otherwise nobody waits for anybody but where the kernel says so. The threads of a warp go
     together as long as they can, or in `parts`; where they have parted they stay apart unless
-    `rejoins`. `hold`: some agents stop at this part of the program (0 to 1) as long as others can
+    `rejoins`; with `converges` they meet again behind each branch, as in a kernel whose barriers
+    are to come. `hold`: some agents stop at this part of the program (0 to 1) as long as others can
     go on, or all that is under way happens when they come there. `starved`: one warp, counted round
-    all of them, goes on only when nobody else can. `fences`: whether the proxies' accesses need
-    fences between them (rule 11).
+    all of them, goes on only when nobody else can, and does not look before whether it could.
+    `fences`: whether the proxies' accesses need fences between them (rule 11). `races`: whether
+    accesses need an order, whatever their values; copies have to be late then. `literal`:
+    whether barriers wait for all threads whom they are for by the letter: those that have ended
+    too, and at a grid's those that come to the block's instead.
     """
 
     arms: str = "then"
@@ -53,11 +57,14 @@ class Mode:
     hold: float = -1.0
     starved: int = -1
     fences: bool = False
+    converges: bool = False
+    races: bool = False
+    literal: bool = False
 
 
 BASE_MODES = (
     Mode("then"),
-    Mode("else", late=NEVER),
+    Mode("else", late=NEVER, races=True),
     Mode("turns", late=-3, halves=0),
     Mode("shuffled", late=-7, halves=1),
     Mode("bursts", late=-2),
@@ -87,7 +94,7 @@ def as_it_stands(count: int, seed: int = 0, *, fences: bool = True) -> Iterator[
                 random.choice((NEVER, NEVER, None, None, 0)),
             )
         )
-        yield Mode(
+        mode = Mode(
             arms,
             late,
             seed=random.randrange(1 << 30),
@@ -98,6 +105,19 @@ def as_it_stands(count: int, seed: int = 0, *, fences: bool = True) -> Iterator[
             starved=random.randrange(1 << 10) if number > 2 and random.random() < 0.3 else -1,
             fences=fences,
         )
+        yield replace(mode, races=late == NEVER and mode.hold < 0)
+
+
+def starved(warps: int, seed: int = 0, *, fences: bool = True) -> Iterator[Mode]:
+    """Modes in which one warp is late for everything, each of so many in turn."""
+    random = Random(seed)
+    for warp in range(warps):
+        arms, late = (
+            random.choice(("then", "else", "ranked", "shuffled")),
+            random.choice((NEVER, 0)),
+        )
+        mode = Mode(arms, late, seed=random.randrange(1 << 30), assumed=False, starved=warp)
+        yield replace(mode, fences=fences, races=late == NEVER)
 
 
 def held_at_each(places: int, seed: int = 0, *, fences: bool = True) -> Iterator[Mode]:

@@ -7,14 +7,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer
-from tests.soundness.model.copies import COPIES
-from tests.soundness.model.expressions import Expressions, Fn
+from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
+from tests.soundness.model.barriers import Meeting
+from tests.soundness.model.copies import COPIES, region_of
+from tests.soundness.model.expressions import Expressions, Fn, whole
 from tests.soundness.model.flights import Kind
 from tests.soundness.model.machine import Machine
 from tests.soundness.model.memory import for_each
 from tests.soundness.model.modes import IllDefined, NotModelled
 from tests.soundness.model.program import Action, Blocked, Ids
+from tests.soundness.model.reductions import SCAN, SHUFFLE
 
 Maker: TypeAlias = "Callable[[Call, Expressions], Action]"
 
@@ -60,17 +62,21 @@ def _named_arrive(call: Call, expressions: Expressions) -> Action:
 def _meet(number: Fn | None, count: Fn | None, *, waits: bool) -> Action:
     def action(m: Machine, ids: Ids) -> Blocked:
         threads = m.program.shape.threads
-        waited = []
+        waited: list[tuple[Meeting, int, Ids]] = []
         blocks = ids // threads
         for block in set(blocks.tolist()):
             mine = ids[blocks == block]
             which = 0 if number is None else m.number(number, mine)
             meeting = m.meeting(which, mine)
-            waited.append((meeting, meeting.round))
-            meeting.arrive(mine, None if count is None else m.number(count, mine))
+            waited.append((meeting, meeting.round, mine))
+            needed = None if count is None else m.number(count, mine)
+            meeting.arrive(mine, needed, m.release(mine))
         if not waits:
             return None
-        return lambda: all(one.round > begun for one, begun in waited)
+        return m.passing(
+            lambda: all(one.round > begun for one, begun, _ in waited),
+            [(one, mine) for one, _, mine in waited],
+        )
 
     return action
 
@@ -84,14 +90,15 @@ def _sync_warp(call: Call, expressions: Expressions) -> Action:
         meeting = m.warp_meeting(ids)
         begun = meeting.round
         named = 0xFFFFFFFF if mask is None else m.number(mask, ids)
-        meeting.arrive(ids, named, m.alive)
-        return lambda: meeting.round > begun
+        meeting.arrive(ids, named, m.alive, m.release(ids))
+        return m.passing(lambda: meeting.round > begun, [(meeting, ids)])
 
     return action
 
 
-def _cluster(*, arrives: bool, waits: bool) -> Maker:
-    """A thread waits for the round that it arrived in; it does both in turns."""
+def _cluster(*, arrives: bool, waits: bool, relaxed: bool = False) -> Maker:
+    """A thread waits for the round that it arrived in; it does both in turns. An arrival that is
+    `relaxed` hands on nothing."""
 
     def make(call: Call, expressions: Expressions) -> Action:
         def action(m: Machine, ids: Ids) -> Blocked:
@@ -100,12 +107,12 @@ def _cluster(*, arrives: bool, waits: bool) -> Maker:
                 raise IllDefined("the halves of a cluster's barrier, but not in turns")
             if arrives:
                 rounds[ids] = meeting.round
-                meeting.arrive(ids, None)
+                meeting.arrive(ids, None, None if relaxed else m.release(ids))
             if not waits:
                 return None
             begun = int(rounds[ids].max())
             rounds[ids] = -1
-            return lambda: meeting.round > begun
+            return m.passing(lambda: meeting.round > begun, [(meeting, ids)])
 
         return action
 
@@ -114,9 +121,11 @@ def _cluster(*, arrives: bool, waits: bool) -> Maker:
 
 def _grid(call: Call, expressions: Expressions) -> Action:
     """Two barriers of the block, between which one thread waits for the other blocks."""
-    meet = _meet(None, None, waits=True)
+    of_block = _meet(None, None, waits=True)
+    of_grid = _meet(lambda m, ids: whole(-2), None, waits=True)
 
     def action(m: Machine, ids: Ids) -> Blocked:
+        meet = of_grid if m.mode.literal else of_block
         waited = [meet(m, ids)]
 
         def passed() -> bool:
@@ -135,8 +144,8 @@ def _grid(call: Call, expressions: Expressions) -> Action:
 
 # Mbarriers --------------------------------------------------------------------------------------
 
-Signal: TypeAlias = "Callable[[Machine, tuple[int, int], int, int], None]"
-"""Done to an mbarrier by so many threads, with a number that the call hands over."""
+Signal: TypeAlias = "Callable[[Machine, tuple[int, int], Ids, int], None]"
+"""Done to an mbarrier by threads, with a number that the call hands over."""
 
 
 def barrier_address(operand: Expr, expressions: Expressions) -> Fn:
@@ -168,20 +177,25 @@ def _signal(
     return make
 
 
-def _initialize(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
-    m.initialize(key, count)
+def _initialize(m: Machine, key: tuple[int, int], ids: Ids, count: int) -> None:
+    m.initialize(key, ids, count)
 
 
-def _arrive(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
-    m.mbarrier(key).arrive(threads)
+def _arrive(m: Machine, key: tuple[int, int], ids: Ids, count: int) -> None:
+    m.mbarrier(key, ids).arrive(len(ids), 0, m.release(ids))
 
 
-def _arrive_and_expect(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
-    m.mbarrier(key).arrive(threads, count)
+def _arrive_relaxed(m: Machine, key: tuple[int, int], ids: Ids, count: int) -> None:
+    """Hands on nothing of what was accessed before it."""
+    m.mbarrier(key, ids).arrive(len(ids))
 
 
-def _expect(m: Machine, key: tuple[int, int], threads: int, count: int) -> None:
-    m.mbarrier(key).expect(threads * count)
+def _arrive_and_expect(m: Machine, key: tuple[int, int], ids: Ids, count: int) -> None:
+    m.mbarrier(key, ids).arrive(len(ids), count, m.release(ids))
+
+
+def _expect(m: Machine, key: tuple[int, int], ids: Ids, count: int) -> None:
+    m.mbarrier(key, ids).expect(len(ids) * count)
 
 
 def _wait_parity(call: Call, expressions: Expressions) -> Action:
@@ -192,9 +206,22 @@ def _wait_parity(call: Call, expressions: Expressions) -> Action:
         wanted = for_each(m.seen.control(parity(m, ids))[:, 0], len(ids)).tolist()
         block = (ids // m.program.shape.threads).tolist()
         keys = zip(block, for_each(where, len(ids)).tolist(), strict=True)
-        asked = set(zip(keys, wanted, strict=True))
-        barriers = [(m.mbarrier(key), number) for key, number in asked]
-        return lambda: all(one.passes(number) for one, number in barriers)
+        asked: dict[tuple[tuple[int, int], int], list[int]] = {}
+        for key, number, one in zip(keys, wanted, ids, strict=True):
+            asked.setdefault((key, number), []).append(one)
+        barriers = [
+            (m.mbarrier(key, np.array(who)), number, np.array(who))
+            for (key, number), who in asked.items()
+        ]
+
+        def passes() -> bool:
+            if not all(one.passes(number) for one, number, _ in barriers):
+                return False
+            for one, _, who in barriers:
+                m.phases[who] = m.phases[who] * np.uint64(31) + np.uint64(one.phase + 1)
+            return True
+
+        return m.passing(passes, [(one, who) for one, _, who in barriers])
 
     return action
 
@@ -208,13 +235,15 @@ def _noinc(*, holds: bool) -> Maker:
         def action(m: Machine, ids: Ids) -> None:
             where = for_each(m.seen.control(barrier(m, ids))[:, 0], len(ids))
             for key, threads in m.mbarriers(where, ids):
-                for _ in range(threads if holds else 0):
-                    m.mbarrier(key).hold()
+                for _ in range(len(threads) if holds else 0):
+                    m.mbarrier(key, threads).hold()
 
             def land(rows: np.ndarray) -> None:
-                m.flights.finish(Kind.CP_ASYNC, ids[rows])
                 for key, threads in m.mbarriers(where[rows], ids[rows]):
-                    m.mbarrier(key).arrive(threads)
+                    with m.reported_by(key):
+                        m.flights.finish(Kind.CP_ASYNC, threads)
+                    clock = None if m.order is None else m.order.landed(key)
+                    m.mbarrier(key, threads).arrive(len(threads), 0, clock)
 
             m.flights.start(Kind.ARRIVAL, ids, m.steps, land)
 
@@ -234,7 +263,50 @@ def _ptx_mbarrier(call: Call, expressions: Expressions) -> Action:
     operands = tuple(one for one in call.args if not isinstance(one, Const))
     if "arrive" not in words or len(operands) != 1:
         raise NotModelled("another form of `mbarrier`")
-    return _signal(_arrive)(Call(call.op, operands), expressions)
+    signal = _arrive_relaxed if "relaxed" in words else _arrive
+    return _signal(signal)(Call(call.op, operands), expressions)
+
+
+# Warps that work together -------------------------------------------------------------------------
+
+
+def _shuffle_xor(call: Call, expressions: Expressions) -> Action:
+    result, operand, distance = call.args
+    assert isinstance(result, Var)
+    assert isinstance(distance, Const)
+    value, apart = expressions.value(operand), int(distance.value)
+
+    def exchange(m: Machine, ids: Ids) -> None:
+        held = np.broadcast_to(value(m, ids), (m.layout.count, len(ids), 1))
+        partner = np.minimum(np.searchsorted(ids, ids ^ apart), len(ids) - 1)
+        m.bind(result, ids, held[:, partner])
+
+    return lambda m, ids: m.together(ids, lambda warp: exchange(m, warp))
+
+
+def _scan_line(call: Call, expressions: Expressions) -> Action:
+    """Segments of a lane each, one after the other; what came of one is carried to the next."""
+    source, target = (region_of(one, expressions) for one in call.args[:2])
+    count, operator, reverse = (one.value for one in call.args[2:] if isinstance(one, Const))
+    step = np.add if operator == "add" else np.maximum
+    segments = list(range(0, int(count), 32))
+
+    def scan(m: Machine, ids: Ids) -> None:
+        carry: np.ndarray | None = None
+        for first in reversed(segments) if reverse else segments:
+            who = ids[first + m.program.shape.rows[ids] % 32 < int(count)]
+            shift = (first + m.program.shape.rows[who] % 32)[:, None] * source.element
+            read = m.memory.read(m.bytes_at(source.address(m, who)[0] + shift, 4, who), who)
+            values = read.view("<i4")[:, :: -1 if reverse else 1]
+            found = step.accumulate(values, axis=1)
+            found = found if carry is None else step(found, carry)
+            carry = found[:, -1:]
+            found = np.ascontiguousarray(found[:, :: -1 if reverse else 1], dtype="<i4")
+            m.memory.write(
+                m.bytes_at(target.address(m, who)[0] + shift, 4, who), found.view(np.uint8), who
+            )
+
+    return lambda m, ids: m.together(ids, lambda warp: scan(m, warp))
 
 
 # Functions that nobody else knows, which do what their names say ----------------------------------
@@ -267,9 +339,9 @@ def _all_of(change: bool) -> Maker:
         def action(m: Machine, ids: Ids) -> None:
             one = ids[:1]
             at = m.bytes_at(address(m, one)[0], size, one)
-            found = m.memory.read(at)
+            found = m.memory.read(at, one)
             if change:
-                m.memory.write(at, found[:, :, ::-1] ^ 0x5A)
+                m.memory.write(at, found[:, :, ::-1] ^ 0x5A, one)
             else:
                 every = np.broadcast_to(found.astype(np.int64), (len(found), len(ids), size))
                 m.seen.values(ids, every, number)
@@ -287,7 +359,7 @@ OPERATIONS: dict[str, Maker] = {
     "named_barrier_arrive": _named_arrive,
     "cluster_sync": _cluster(arrives=True, waits=True),
     "cluster_arrive": _cluster(arrives=True, waits=False),
-    "cluster_arrive_relaxed": _cluster(arrives=True, waits=False),
+    "cluster_arrive_relaxed": _cluster(arrives=True, waits=False, relaxed=True),
     "cluster_wait": _cluster(arrives=False, waits=True),
     "ptx_init_barrier_thread_count": _signal(_initialize, count=1),
     "ptx_arrive_barrier": _signal(_arrive),
@@ -302,6 +374,8 @@ OPERATIONS: dict[str, Maker] = {
     "ptx_fence_barrier_init": _nothing,
     "warpgroup_arrive": _nothing,
     "warpgroup_fence_operand": _nothing,
+    SHUFFLE: _shuffle_xor,
+    SCAN: _scan_line,
     "arrive_on": _signal(_arrive),
     "arrive_somehow": _signal(_arrive),
     "bump": _bump,

@@ -31,6 +31,7 @@ from smemreuse.ir.kernel import (
 )
 from tests.soundness.model.modes import NotModelled
 from tests.soundness.model.operators import OPERATORS
+from tests.soundness.model.reductions import unfolded
 
 if TYPE_CHECKING:
     from tests.soundness.model.expressions import Expressions, Fn
@@ -104,6 +105,8 @@ class Shape:
     axes: dict[Var, np.ndarray]
     rows: np.ndarray
     """threadIdx.x of each thread."""
+    thread: Var | None
+    """threadIdx.x itself."""
 
     @property
     def all_threads(self) -> int:
@@ -148,7 +151,8 @@ def find_shape(kernel: Kernel, block_index: int) -> Shape:
         block = ids // (x * y * z) if blocks > 1 else np.full(len(ids), block_index)
         found = values.get(tag, block % extents[tag])
         axes[var] = found.astype(np.int64)
-    return Shape(x * y * z, blocks, axes, inside % x)
+    thread = next((var for tag, var in variables if tag == "threadIdx.x"), None)
+    return Shape(x * y * z, blocks, axes, inside % x, thread)
 
 
 def _is_remote(stmt: Stmt) -> bool:
@@ -181,13 +185,15 @@ class Assembler:
 
     def __init__(self, program: Program, expressions: Expressions) -> None:
         self._code = program.code
+        self._thread = program.shape.thread or Const(0)
         self._expressions = expressions
         self._loops: list[_Loop] = []
         self._depth = 0
 
     def block(self, block: Block) -> None:
         for stmt in block:
-            self._statement(stmt)
+            for one in unfolded(stmt, self._thread):
+                self._statement(one)
 
     def _statement(self, stmt: Stmt) -> None:
         if isinstance(stmt, (Allocate, Declare)):

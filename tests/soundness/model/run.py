@@ -15,6 +15,7 @@ from tests.soundness.model.machine import Machine
 from tests.soundness.model.memory import Layout
 from tests.soundness.model.modes import IllDefined, Mode
 from tests.soundness.model.operations import operation
+from tests.soundness.model.order import RACE
 from tests.soundness.model.program import Assembler, Program, find_shape, shared_buffers
 
 Offsets: TypeAlias = Mapping[Buffer, int]
@@ -26,6 +27,8 @@ class Outcome:
 
     differs: np.ndarray
     outputs: tuple[bytes, int]
+    phases: bytes
+    """In which phases threads have passed their waits."""
 
 
 def side_by_side(kernel: Kernel, scope: str) -> dict[Buffer, int]:
@@ -47,6 +50,9 @@ class Model:
 
     def __init__(self, kernel: Kernel, plans: Sequence[Offsets], inputs: np.ndarray) -> None:
         shape = find_shape(kernel, int(inputs[7]) % 3)
+        self.kernel = kernel
+        self.overtaken = False
+        """Whether some wait has passed in one phase in one mode, and in another one in another."""
         self._program = Program(kernel, shape)
         expressions = Expressions(self._program, operation)
         Assembler(self._program, expressions).block(kernel.body)
@@ -65,6 +71,11 @@ class Model:
         return len(self._program.code)
 
     @property
+    def warps(self) -> int:
+        """How many warps run it, in all blocks."""
+        return -(-self._program.shape.all_threads // 32)
+
+    @property
     def plans(self) -> int:
         """How many plans there are beside the unmerged layout."""
         return self._layout.count - 1
@@ -74,7 +85,8 @@ class Model:
         machine = Machine(self._program, self._layout, self._inputs, mode)
         Execution(machine).run()
         seen = machine.seen
-        return Outcome(seen.differs, (seen.by_thread.tobytes(), seen.unordered))
+        outputs = seen.by_thread.tobytes(), seen.unordered
+        return Outcome(seen.differs, outputs, machine.phases.tobytes())
 
     def differing(self, modes: Iterable[Mode]) -> np.ndarray:
         """Which plans differ in some mode.
@@ -82,11 +94,12 @@ class Model:
         Raises `IllDefined` if the unmerged kernel does not do the same in all modes.
         """
         differs = np.zeros(self._layout.count - 1, dtype=bool)
-        expected = None
+        first = None
         for mode in modes:
             outcome = self.run(mode)
-            if expected is not None and outcome.outputs != expected:
-                raise IllDefined("the unmerged kernel races")
-            expected = outcome.outputs
+            first = first or outcome
+            if outcome.outputs != first.outputs:
+                raise IllDefined(RACE)
+            self.overtaken = self.overtaken or outcome.phases != first.phases
             differs |= outcome.differs[1:]
         return differs

@@ -1,0 +1,86 @@
+"""What `lint` says of a kernel itself, held against what the model sees it do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from smemreuse.linter.collected import LANES_TOGETHER
+from smemreuse.results.hazards import HazardKind, LintReport
+from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
+from tests.soundness.model.run import Model
+
+SEARCHED = 60
+"""Modes beside those that stop at each place, before a hazard counts as shown by none."""
+
+
+class Missed(AssertionError):
+    """A kernel that was called clean is ill-defined."""
+
+
+class NotShown(AssertionError):
+    """A hazard was called certain, and no execution shows it."""
+
+
+def goes_wrong(model: Model, modes: Iterable[Mode]) -> str:
+    """Why the unmerged kernel is ill-defined in one of the modes; empty if it is in none."""
+    try:
+        model.differing(modes)
+    except IllDefined as reason:
+        return str(reason)
+    return ""
+
+
+def many_modes(model: Model, seed: int, tried: int) -> Iterator[Mode]:
+    """Modes in which accesses through the two proxies need fences: `tried` of any kind, those that
+    stop at one place, and those in which one warp is late."""
+    return chain(
+        as_it_stands(tried, seed, fences=True),
+        starved(model.warps, seed, fences=True),
+        held_at_each(model.places, seed, fences=True),
+    )
+
+
+def respecting(report: LintReport, modes: Iterable[Mode]) -> Iterator[Mode]:
+    """The modes, as far as they respect what `lint` tells that it assumes."""
+    for mode in modes:
+        if LANES_TOGETHER in report.assumptions:
+            yield replace(mode, parts=False, converges=True)
+        else:
+            yield mode
+
+
+def check_clean(report: LintReport, model: Model, seed: int, wrong: str, tried: int) -> None:
+    """Raises `Missed` for a clean kernel that goes wrong, as was seen (`wrong`) or as a late warp
+    shows."""
+    if not report.clean:
+        return
+    if wrong and LANES_TOGETHER in report.assumptions:
+        wrong = goes_wrong(model, respecting(report, many_modes(model, seed, tried)))
+    if not wrong:
+        late = starved(model.warps, seed, fences=True)
+        wrong = goes_wrong(model, respecting(report, late))
+    if not wrong and model.overtaken:
+        wrong = "a wait that passes in one phase or another"
+    if wrong and wrong not in UNDECIDED:
+        raise Missed(f"called clean: {wrong}")
+
+
+UNDECIDED = ("too long", "a loop that the test does not need")
+"""The model has given up."""
+
+
+def check_certain(report: LintReport, model: Model, seed: int, wrong: str) -> None:
+    """Raises `NotShown` where `lint` is certain and nothing goes wrong, often as it is tried."""
+    kinds = {one.kind for one in report.hazards if one.certain}
+    if not kinds or wrong or (model.overtaken and HazardKind.MISSED_PHASE in kinds):
+        return
+    modes = many_modes(model, seed, SEARCHED)
+    if HazardKind.BARRIER_DIVERGENCE in kinds:
+        # Those who do not come may have ended, for whom no hardware waits.
+        by_the_letter = [replace(one, literal=True) for one in as_it_stands(4, seed)]
+        modes = chain(by_the_letter, modes)
+    found = goes_wrong(model, modes)
+    if not found and not (model.overtaken and HazardKind.MISSED_PHASE in kinds):
+        raise NotShown(f"certain, and not shown: {', '.join(sorted(map(str, kinds)))}")
