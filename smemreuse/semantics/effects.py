@@ -84,6 +84,15 @@ class ElementsIn:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """So many elements of the pointer's type, of those whose size in bytes is one of `sizes`: the
+    operation moves other types in other units, or not at all."""
+
+    number: int
+    sizes: frozenset[int]
+
+
 class Extent(Enum):
     """A size that only the pointer operand itself can tell."""
 
@@ -91,7 +100,7 @@ class Extent(Enum):
     WHOLE = "anywhere in the buffer"
 
 
-Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Extent
+Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Elements | Extent
 
 
 @dataclass(frozen=True, slots=True)

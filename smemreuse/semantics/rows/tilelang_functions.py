@@ -13,9 +13,11 @@ from smemreuse.semantics.effects import (
     Fixed,
     Group,
     Meeting,
+    Operand,
 )
 from smemreuse.semantics.rows.forms import (
     EXCHANGED,
+    ONE_ELEMENT,
     accessing,
     address_values,
     each,
@@ -25,6 +27,7 @@ from smemreuse.semantics.rows.forms import (
     updates,
     values,
     varying,
+    vector_atomic,
     writes,
 )
 from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows, parse_name
@@ -153,20 +156,24 @@ _COLLECTIVES: FunctionRows = merged(
     ),
 )
 
-# The last operand but one may be a pointer to what is added.
-_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True)
+
+def _atomic(operand: Operand) -> Effect:
+    """The last operand but one may be a pointer to what is added."""
+    return accessing(operand, handed_on=True, answer=Answer.VARIES, atomic=True)
+
 
 _ATOMICS: FunctionRows = merged(
     each(
         """
-        AtomicAdd AtomicAddRet AtomicAddx2 AtomicAddx2Ret AtomicAddx4 AtomicAddx4Ret
-        AtomicMax AtomicMaxRet AtomicMin AtomicMinRet AtomicOr
+        AtomicAdd AtomicAddRet AtomicMax AtomicMaxRet AtomicMin AtomicMinRet AtomicOr
         """,
-        _ATOMIC,
+        _atomic(updates(0, ONE_ELEMENT)),
     ),
+    each("AtomicAddx2 AtomicAddx2Ret", _atomic(vector_atomic(2))),
+    each("AtomicAddx4 AtomicAddx4Ret", _atomic(vector_atomic(4))),
     {
-        "AtomicLoad": accessing(reads(0, certain=False), answer=Answer.VARIES, atomic=True),
-        "AtomicStore": accessing(writes(0, certain=False), atomic=True),
+        "AtomicLoad": accessing(reads(0, ONE_ELEMENT), answer=Answer.VARIES, atomic=True),
+        "AtomicStore": accessing(writes(0, ONE_ELEMENT), atomic=True),
     },
 )
 
