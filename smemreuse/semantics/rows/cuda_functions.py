@@ -13,10 +13,10 @@ from smemreuse.semantics.effects import (
     Wait,
 )
 from smemreuse.semantics.rows.forms import (
-    EXCHANGED,
     IN_REGISTERS,
     ONE_ELEMENT,
     ONE_LOADED,
+    SHUFFLED,
     accessing,
     address_values,
     each,
@@ -46,12 +46,16 @@ _WARP: FunctionRows = merged(
         __ballot_sync __match_any_sync __reduce_add_sync __reduce_min_sync
         __reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync
         """,
-        EXCHANGED,
+        SHUFFLED,
     ),
     {
         # The third parameter is where the predicate goes.
         "__match_all_sync": accessing(
-            writes(2, Fixed(4)), writes_locals=(2,), answer=Answer.VARIES, converges=True
+            writes(2, Fixed(4)),
+            writes_locals=(2,),
+            answer=Answer.VARIES,
+            converges=True,
+            lanes=0,
         )
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from smemreuse.ir.access import Access
@@ -29,6 +30,10 @@ IN_REGISTERS = "registers of a warp are exchanged: no memory, and no order betwe
 
 EXCHANGED = Effect(answer=Answer.VARIES, words=IN_REGISTERS, converges=True)
 """Of what the lanes of a warp tell each other: all that take part have to be there."""
+
+
+SHUFFLED = replace(EXCHANGED, lanes=0)
+"""Of those whose first operand names the lanes that take part."""
 
 
 def each(names: str | Iterable[str], row: Effect) -> dict[str, Effect]:
