@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.results.hazards import LintStatus
+from smemreuse.results.hazards import HazardKind, LintStatus
 from tests.checker.small import SYNC, kernel_of, reduced, under
 from tests.linter.test_linter import found, report_on
 
@@ -47,6 +47,33 @@ def test_two_groups_at_one_number_are_certain_if_no_data_decide(
     assert report.status is status
     assert [hazard.certain for hazard in report.hazards] == hazards
     assert all(hazard.kind.value == "barrier-divergence" for hazard in report.hazards)
+
+
+ALONE = 'T.tvm_storage_sync("shared", 1, 32)\n'
+EACH = under("if tx < 32", ALONE) + under("if tx >= 32", under("if tx < 64", ALONE))
+OF_TWO = under("if tx < 64", NAMED)
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        (EACH, []),
+        (EACH + EACH, []),
+        (EACH + SYNC + OF_TWO + SYNC + EACH, []),
+        (EACH + OF_TWO, [True]),  # the second warp may come in between
+        (EACH + under("if tx >= 64", NAMED), [True]),
+        (OF_TWO + EACH, []),  # who comes after its own group comes after that
+        (OF_TWO + EACH + OF_TWO, [True]),
+        (OF_TWO + under("if tx >= 96", ALONE), [True]),
+        (EACH + SYNC + under("if tx < 32", ALONE) + OF_TWO, [True]),
+    ],
+)
+def test_a_warp_by_itself_is_never_at_a_barrier_with_another(
+    body: str, hazards: list[bool]
+) -> None:
+    found = report_on(kernel_of(body, threads=128)).hazards
+    expected = [(HazardKind.BARRIER_DIVERGENCE, one) for one in hazards]
+    assert [(one.kind, one.certain) for one in found] == expected
 
 
 @pytest.mark.parametrize("meet", ["", "_in_a_function"])
