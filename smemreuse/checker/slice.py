@@ -323,6 +323,8 @@ class ProgramSlice:
         for access in self.accesses.get(stmt, ()):
             if access.footprint.start is not None:
                 yield access.footprint.start
+            elif access.pointed is not None:
+                yield access.pointed
             if access.barrier is not None:
                 yield from access.barrier.indices
                 yield from self._beside_indices(access.barrier)

@@ -81,6 +81,8 @@ class ContentHazards(Collected):
         stmt = self._events[traced.event].stmt
         if not (stores(stmt) or traced.by_warp) or traced.buffer in self._known.registers:
             return
+        if traced.atomic:  # beside what the statement itself stores
+            return
         if not (traced.by_thread == ANYONE).any() or len(np.unique(traced.ids)) < 2:
             return
         numbers = ValueNumbering(threads, values, self._known.changing, self._known.uniform)
@@ -118,14 +120,14 @@ class ContentHazards(Collected):
         """
         stmt, size = self._events[event].stmt, self._layout.sizes[access.buffer]
         if start is None:
-            if access.footprint.start is not None:
+            if access.footprint.start is not None or access.pointed is not None:
                 self._known.assumed.setdefault(INSIDE)
             return
         starts = np.broadcast_to(np.asarray(start), (agent.threads.count,))
         footprint = access.footprint
         reach = (footprint.count - 1) * footprint.stride
         first = starts + min(reach, 0)
-        last = starts + max(reach, 0) + footprint.size - 1
+        last = starts + max(reach, 0) + max(footprint.size, 1) - 1
         beyond = (first < 0) | (last >= size)
         kept = self._known.guards.allowed(stmt, access, agent.threads)
         if kept is not None:

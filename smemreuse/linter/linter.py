@@ -165,10 +165,11 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
     parts: dict[Key, Hazard] = {}
     if has_collectives:
         reaches = Reaches(kernel.body, operations, axes)
-        parts = {
-            (hazard.kind, stmt, frozenset()): hazard
-            for stmt, hazard in divided(kernel.body, reaches)
-        }
+        of_groups = divided(kernel.body, reaches, axes, subject.sizes, accesses.pointers)
+        for stmt, buffers, hazard in of_groups:
+            key = (hazard.kind, stmt, buffers)
+            if key not in parts or hazard.certain > parts[key].certain:
+                parts[key] = hazard
     if not needs_trace:
         return tuple(parts.values()), (), ()
 
@@ -207,10 +208,15 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
         # What is decided twice by the same data may not go two ways.
         cases, unclear, more = traced(Work(OF_CASES, subject.work), every_case=True)
         if not unclear:
-            sure = {key: one for key, one in found.items() if one.certain}
-            found, reasons, assumed = {**cases, **sure}, (), tuple(dict.fromkeys((*assumed, *more)))
+            certain = {key: one for key, one in found.items() if one.certain}
+            found, reasons, assumed = (
+                {**cases, **certain},
+                (),
+                tuple(dict.fromkeys((*assumed, *more))),
+            )
+    sure = {key: one for key, one in found.items() if one.certain}
     hazards = sorted(
-        {**found, **parts}.values(), key=lambda one: (not one.certain, one.site.line or 0)
+        {**found, **parts, **sure}.values(), key=lambda one: (not one.certain, one.site.line or 0)
     )
     return tuple(hazards), reasons, assumed
 

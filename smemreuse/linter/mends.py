@@ -97,6 +97,12 @@ def execute_together(name: str, site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def reduce_over_those_who_come(site: Site) -> Mend:
+    """A reduction over more threads than come to it."""
+    sentence = f"let as many threads come to {_at(site)} as it reduces over, or reduce over fewer."
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
 def name_lanes(site: Site) -> Mend:
     """A barrier of a warp whose mask does not name who comes to it."""
     sentence = f"let only the lanes that its mask names come to {_at(site)}, and all of them."

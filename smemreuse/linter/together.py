@@ -1,37 +1,34 @@
-"""Operations that a warp or a warpgroup executes together, where a part of it does (rule 12).
+"""Operations that threads execute together, where a part of them does (rule 12).
 
 PTX leaves undefined what an `.aligned` instruction does that not all threads of its warp come to,
-of its warpgroup for wgmma. No trace is needed for that, but the threads that come to a statement.
+of its warpgroup for wgmma; and what a shuffle or a vote does that not all lanes come to which its
+mask names. A reduction through memory reads what threads have not written that do not come.
+No trace is needed for that, but the threads that come to a statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from smemreuse.checker.separation.reach import Reaches
-from smemreuse.ir.expr import Call, Expr, Load, Var, children
-from smemreuse.ir.kernel import (
-    Bind,
-    Block,
-    For,
-    If,
-    Stmt,
-    Store,
-    While,
-    nested_blocks,
-    walk_statements,
-)
-from smemreuse.ir.launch import AXES, launches, tag_of
+from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Block, Buffer, Stmt, walk_statements
+from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import mends, words
+from smemreuse.linter.butterflies import butterfly_hazards, has_butterfly
+from smemreuse.linter.comers import Comers, comers, missing_of
+from smemreuse.linter.followers import goes_on_with
 from smemreuse.results.hazards import Hazard, HazardKind, Site
 from smemreuse.semantics.effects import Together
-from smemreuse.semantics.evaluate import evaluate
+from smemreuse.semantics.evaluate import Threads, evaluate
+from smemreuse.semantics.pointers import Pointers
 from smemreuse.semantics.table import calls_of, effect_of
 
 _NAMES = {Together.WARP: "warp", Together.WARPGROUP: "warpgroup"}
+
+Found = tuple[Stmt, frozenset[Buffer], Hazard]
 
 
 def together(stmt: Stmt) -> Together | None:
@@ -42,84 +39,84 @@ def together(stmt: Stmt) -> Together | None:
 
 def any_together(body: Block) -> bool:
     """Whether a kernel has such an operation."""
-    return any(together(stmt) is not None for stmt in walk_statements(body))
+    return any(
+        together(stmt) is not None or any(map(_names_lanes, calls_of(stmt))) or has_butterfly(stmt)
+        for stmt in walk_statements(body)
+    )
 
 
-def divided(body: Block, reaches: Reaches) -> Iterator[tuple[Stmt, Hazard]]:
-    """The statements of which only a part of a warp or warpgroup executes such an operation.
+def _names_lanes(call: Call) -> bool:
+    return effect_of(call).lanes is not None
 
-    Certain where no data decide that threads come there, and which. What data decide without a
-    word of the thread's index, or of what is made of it, counts as the same for all of them.
+
+def divided(
+    body: Block,
+    reaches: Reaches,
+    axes: Mapping[str, int],
+    sizes: Mapping[Buffer, int],
+    pointers: Pointers,
+) -> Iterator[Found]:
+    """The hazards of such operations, each with its statement and the buffer that it is of.
+
+    Certain where no data decide that threads come there, and which.
     """
-    yield from _Divided(reaches, _OfThread(body)).in_block(body, True, False)
+    groups = {group for stmt in walk_statements(body) if (group := together(stmt)) is not None}
+    tree = StatementTree(body)
+    for group in sorted(groups | {Together.WARP}, key=lambda one: one.value):
+        for came in comers(body, reaches, group):
+            if together(came.stmt) is group:
+                yield from _of_group(came, group, len(reaches.everyone), tree)
+            if group is Together.WARP:
+                yield from _of_lanes(came, len(reaches.everyone), tree)
+                yield from butterfly_hazards(came, axes, sizes, pointers)
 
 
-class _OfThread:
-    """The variables and locals that are made of the threads' indices."""
-
-    def __init__(self, body: Block):
-        self._made: set[object] = {one.var for one in launches(body) if tag_of(one) in AXES}
-        before = -1
-        while before != (before := len(self._made)):
-            for stmt in walk_statements(body):
-                self._find(stmt)
-
-    def _find(self, stmt: Stmt) -> None:
-        if (isinstance(stmt, Bind) and self.names(stmt.value)) or (
-            isinstance(stmt, For) and (self.names(stmt.begin) or self.names(stmt.step))
-        ):
-            self._made.add(stmt.var)
-        elif isinstance(stmt, Store) and stmt.buffer.scope.startswith("local"):
-            if any(map(self.names, (stmt.value, *stmt.indices))):
-                self._made.add(stmt.buffer.storage)
-
-    def names(self, expr: Expr) -> bool:
-        """Whether an expression names any of them. What threads make of their values together, in
-        a reduction, is the same for those who take part."""
-        if isinstance(expr, Call) and effect_of(expr).exchanges:
-            return False
-        if isinstance(expr, Load) and expr.buffer.storage in self._made:
-            return True
-        if isinstance(expr, Var):
-            return expr in self._made
-        return any(map(self.names, children(expr)))
+def _of_group(came: Comers, group: Together, count: int, tree: StatementTree) -> Iterator[Found]:
+    missing = missing_of(came.threads.ids, group, count)
+    if not (len(missing) or came.parted):
+        return
+    certain = came.certain
+    if all(effect_of(call).converges for call in calls_of(came.stmt) if effect_of(call).together):
+        certain = certain and _go_on(came.stmt, tree)
+    yield came.stmt, frozenset(), _hazard(came.stmt, _NAMES[group], missing, certain=certain)
 
 
-@dataclass(frozen=True)
-class _Divided:
-    """The threads at each statement, and what is made of their indices."""
-
-    reaches: Reaches
-    of_thread: _OfThread
-
-    def in_block(self, block: Block, sure: bool, parted: bool) -> Iterator[tuple[Stmt, Hazard]]:
-        """`sure`: it is executed whatever the data; `parted`: by threads that data choose."""
-        for stmt in block:
-            threads, group = self.reaches[stmt].threads, together(stmt)
-            if group is not None:
-                missing = _missing(threads.ids, group, len(self.reaches.everyone))
-                if len(missing) or parted:
-                    yield stmt, _hazard(stmt, group, missing, certain=sure and not parted)
-            deciding = tuple(_deciding(stmt))
-            values = [evaluate(one, threads) for one in deciding]
-            of_arms = isinstance(stmt, If)  # whose threads are known where the condition is
-            known = all(isinstance(one, int) or (of_arms and one is not None) for one in values)
-            by_thread = not known and any(map(self.of_thread.names, deciding))
-            for inner in nested_blocks(stmt):
-                yield from self.in_block(inner, sure and known, parted or by_thread)
+def _of_lanes(came: Comers, count: int, tree: StatementTree) -> Iterator[Found]:
+    """Of shuffles and votes, whose mask is known: the lanes that it names and that do not come."""
+    for call in calls_of(came.stmt):
+        mask = _mask(call, came.threads)
+        if mask is None:
+            continue
+        ids = came.threads.ids
+        named = (mask >> np.arange(32)) & 1 == 1
+        every = (32 * np.unique(ids // 32)[:, None] + np.arange(32)[named]).reshape(-1)
+        missing = np.setdiff1d(every[every < count], ids)
+        if len(missing) or (came.parted and np.count_nonzero(named) > 1):
+            certain = came.certain and _go_on(came.stmt, tree)
+            name = "warp that its mask names"
+            yield came.stmt, frozenset(), _hazard(came.stmt, name, missing, certain=certain)
 
 
-def _deciding(stmt: Stmt) -> Iterator[Expr]:
-    """What decides whether, and how often, a statement executes those in it."""
-    if isinstance(stmt, (If, While)):
-        yield stmt.condition
-    elif isinstance(stmt, For):
-        yield from (stmt.begin, stmt.extent)
+def _mask(call: Call, threads: Threads) -> int | None:
+    """The lanes that a shuffle names, a bit each, if they are the same for all who come."""
+    at = effect_of(call).lanes
+    if at is None or at >= len(call.args):
+        return None
+    value = evaluate(call.args[at], threads)
+    if isinstance(value, np.ndarray) and len(value) and (value == value[0]).all():
+        value = int(value[0])
+    return value % 2**32 if isinstance(value, int) else None
 
 
-def _hazard(stmt: Stmt, group: Together, missing: np.ndarray, *, certain: bool) -> Hazard:
+def _go_on(stmt: Stmt, tree: StatementTree) -> bool:
+    """Whether those who are not at a statement have anything left to do. Lanes wait for each other
+    in a shuffle, and for none that has ended."""
+    return any(True for _ in goes_on_with(stmt, tree))
+
+
+def _hazard(stmt: Stmt, name: str, missing: np.ndarray, *, certain: bool) -> Hazard:
     """That of a statement which threads of a part of a group come to; who does not, if known."""
-    site, name = Site.of(stmt), _NAMES[group]
+    site = Site.of(stmt)
     who = words.missing(missing)
     return Hazard(
         HazardKind.BARRIER_DIVERGENCE,
@@ -130,13 +127,3 @@ def _hazard(stmt: Stmt, group: Together, missing: np.ndarray, *, certain: bool) 
         mends.execute_together(name, site),
         agents=(words.threads(missing),) if len(missing) else (),
     )
-
-
-def _missing(ids: np.ndarray, group: Together, count: int) -> np.ndarray:
-    """The threads of a block of `count` that are not among `ids`, but others of their group."""
-    size = group.value
-    groups = np.unique(ids // size)
-    every = (size * groups[:, None] + np.arange(size)).reshape(-1)
-    missing = np.setdiff1d(every, ids)
-    # A warp may have fewer threads; a warpgroup of which some do not exist is none.
-    return missing[missing < count] if group is Together.WARP else missing

@@ -96,6 +96,7 @@ class MemoryAccess:
     - `proxy`: the path to memory; between different ones a fence must stand (rule 11).
     - `by_warp`: the lanes of a warp access the bytes together; which lane takes which is not known.
     - `signals`: the bytes are an mbarrier, and it is accessed as one.
+    - `pointed`: the byte that its operand points to, where it may access any from there.
     """
 
     buffer: Buffer
@@ -114,6 +115,7 @@ class MemoryAccess:
     by_warp: bool = False
     atomic: bool = False
     signals: bool = False
+    pointed: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +326,7 @@ def _through(
             proxy=effect.proxy,
             by_warp=operand.by_warp,
             atomic=effect.atomic,
+            pointed=None if known else place.offset,
         )
     ]
 
@@ -405,7 +408,9 @@ def _handed(expr: Expr, pointers: Pointers) -> Iterator[MemoryAccess]:
     place = address_of(expr, pointers)
     if place is not None:
         yield from _computing(expr, pointers)
-        yield MemoryAccess(place.buffer, mask_of(expr), WHOLE, expr, certain=False)
+        yield MemoryAccess(
+            place.buffer, mask_of(expr), WHOLE, expr, certain=False, pointed=place.offset
+        )
     elif isinstance(expr, (Var, Pointer)):
         found = (
             pointers.of_variable(expr) if isinstance(expr, Var) else pointers.of_buffer(expr.buffer)

@@ -84,6 +84,15 @@ class ElementsIn:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """So many elements of the pointer's type, of those whose size in bytes is one of `sizes`: the
+    operation moves other types in other units, or not at all."""
+
+    number: int
+    sizes: frozenset[int]
+
+
 class Extent(Enum):
     """A size that only the pointer operand itself can tell."""
 
@@ -91,7 +100,7 @@ class Extent(Enum):
     WHOLE = "anywhere in the buffer"
 
 
-Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Extent
+Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Elements | Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +216,19 @@ class Together(Enum):
     WARPGROUP = 128
 
 
+@dataclass(frozen=True, slots=True)
+class Butterfly:
+    """Values that threads exchange through a workspace, the operand at `workspace`: the thread of
+    index x along x writes element x - `first`, and reads those of which the number differs in one
+    of the bits `distances`. There are `copies` of all that, so many elements apart (`stride`)."""
+
+    workspace: int
+    first: int
+    distances: tuple[int, ...]
+    copies: int = 1
+    stride: int = 0
+
+
 UNSAID = "its declaration does not say"
 """Why a function may have a barrier inside whose declaration leaves that open."""
 
@@ -269,6 +291,8 @@ class Effect:
       is ordered by that (PTX says so of `bar.warp.sync` alone). Nothing is proved by it; and what
       it stands between is no certain race.
     - `together`: who must execute it all together, as PTX has it of `.aligned` (rule 12).
+    - `lanes`: the operand that names the lanes of a warp who must, a bit each.
+    - `butterfly`: who must execute it with whom, since they exchange values through memory.
     - `describes`: the local that it makes a descriptor. `reads_described`: it accesses what the
       descriptors among its operands stand for.
     - `within`: the barriers that its threads meet at inside it, in their order: what it accesses
@@ -306,6 +330,8 @@ class Effect:
     may_meet: str = ""
     converges: bool = False
     together: Together | None = None
+    lanes: int | None = None
+    butterfly: Butterfly | None = None
     fence: bool = False
     describes: Descriptor | None = None
     reads_described: bool = False

@@ -91,6 +91,13 @@ def pointee_dtype(pointer: Expr) -> str:
     return "uint8"
 
 
+def states_type(pointer: Expr) -> bool:
+    """Whether the element type of a pointer is known, and not taken to be bytes for want of one."""
+    if not (isinstance(pointer, Call) and is_typed(pointer)):
+        return addressed_element(pointer) is not None
+    return isinstance(pointer.args[0], Call) and bool(pointer.args[0].args)
+
+
 def pointee_bits(pointer: Expr) -> int:
     """Bits of one element that a pointer points to."""
     return element_bits(pointee_dtype(pointer))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from smemreuse.ir.expr import CHOICES, Call, Expr, constant
-from smemreuse.ir.kernel import SHARED_SCOPES
+from smemreuse.ir.expr import CHOICES, Call, Expr, Load, constant
+from smemreuse.ir.kernel import SHARED_SCOPES, element_bits, is_laid_out
 from smemreuse.semantics.effects import (
     BytesIn,
     Effect,
+    Elements,
     ElementsIn,
     Extent,
     Fixed,
@@ -17,7 +18,14 @@ from smemreuse.semantics.effects import (
     Position,
     Strided,
 )
-from smemreuse.semantics.elements import bytes_of, claimed_bytes, has_elements, is_typed
+from smemreuse.semantics.elements import (
+    bytes_of,
+    claimed_bytes,
+    has_elements,
+    is_typed,
+    pointee_dtype,
+    states_type,
+)
 from smemreuse.semantics.pointers import Pointers, address_of
 from smemreuse.semantics.table import is_mbarrier
 
@@ -66,6 +74,9 @@ def size_of(
     size = operand.size
     if isinstance(size, (Fixed, Strided)):
         return size.bytes, True
+    if isinstance(size, Elements):
+        each = element_bytes(argument)
+        return (size.number * each if each in size.sizes else None), True
     if isinstance(size, (BytesIn, ElementsIn)):
         number = constant(operands[size.at]) if size.at < len(operands) else None
         if number is None or isinstance(size, BytesIn):
@@ -73,6 +84,19 @@ def size_of(
         return bytes_of(argument, number) if has_elements(argument) else (None, True)
     claimed = claimed_bytes(argument) if size is Extent.CLAIMED else None
     return claimed or (None, True)
+
+
+def element_bytes(argument: Expr) -> int | None:
+    """The bytes of an element that a pointer points to, or that is passed by reference; None
+    where its type is not known, or takes no whole bytes."""
+    if isinstance(argument, Load):
+        dtype = argument.buffer.dtype
+    elif has_elements(argument) and states_type(argument):
+        dtype = pointee_dtype(argument)
+    else:
+        return None
+    bits = element_bits(dtype)
+    return bits // 8 if is_laid_out(dtype) and bits % 8 == 0 else None
 
 
 def is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:

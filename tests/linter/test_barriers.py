@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.results.hazards import LintStatus
+from smemreuse.results.hazards import HazardKind, LintStatus
 from tests.checker.small import SYNC, init_barrier, kernel_of, reduced, tma_load, under
 from tests.linter.test_linter import found, report_on
 
@@ -49,6 +49,33 @@ def test_two_groups_at_one_number_are_certain_if_no_data_decide(
     assert all(hazard.kind.value == "barrier-divergence" for hazard in report.hazards)
 
 
+ALONE = 'T.tvm_storage_sync("shared", 1, 32)\n'
+EACH = under("if tx < 32", ALONE) + under("if tx >= 32", under("if tx < 64", ALONE))
+OF_TWO = under("if tx < 64", NAMED)
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        (EACH, []),
+        (EACH + EACH, []),
+        (EACH + SYNC + OF_TWO + SYNC + EACH, []),
+        (EACH + OF_TWO, [True]),  # the second warp may come in between
+        (EACH + under("if tx >= 64", NAMED), [True]),
+        (OF_TWO + EACH, []),  # who comes after its own group comes after that
+        (OF_TWO + EACH + OF_TWO, [True]),
+        (OF_TWO + under("if tx >= 96", ALONE), [True]),
+        (EACH + SYNC + under("if tx < 32", ALONE) + OF_TWO, [True]),
+    ],
+)
+def test_a_warp_by_itself_is_never_at_a_barrier_with_another(
+    body: str, hazards: list[bool]
+) -> None:
+    found = report_on(kernel_of(body, threads=128)).hazards
+    expected = [(HazardKind.BARRIER_DIVERGENCE, one) for one in hazards]
+    assert [(one.kind, one.certain) for one in found] == expected
+
+
 @pytest.mark.parametrize("meet", ["", "_in_a_function"])
 def test_a_part_of_each_warp_comes_to_a_named_barrier(meet: str) -> None:
     """As many threads as it takes, but warps are what the hardware counts."""
@@ -66,13 +93,6 @@ def test_a_block_has_sixteen_barriers(number: int) -> None:
     report = report_on(kernel_of(body, threads=128))
     assert report.unknown == (f"a block has no barrier {number}",)
     assert [hazard.certain for hazard in report.hazards] == [False]
-
-
-def test_two_warps_that_each_meet_with_nobody_else_let_themselves_go() -> None:
-    alone = NAMED.replace("64", "32")
-    body = under("if tx < 32", alone) + under("if tx >= 32", alone)
-    (hazard,) = report_on(kernel_of(body)).hazards
-    assert not hazard.certain
 
 
 def test_a_barrier_to_come_may_stand_between_two_groups() -> None:

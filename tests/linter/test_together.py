@@ -10,6 +10,7 @@ from smemreuse.semantics.table import effect_of, evaluated_call
 from tests.checker.small import (
     DESCRIBE_A,
     DESCRIPTORS,
+    SYNC,
     WGMMA_A,
     kernel_of,
     reduced,
@@ -70,6 +71,13 @@ def test_all_lanes_of_a_warp_execute_an_mma(branch: str, hazards: list[tuple[str
         ("c[0] = tx\n", "while c[0] < 40", True),
         ("c[0] = D[0]\n", "if c[0] < 16", False),
         (f"c[0] = {reduced(128, 'tl::NamedBarrier<128>')}\n", "if c[0] < 16", False),
+        ("c[0] = tx // 32\n", "while c[0] < D[0]", False),
+        ("c[0] = tx // 32 * D[1]\n", "if c[0] < 16", False),
+        ("c[0] = tx // 16\n", "while c[0] < D[0]", True),
+        ("v: T.int32 = D[tx // 32 % 2]\n", "if v < 16", False),
+        ("c[0] = 0\n" + under("if tx % 32 < 16", "c[0] = 1\n"), "if c[0] == D[0]", True),
+        ("c[0] = 0\n" + under("if tx < 32", "c[0] = 1\n"), "if c[0] == D[0]", False),
+        ("c[0] = 0\n" + under("if D[tx] > 0", "c[0] = 1\n"), "if c[0] == D[0]", True),
     ],
 )
 def test_what_is_made_of_the_index_decides_by_thread(
@@ -77,6 +85,37 @@ def test_what_is_made_of_the_index_decides_by_thread(
 ) -> None:
     expected = [("ptx_mma", False)] * divided
     assert _divided(before + under(branch, MULTIPLY + "c[0] = c[0] + 1\n")) == expected
+
+
+def test_what_is_the_same_for_a_warp_may_differ_in_a_warpgroup() -> None:
+    found = _divided("c[0] = tx // 32\n" + under("if c[0] < D[0]", WGMMA))
+    assert len(found) == 4
+    assert not _divided("c[0] = tx // 128\n" + under("if c[0] < D[0]", WGMMA), threads=256)
+
+
+SHUFFLE = "O[tx] = T.tvm_warp_shuffle(T.uint32({}), tx, 0, 32, 32)\n"
+ALL, HALF = 0xFFFFFFFF, 0xFFFF
+
+
+@pytest.mark.parametrize(
+    ("body", "hazards"),
+    [
+        (SHUFFLE.format(ALL), []),
+        (under("if tx < 32", SHUFFLE.format(ALL)), []),
+        (under("if D[0] > 0", SHUFFLE.format(ALL)), []),
+        (under("if tx < 16", SHUFFLE.format(HALF)), []),
+        (under("if tx < 16", SHUFFLE.format(ALL)), [False]),  # the others may have ended
+        (under("if tx < 16", SHUFFLE.format(ALL)) + SYNC, [True]),
+        (under("if tx % 32 < 15", SHUFFLE.format(HALF)) + SYNC, [True]),
+        (under("if D[tx] > 0", SHUFFLE.format(ALL)) + SYNC, [False]),
+        (under("if tx < 16", SHUFFLE.format("D[0]")) + SYNC, []),
+        (under("if tx < 16", "O[tx] = T.warp_reduce_sum(tx)\n") + SYNC, [True]),
+        (under("if tx < 16", f"O[tx] = {reduced(16)}\n") + SYNC, [True]),
+        (under("if tx < 32", f"O[tx] = {reduced(16)}\n") + SYNC, []),
+    ],
+)
+def test_all_lanes_that_a_mask_names_come_to_a_shuffle(body: str, hazards: list[bool]) -> None:
+    assert [certain for _, certain in _divided(body)] == hazards
 
 
 def test_what_data_decide_further_out_is_not_certain() -> None:

@@ -97,7 +97,8 @@ class Accesses:
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
         if leaves or start is None:
-            self._findings.outside(access, start, agent, event)
+            pointed = None if access.pointed is None else self._values(access.pointed, threads)
+            self._findings.outside(access, pointed if start is None else start, agent, event)
         certain = certain and not leaves
         if access.descriptor is not None and access.engine is not Engine.UNKNOWN_ASYNC:
             self._describe(access.descriptor, access.buffer, where)

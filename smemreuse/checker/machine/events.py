@@ -133,7 +133,8 @@ class Findings(ABC):
 
     @abstractmethod
     def outside(self, access: MemoryAccess, start: Value, agent: Agent, event: int) -> None:
-        """An access leaves its buffer, or may: `start` is where each thread's begins, if known."""
+        """An access leaves its buffer, or may: `start` is where each thread's begins, if known, or
+        what its operand points to, if nothing else is."""
 
     @abstractmethod
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:

@@ -158,21 +158,31 @@ class Barrier:
 
 @dataclass(frozen=True)
 class LastMeeting:
-    """How often a named barrier has been used, and by which threads at last; None if unknown.
+    """How often a named barrier has been used by several warps, and by which threads at last; None
+    if unknown.
 
     `epochs` are those of all warps right after that; None if it is not sure that they met there.
+    `alone` are warps that have used it each by itself since, with their epochs right after: one
+    that takes a warp is complete when it comes, and nobody else is ever at it.
     """
 
     number: int = 0
     group: bytes | None = None
     epochs: np.ndarray | None = None
+    alone: Mapping[int, int] = field(default_factory=dict)
+
+    def by(self, warp: int, epoch: int) -> LastMeeting:
+        """After a warp has used it by itself."""
+        return replace(self, alone={**self.alone, warp: epoch})
 
     def joined(self, other: LastMeeting) -> LastMeeting:
         """The join after a branch."""
         if other is self:
             return self
         group = self.group if self.group == other.group else None
-        return LastMeeting(max(self.number, other.number), group)
+        warps = {*self.alone, *other.alone}
+        alone = {warp: max(one.alone.get(warp, 0) for one in (self, other)) for warp in warps}
+        return LastMeeting(max(self.number, other.number), group, alone=alone)
 
 
 @dataclass

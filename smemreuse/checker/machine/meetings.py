@@ -224,9 +224,12 @@ class BarrierMeetings:
             raise Uncovered("data decide which threads come to a named barrier")
         if not self._state.pairings.is_even(name):
             raise Misused(f"other threads may be at barrier {name} at once")
-        number = barriers.last_meeting(name).number + 1
-        full = self._vectors.full_warps(threads.ids)
+        full, last = self._vectors.full_warps(threads.ids), barriers.last_meeting(name)
         self._meet(full)
+        if len(full) == 1:
+            barriers.meetings[name] = last.by(int(full[0]), int(order.epochs[full[0]]))
+            return
+        number = last.number + 1
         order.note_phase(full, name, number)
         barriers.meetings[name] = LastMeeting(number, threads.ids.tobytes(), order.epochs.copy())
 
@@ -234,13 +237,16 @@ class BarrierMeetings:
         """Why others may be at a named barrier at once: these threads were not the last to use it
         as a group of their own, and do not know that the last use is over.
 
-        Certain if nothing that may be put in orders the arrivals there before these. Of two warps
-        that each meet with nobody else each lets itself go, so that none of them need go wrong.
+        Certain if nothing that may be put in orders the arrivals there before these.
         """
         last, ids = self._state.barriers.last_meeting(name), agent.threads.ids
+        order, warps = self._state.order, self._vectors.warps(ids)
+        if len(warps) > 1 and last.alone:
+            found = self._others_alone(name, last.alone, agent)
+            if found is not None:
+                return found
         if last.group == ids.tobytes() or not last.number:
             return None
-        order, warps = self._state.order, self._vectors.warps(ids)
         if order.known_to_all(warps).phase(name) >= last.number:
             return None
         if last.group is None or last.epochs is None:
@@ -248,9 +254,26 @@ class BarrierMeetings:
         others = np.frombuffer(last.group, ids.dtype)
         there = np.unique(others // 32)
         ordered = order.clock[np.ix_(warps, there)] >= last.epochs[there]
-        alone = len(warps) == len(there) == 1
-        certain = not agent.partly and not ordered.all() and not alone
+        certain = not agent.partly and not ordered.all()
         return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
+
+    def _others_alone(self, name: int, alone: Mapping[int, int], agent: Agent) -> Mismatch | None:
+        """Why warps that each used a named barrier by themselves may be at it together with these:
+        nothing orders that before all of these."""
+        order, warps = self._state.order, self._vectors.warps(agent.threads.ids)
+        each, epochs = np.array(list(alone)), np.array(list(alone.values()))
+        late, surely = (
+            (clock[np.ix_(warps, each)] < epochs).any(axis=0)
+            for clock in (order.inserted, order.clock)
+        )
+        if not late.any():
+            return None
+        which = each[surely if surely.any() else late]
+        everyone = self._vectors.everyone
+        others = everyone[np.isin(everyone // 32, which)]
+        return Mismatch(
+            MismatchKind.SHARED, name, others, certain=bool(surely.any()) and not agent.partly
+        )
 
     # Barriers of a warp --------------------------------------------------------------------------
 

@@ -13,8 +13,10 @@ from smemreuse.semantics.effects import (
     Wait,
 )
 from smemreuse.semantics.rows.forms import (
-    EXCHANGED,
     IN_REGISTERS,
+    ONE_ELEMENT,
+    ONE_LOADED,
+    SHUFFLED,
     accessing,
     address_values,
     each,
@@ -44,32 +46,40 @@ _WARP: FunctionRows = merged(
         __ballot_sync __match_any_sync __reduce_add_sync __reduce_min_sync
         __reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync
         """,
-        EXCHANGED,
+        SHUFFLED,
     ),
     {
         # The third parameter is where the predicate goes.
         "__match_all_sync": accessing(
-            writes(2, Fixed(4)), writes_locals=(2,), answer=Answer.VARIES, converges=True
+            writes(2, Fixed(4)),
+            writes_locals=(2,),
+            answer=Answer.VARIES,
+            converges=True,
+            lanes=0,
         )
     },
 )
 
-_ATOMIC = accessing(updates(0, certain=False), answer=Answer.VARIES)
+# What it finds does not matter to an exchange whose result nobody uses.
+_EXCHANGE = accessing(updates(0, ONE_ELEMENT, certain=False), answer=Answer.VARIES, atomic=True)
+_ATOMIC = accessing(updates(0, ONE_ELEMENT), answer=Answer.VARIES, atomic=True)
+_SCOPES = ("", "_block", "_system")
 
 _MEMORY: FunctionRows = merged(
     each(
         (
             f"atomic{op}{scope}"
-            for op in ["Add", "Sub", "Exch", "Min", "Max", "Inc", "Dec", "CAS", "And", "Or", "Xor"]
-            for scope in ("", "_block", "_system")
+            for op in ["Add", "Sub", "Min", "Max", "Inc", "Dec", "CAS", "And", "Or", "Xor"]
+            for scope in _SCOPES
         ),
         _ATOMIC,
     ),
+    each((f"atomicExch{scope}" for scope in _SCOPES), _EXCHANGE),
     each(
         "__ldg __ldca __ldcg __ldcs __ldlu __ldcv",
-        accessing(reads(0, certain=False), answer=Answer.VARIES),
+        accessing(reads(0, ONE_LOADED), answer=Answer.VARIES),
     ),
-    each("__stwb __stcg __stcs __stwt", accessing(writes(0, certain=False))),
+    each("__stwb __stcg __stcs __stwt", accessing(writes(0, ONE_LOADED))),
     {
         "memcpy": accessing(reads(1, BytesIn(2)), writes(0, BytesIn(2)), address=True),
         "memset": accessing(writes(0, BytesIn(2)), address=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from smemreuse.ir.access import Access
@@ -10,6 +11,7 @@ from smemreuse.ir.expr import Call, Const
 from smemreuse.semantics.effects import (
     Answer,
     Effect,
+    Elements,
     Extent,
     Operand,
     OperandKind,
@@ -28,6 +30,10 @@ IN_REGISTERS = "registers of a warp are exchanged: no memory, and no order betwe
 
 EXCHANGED = Effect(answer=Answer.VARIES, words=IN_REGISTERS, converges=True)
 """Of what the lanes of a warp tell each other: all that take part have to be there."""
+
+
+SHUFFLED = replace(EXCHANGED, lanes=0)
+"""Of those whose first operand names the lanes that take part."""
 
 
 def each(names: str | Iterable[str], row: Effect) -> dict[str, Effect]:
@@ -104,6 +110,18 @@ def writes(at: Position, size: Size = Extent.WHOLE, **how: Any) -> Operand:
 def updates(at: Position, size: Size = Extent.WHOLE, **how: Any) -> Operand:
     """An operand through which memory is read and written; `how` are columns of `Operand`."""
     return Operand(at, Access.READ_WRITE, size, **how)
+
+
+_UNITS = frozenset({2, 4, 8, 16})
+"""Bytes that one instruction loads, stores or updates; of single ones each row says it."""
+
+ONE_ELEMENT = Elements(1, _UNITS)
+ONE_LOADED = Elements(1, _UNITS | {1})
+
+
+def vector_atomic(lanes: int, at: Position = 0) -> Operand:
+    """An atomic on so many elements of two or four bytes; what of other types is not known."""
+    return updates(at, Elements(lanes, frozenset({2, 4})))
 
 
 def text_at(call: Call, at: int) -> str | None:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from smemreuse.ir.expr import Call
-from smemreuse.semantics.effects import Answer, Effect, ElementsIn, Extent, Fixed, Row, Rows
+from smemreuse.semantics.effects import Answer, Effect, ElementsIn, Fixed, Operand, Row, Rows
 from smemreuse.semantics.rows.forms import (
+    ONE_ELEMENT,
     accessing,
     each,
     merged,
     nothing,
     reads,
     updates,
+    vector_atomic,
     writes,
 )
 
-# `(target, value, memory order)`, one element.
-_ATOMIC = accessing(updates(0, Extent.CLAIMED), handed_on=True, answer=Answer.VARIES, atomic=True)
-# Two or four elements, of which the access pointer claims one.
-_VECTOR_ATOMIC = accessing(
-    updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True
-)
+
+def _atomic(operand: Operand) -> Effect:
+    """`(target, value, memory order)`; the value may be a pointer to it."""
+    return accessing(operand, handed_on=True, answer=Answer.VARIES, atomic=True)
+
+
+_ATOMIC = _atomic(updates(0, ONE_ELEMENT))
 
 _ATOMICS: Rows = merged(
     each(
@@ -27,18 +30,14 @@ _ATOMICS: Rows = merged(
         " atomic_max_elem_op atomic_max_ret_elem_op atomic_min_elem_op atomic_min_ret_elem_op",
         _ATOMIC,
     ),
-    each(
-        "atomic_addx2_elem_op atomic_addx2_ret_elem_op"
-        " atomic_addx4_elem_op atomic_addx4_ret_elem_op",
-        _VECTOR_ATOMIC,
-    ),
+    # An access pointer claims one element of them.
+    each("atomic_addx2_elem_op atomic_addx2_ret_elem_op", _atomic(vector_atomic(2))),
+    each("atomic_addx4_elem_op atomic_addx4_ret_elem_op", _atomic(vector_atomic(4))),
     {
-        "atomic_load_elem_op": accessing(
-            reads(0, Extent.CLAIMED), answer=Answer.VARIES, atomic=True
-        ),
-        "atomic_store_elem_op": accessing(writes(0, Extent.CLAIMED), handed_on=True, atomic=True),
-        # TIR's own: `atomic_add(pointer, value)`.
-        "atomic_add": _VECTOR_ATOMIC,
+        "atomic_load_elem_op": accessing(reads(0, ONE_ELEMENT), answer=Answer.VARIES, atomic=True),
+        "atomic_store_elem_op": accessing(writes(0, ONE_ELEMENT), handed_on=True, atomic=True),
+        # TIR's own: `atomic_add(pointer, value)`, of a value of any type.
+        "atomic_add": _atomic(updates(0, certain=False)),
     },
 )
 

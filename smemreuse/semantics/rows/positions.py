@@ -13,6 +13,7 @@ _IN_PARTS = {
     "mbarrier": ("at", "count"),
     "meeting": ("count", "mask", "identity"),
     "describes": ("local", "buffer"),
+    "butterfly": ("workspace",),
 }
 """The fields of a row's parts that are positions, by the column."""
 
@@ -48,6 +49,7 @@ def _mapped(effect: Effect, move: Callable[[int], int]) -> Effect:
         within=within,
         operands=tuple(_operand(operand, move) for operand in effect.operands),
         writes_locals=tuple(map(move, effect.writes_locals)),
+        lanes=None if effect.lanes is None else move(effect.lanes),
         **moved,
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from smemreuse.semantics.effects import Answer, Effect, Group, Meeting, Rows
+from dataclasses import replace
+
+from smemreuse.semantics.effects import Answer, Effect, Group, Meeting, Rows, Together
 from smemreuse.semantics.rows.forms import (
     EXCHANGED,
     IN_REGISTERS,
+    SHUFFLED,
     each,
     merged,
     nothing,
@@ -24,13 +27,17 @@ _WHO = merged(
 _WARP = merged(
     each(
         """
-        any_sync all_sync ballot_sync ballot match_any_sync match_all_sync
+        any_sync all_sync ballot_sync match_any_sync match_all_sync
         shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
         tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_shuffle_xor
-        warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor
         """,
-        EXCHANGED,
+        SHUFFLED,
     ),
+    each(
+        "warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor",
+        replace(EXCHANGED, together=Together.WARP),
+    ),
+    each("ballot", EXCHANGED),
     varying("activemask tvm_warp_activemask", IN_REGISTERS),
 )
 

@@ -6,16 +6,23 @@ or tensor cores is in `tilelang_instructions`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from smemreuse.semantics.effects import (
     Answer,
+    Butterfly,
     Effect,
     ElementsIn,
     Fixed,
     Group,
     Meeting,
+    Operand,
+    Together,
 )
 from smemreuse.semantics.rows.forms import (
     EXCHANGED,
+    ONE_ELEMENT,
+    SHUFFLED,
     accessing,
     address_values,
     each,
@@ -25,6 +32,7 @@ from smemreuse.semantics.rows.forms import (
     updates,
     values,
     varying,
+    vector_atomic,
     writes,
 )
 from smemreuse.semantics.rows.function_names import FunctionName, FunctionRows, parse_name
@@ -37,7 +45,8 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
 
     Threads more than a warp apart exchange values through the workspace: barrier, write, barrier,
     read, once for each halving of the distance. So a thread reads only what the same call wrote.
-    Its last read follows its last barrier. Those less than a warp apart shuffle.
+    Its last read follows its last barrier. Those less than a warp apart shuffle, all lanes of a
+    warp together.
     """
     threads, scale = name.number(1), name.number(2)
     if threads is None or scale is None or scale < 1:
@@ -49,15 +58,32 @@ def _all_reduce(name: FunctionName, parameters: int) -> Effect | None:
     barriers = _barriers_of_all_reduce(name, threads)
     if through_memory and (parameters < 2 or barriers is None):
         return None
+    shuffles = len(distances) > len(through_memory)
     return accessing(
         *((writes(1, certain=False),) if through_memory else ()),
         written=in_place,
         answer=Answer.VARIES,
         within=(barriers or ()) * len(through_memory),
         meets_first=bool(through_memory),
-        converges=len(distances) > len(through_memory),
+        converges=shuffles,
+        together=Together.WARP if shuffles else None,
+        butterfly=_butterfly(name, tuple(through_memory)) if through_memory else None,
         exchanges=halvings,
     )
+
+
+def _butterfly(name: FunctionName, distances: tuple[int, ...]) -> Butterfly | None:
+    """What the threads of a reduction write, and whose values they read; None if it is not said
+    where that begins."""
+    first, copies, stride = (
+        name.number(at) if len(name.arguments) > at else usual
+        for at, usual in ((3, 0), (5, 1), (6, 0))
+    )
+    if first is None or copies is None or stride is None:
+        return None
+    if name.path.endswith("_batch"):
+        return Butterfly(1, first, distances, copies, stride)
+    return Butterfly(1, first, distances)
 
 
 def _barriers_of_all_reduce(name: FunctionName, threads: int) -> tuple[Meeting, ...] | None:
@@ -147,26 +173,30 @@ _COLLECTIVES: FunctionRows = merged(
         """
         tl::warp_reduce tl::warp_reduce_sum tl::warp_reduce_max tl::warp_reduce_min
         tl::warp_reduce_bitand tl::warp_reduce_bitor
-        tl::shfl_sync tl::shfl_xor_sync tl::shfl_down_sync tl::shfl_up_sync
         """,
-        EXCHANGED,
+        replace(EXCHANGED, together=Together.WARP),
     ),
+    each("tl::shfl_sync tl::shfl_xor_sync tl::shfl_down_sync tl::shfl_up_sync", SHUFFLED),
 )
 
-# The last operand but one may be a pointer to what is added.
-_ATOMIC = accessing(updates(0, certain=False), handed_on=True, answer=Answer.VARIES, atomic=True)
+
+def _atomic(operand: Operand) -> Effect:
+    """The last operand but one may be a pointer to what is added."""
+    return accessing(operand, handed_on=True, answer=Answer.VARIES, atomic=True)
+
 
 _ATOMICS: FunctionRows = merged(
     each(
         """
-        AtomicAdd AtomicAddRet AtomicAddx2 AtomicAddx2Ret AtomicAddx4 AtomicAddx4Ret
-        AtomicMax AtomicMaxRet AtomicMin AtomicMinRet AtomicOr
+        AtomicAdd AtomicAddRet AtomicMax AtomicMaxRet AtomicMin AtomicMinRet AtomicOr
         """,
-        _ATOMIC,
+        _atomic(updates(0, ONE_ELEMENT)),
     ),
+    each("AtomicAddx2 AtomicAddx2Ret", _atomic(vector_atomic(2))),
+    each("AtomicAddx4 AtomicAddx4Ret", _atomic(vector_atomic(4))),
     {
-        "AtomicLoad": accessing(reads(0, certain=False), answer=Answer.VARIES, atomic=True),
-        "AtomicStore": accessing(writes(0, certain=False), atomic=True),
+        "AtomicLoad": accessing(reads(0, ONE_ELEMENT), answer=Answer.VARIES, atomic=True),
+        "AtomicStore": accessing(writes(0, ONE_ELEMENT), atomic=True),
     },
 )
 
