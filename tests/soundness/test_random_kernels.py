@@ -16,7 +16,7 @@ from tests.soundness.as_it_stands import examine
 from tests.soundness.compare import compare
 
 STATEMENTS = 80
-EACH = 10
+EACH = 14
 
 
 def test_what_is_called_sound_runs_alike() -> None:
