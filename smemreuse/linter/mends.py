@@ -143,6 +143,19 @@ def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
     return Mend(Remedy.CODE, sentence, before=site)
 
 
+def initialize(name: str, site: Site) -> Mend:
+    """An mbarrier that nobody has initialized."""
+    sentence = (
+        f"let one thread initialize {name} before {_at(site)}, and all threads meet in between."
+    )
+    return Mend(Remedy.CODE, sentence, before=site)
+
+
+def take_a_parity(site: Site) -> Mend:
+    """A wait for a number that is no parity."""
+    return Mend(Remedy.CODE, f"take the number waited for at {_at(site)} modulo 2.", before=site)
+
+
 def count_for_one_phase(site: Site) -> Mend:
     """A barrier that may count for another phase than it is meant to."""
     sentence = f"wait for the phase before it, and for that alone, before {_at(site)}."

@@ -11,13 +11,13 @@ from smemreuse.checker.execution.traces import BlockTraces
 from smemreuse.checker.values.cases import Case
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
-from smemreuse.linter.barriers import WaitingHazards
 from smemreuse.linter.collected import LintContext
 from smemreuse.linter.contents import ContentHazards
 from smemreuse.linter.ordering import OrderHazards
+from smemreuse.linter.phases import PhaseHazards
 
 
-class KernelHazards(ContentHazards, OrderHazards, WaitingHazards):
+class KernelHazards(ContentHazards, OrderHazards, PhaseHazards):
     """All that one trace finds."""
 
 

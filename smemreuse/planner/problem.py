@@ -158,15 +158,26 @@ def _clique_bound(conflicts: nx.Graph, sizes: Sequence[int]) -> int:
     """The weight of the heaviest clique among graphs small enough, else of a greedy one."""
     if len(sizes) <= EXACT_CLIQUE_ITEMS:
         return _heaviest_clique(conflicts, sizes)[1]
-    best = 0
     heaviest_first = sorted(conflicts, key=lambda item: -sizes[item])
-    for seed in heaviest_first:
-        clique = [seed]
-        for item in heaviest_first:
-            if item != seed and all(conflicts.has_edge(item, other) for other in clique):
-                clique.append(item)
-        best = max(best, sum(sizes[item] for item in clique))
+    number = {item: at for at, item in enumerate(heaviest_first)}
+    near = [_bits(number[one] for one in conflicts[item] if one != item) for item in heaviest_first]
+    best = 0
+    for seed, item in enumerate(heaviest_first):
+        weight, fitting = sizes[item], near[seed]
+        while fitting:  # the lowest bit is the heaviest that conflicts with all so far
+            lowest = (fitting & -fitting).bit_length() - 1
+            weight += sizes[heaviest_first[lowest]]
+            fitting &= near[lowest]
+        best = max(best, weight)
     return best
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    """A set of numbers, a bit each."""
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
 
 
 EXACT_CLIQUE_ITEMS = 40

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smemreuse.errors import PlanError
 from smemreuse.planner import Placement, Problem, validate, without_reuse
-from smemreuse.planner.problem import _clique_bound, align_up, with_conflicts
+from smemreuse.planner.problem import _clique_bound, align_up, bounded, with_conflicts
 from tests.planner.problems import problems
 
 
@@ -135,3 +136,28 @@ def test_the_validator_agrees_with_a_byte_by_byte_check(
 )
 def test_align_up(value: int, alignment: int, expected: int) -> None:
     assert align_up(value, alignment) == expected
+
+
+def test_of_many_items_the_bound_is_a_clique_that_grows_by_the_heaviest() -> None:
+    """Too many for an exact search: 60 in a ring, and three of them that all conflict."""
+    sizes = [64] * 60
+    sizes[0], sizes[20], sizes[40] = 256, 512, 128
+    ring = [(item, (item + 1) % 60) for item in range(60)]
+    assert bounded(sizes, [16] * 60, ring).lower_bound == 512 + 64
+    triangle = [(0, 20), (20, 40), (0, 40)]
+    assert bounded(sizes, [16] * 60, ring + triangle).lower_bound == 256 + 512 + 128
+
+
+def test_the_bound_of_hundreds_of_items_takes_few_questions() -> None:
+    """400 of which half conflict: each seed asks for no pair of items twice."""
+    half = [(one, two) for one, two in combinations(range(400), 2) if (one + two) % 2]
+    asked = 0
+
+    class Counted(nx.Graph):  # type: ignore[misc]
+        def has_edge(self, u: int, v: int) -> bool:
+            nonlocal asked
+            asked += 1
+            return bool(super().has_edge(u, v))
+
+    assert _clique_bound(Counted(half), [16] * 400) == 32
+    assert asked < 400 * 400

@@ -162,4 +162,6 @@ class Mbarrier(_HandsOn):
 
     def passes(self, parity: int) -> bool:
         """Whether the phase of that parity is complete: the one going on has the other."""
-        return self.phase % 2 != parity % 2
+        if parity not in (0, 1):
+            raise IllDefined("a wait for a number that is no parity")
+        return self.phase % 2 != parity
