@@ -9,15 +9,13 @@ from typing import Any
 
 from tilelang import env, tvm
 from tilelang.autotuner.tuner import AutoTuneImpl
-from tilelang.backend.module import create_backend_context
-from tilelang.backend.target import determine_target
-from tilelang.engine.lower import lower_to_host_device_ir
 from tilelang.jit import JITImpl, JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
 
 from smemreuse.compilers.active import confined
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.installed import determine_target, lower_to_device
 from smemreuse.compilers.tilelang.session import CachedFunction, TileLangSession
 from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.errors import BackendError, PlanError
@@ -197,7 +195,7 @@ def lowered_in(
     own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
     config = normalize_pass_configs({**own, **pass_configs})
     with confined(session), target, tvm.transform.PassContext(opt_level=3, config=config):
-        lower_to_host_device_ir(func, create_backend_context(target))
+        lower_to_device(func, target)
 
 
 def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:

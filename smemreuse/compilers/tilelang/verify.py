@@ -15,6 +15,7 @@ import tilelang
 from tilelang import tvm
 
 from smemreuse.compilers.functions import DeviceFunction, PlannedFunction, stock_proposal
+from smemreuse.compilers.tilelang.installed import inject_fence_proxy
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
@@ -25,7 +26,7 @@ from smemreuse.versions.merges import Merge
 def with_barriers(name: str, func: Any) -> Any:
     """The function as the passes between the merge and code generation synchronize it."""
     mod = tvm.IRModule({name: func})
-    mod = tilelang.cuda.transform.InjectFenceProxy()(mod)
+    mod = inject_fence_proxy()(mod)
     for scope in ("shared", "shared.dyn"):
         mod = tilelang.transform.ThreadSync(scope)(mod)
     return mod[name]
