@@ -22,6 +22,7 @@ from smemreuse.compilers.tilelang.session import (
     Pass,
     TileLangSession,
     merged_scopes,
+    observed,
     own_merge,
 )
 from smemreuse.compilers.tilelang.visitor import TirVisitor, tirx
@@ -79,7 +80,8 @@ class AuditSession(RunSession):
                     if function.kernels:
                         for observer in self.observers:
                             observer.on_received(function, request)
-                        self._audited.functions[name] = function, request
+                        seen = observed(request, function, stock_pass)
+                        self._audited.functions[name] = function, seen
             return stock_pass(mod)
 
         return watched

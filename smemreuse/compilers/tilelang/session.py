@@ -18,6 +18,7 @@ from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedF
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized
+from smemreuse.compilers.tilelang.observed import ObservedMerge
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -150,6 +151,7 @@ class TileLangSession(MergeSession):
 
     def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:
         """The function under the plans to try first; whether they hold, `confirm` finds out."""
+        request = observed(request, function, stock_pass)
         attempts = self.attempts(function, request)
         if attempts is None:
             self._lowering.unmerged[function.name] = PlannedFunction(function, request.stock)
@@ -272,6 +274,14 @@ class TileLangSession(MergeSession):
 def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:
     """What TileLang's own pass does under its options."""
     return configured(VERSION, aggressive=aggressive, disable_reuse=disable_reuse)
+
+
+def observed(request: MergeRequest, function: DeviceFunction, stock_pass: Pass) -> MergeRequest:
+    """A request whose stock merge is what `stock_pass` does to the function."""
+    if not function.kernels:
+        return request
+    merged = stock_pass(tvm.IRModule({function.name: function.func}))[function.name]
+    return replace(request, stock=ObservedMerge.of(request.stock, function, merged))
 
 
 def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:
