@@ -25,7 +25,7 @@ from smemreuse.compilers.tilelang.verify import (
     StockMerge,
     with_barriers,
 )
-from smemreuse.compilers.tilelang.visitor import VERSION, TirVisitor
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION, TirVisitor
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.fallback import LeftToStock
@@ -277,8 +277,9 @@ def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:
 
 
 def observed(request: MergeRequest, function: DeviceFunction, stock_pass: Pass) -> MergeRequest:
-    """A request whose stock merge is what `stock_pass` does to the function."""
-    if not function.kernels:
+    """A request whose stock merge is what `stock_pass` does to the function, where that can be seen:
+    older passes write the places of buffers into all accesses."""
+    if not function.kernels or not IN_SEQUENCE:
         return request
     merged = stock_pass(tvm.IRModule({function.name: function.func}))[function.name]
     return replace(request, stock=ObservedMerge.of(request.stock, function, merged))

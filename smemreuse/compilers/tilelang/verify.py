@@ -19,7 +19,8 @@ from smemreuse.compilers.tilelang.installed import inject_fence_proxy
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
-from smemreuse.results.verdict import Verdict
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE
+from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.versions.merges import Merge
 
 
@@ -32,6 +33,9 @@ def with_barriers(name: str, func: Any) -> Any:
     return mod[name]
 
 
+_UNREAD = Verdict(UNPROVED, uncovered=("what TileLang's own merge leaves of its buffers",))
+
+
 @dataclass(frozen=True)
 class StockMerge:
     """TileLang's own merge as a lowering configures it: what it does, and the pass itself."""
@@ -40,7 +44,12 @@ class StockMerge:
     run: Callable[[Any], Any]
 
     def makes(self, proposal: Proposal) -> bool:
-        """Whether a proposal asks for nothing but what that pass does."""
+        """Whether a proposal asks for nothing but what that pass does.
+
+        Where that pass leaves nothing of the buffers to judge, it makes what stays unproved alone.
+        """
+        if not IN_SEQUENCE and not all(one.provenance.is_kept for one in proposal):
+            return False
         return all(
             one.provenance.is_own
             and one.plan.offsets == self.merge.plan(one.kernel, one.scope).offsets
@@ -84,6 +93,8 @@ class PendingMerge:
     def _verified(self, proposal: Proposal) -> Proposal:
         if proposal is not self._wanted:
             self._seen = with_barriers(self.function.name, self._under(proposal))
+        if not IN_SEQUENCE and self.stock.makes(proposal):
+            return proposal.with_verdicts([_UNREAD for _ in proposal])
         return self.function.judged(proposal, self._seen)
 
     def _under(self, proposal: Proposal) -> Any:
