@@ -10,6 +10,7 @@ import functools
 import hashlib
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -28,8 +29,13 @@ from smemreuse.compilers.tilelang.installed import missing
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.versions import TILELANG, VERSIONS
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
+NOT_KNOWN = (
+    f"smemreuse does not know {VERSION.name}: what it applies is proved behind that version's own "
+    f"passes, and what it predicts is as in {VERSIONS[TILELANG].name}"
+)
 COMPILE = "tilelang_callback_cuda_compile"
 
 _installed = False
@@ -66,6 +72,8 @@ def install() -> None:
         for jit in (JITImpl, AutoTuneImpl):
             jit.__call__ = _pinned(jit.__call__)
         inherited_by_threads()
+        if not VERSION.is_known:
+            warnings.warn_explicit(NOT_KNOWN, RuntimeWarning, "smemreuse", 0)
         _installed = True
 
 

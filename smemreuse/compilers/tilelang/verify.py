@@ -36,6 +36,16 @@ def with_barriers(name: str, func: Any) -> Any:
 _UNREAD = Verdict(UNPROVED, uncovered=("what TileLang's own merge leaves of its buffers",))
 
 
+def judged_as_merged(function: DeviceFunction, own: Proposal, merged: Any) -> Proposal:
+    """What TileLang's own merge did, with its verdicts, on what its passes made of the function.
+
+    Where that merge writes places into accesses, nothing tells there whose bytes they are.
+    """
+    if IN_SEQUENCE:
+        return function.judged(own, merged)
+    return own.with_verdicts([_UNREAD for _ in own])
+
+
 @dataclass(frozen=True)
 class StockMerge:
     """TileLang's own merge as a lowering configures it: what it does, and the pass itself."""
@@ -93,8 +103,8 @@ class PendingMerge:
     def _verified(self, proposal: Proposal) -> Proposal:
         if proposal is not self._wanted:
             self._seen = with_barriers(self.function.name, self._under(proposal))
-        if not IN_SEQUENCE and self.stock.makes(proposal):
-            return proposal.with_verdicts([_UNREAD for _ in proposal])
+        if self.stock.makes(proposal):
+            return judged_as_merged(self.function, proposal, self._seen)
         return self.function.judged(proposal, self._seen)
 
     def _under(self, proposal: Proposal) -> Any:
@@ -128,4 +138,4 @@ class StockAudit:
         with tvm.transform.PassContext(opt_level=3, config=self.config):
             merged = apply_plans(self.function.func, self.function.visitor, stock.plans)
             func = with_barriers(self.function.name, merged)
-        return self.function.judged(stock, func)
+        return judged_as_merged(self.function, stock, func)

@@ -41,7 +41,7 @@ def recorded(settings: Settings) -> Iterator[None]:
     session = (AuditSession if settings.audits_only else RunSession).of(options)
     session.mend, session.lower_only = settings.mend, settings.lower_only
     observer = RunRecorder(settings)
-    failures = _Failures(observer.recorder)
+    failures = _Failures(observer)
     watched: list[tuple[Any, str, Callable[..., Any]]] = [
         (JITKernel, "_compile_and_create_adapter", partial(_noting_source, observer.recorder)),
         (JITKernel, "_compile_and_create_adapter", failures.noted),
@@ -56,6 +56,8 @@ def recorded(settings: Settings) -> Iterator[None]:
         stack.enter_context(activated(session))
         yield
 
+
+OWN = f"TileLang {tilelang.__version__} itself fails on it, before its merge: {{}}"
 
 _LOWERING = (tilelang, tilelang.engine, engine)
 """Where the function `lower` is looked up."""
@@ -75,8 +77,8 @@ def _noting_source(recorder: Recorder, stock: Callable[..., Any]) -> Callable[..
 class _Failures(threading.local):
     """Notes what fails to be compiled; what passes through several functions, once."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, observer: RunRecorder) -> None:
+        self._observer = observer
         self._last: BaseException | None = None
 
     def noted(self, stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,6 +86,7 @@ class _Failures(threading.local):
 
         @wraps(stock)
         def called(*args: Any, **kwargs: Any) -> Any:
+            before = self._observer.received
             try:
                 return stock(*args, **kwargs)
             except LoweredOnlyError:
@@ -93,7 +96,9 @@ class _Failures(threading.local):
                     self._last = error
                     func = next(one for one in (*args, *kwargs.values()) if not isinstance(one, JITKernel))
                     name = get_prim_func_name(func, type(func).__name__)
-                    self._recorder.note("failed", name=name, why=error_line(error))
+                    is_merged = self._observer.received > before
+                    why = error_line(error) if is_merged else OWN.format(error_line(error))
+                    self._observer.recorder.note("failed", name=name, why=why)
                 raise
 
         return called
