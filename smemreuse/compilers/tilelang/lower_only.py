@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import tilelang
+import torch
 from tilelang import tvm
 from tilelang.autotuner.tuner import AutoTuner
 from tilelang.jit import JITKernel
@@ -68,6 +70,8 @@ def _detecting(arch: str | None) -> Iterator[None]:
     with ExitStack() as stack:
         if hasattr(cuda, "_detect_torch_cuda_arch"):
             stack.enter_context(patch.object(cuda, "_detect_torch_cuda_arch", architecture))
+        else:
+            stack.enter_context(patch.object(cuda, "torch", _TorchWith(architecture())))
         if registry is not None:  # after TileLang's own, which find what there is
             stack.enter_context(patch.dict(registry._TARGET_DETECTORS))
             registry.register_target_detector(
@@ -76,6 +80,19 @@ def _detecting(arch: str | None) -> Iterator[None]:
         else:
             stack.enter_context(patch.object(cuda, "check_cuda_availability", lambda: True))
         yield
+
+
+class _TorchWith:
+    """PyTorch, as a module sees it that asks it for the GPU of this machine."""
+
+    def __init__(self, arch: str):
+        major, minor = divmod(int("".join(filter(str.isdigit, arch))), 10)
+        self.cuda = SimpleNamespace(
+            is_available=lambda: True, get_device_capability=lambda *_device: (major, minor)
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
 
 
 def _without_adapter(recorder: Recorder) -> tuple[Any, str, Callable[..., BaseKernelAdapter]]:

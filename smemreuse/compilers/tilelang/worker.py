@@ -94,7 +94,9 @@ class _Failures(threading.local):
             except Exception as error:
                 if error is not self._last:
                     self._last = error
-                    func = next(one for one in (*args, *kwargs.values()) if not isinstance(one, JITKernel))
+                    func = next(
+                        one for one in (*args, *kwargs.values()) if not isinstance(one, JITKernel)
+                    )
                     name = get_prim_func_name(func, type(func).__name__)
                     is_merged = self._observer.received > before
                     why = error_line(error) if is_merged else OWN.format(error_line(error))
