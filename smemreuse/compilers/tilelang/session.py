@@ -277,7 +277,7 @@ def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:
 
 
 def observed(request: MergeRequest, function: DeviceFunction, stock_pass: Pass) -> MergeRequest:
-    """A request whose stock merge is what `stock_pass` does to the function, where that can be seen:
+    """A request whose stock merge is what `stock_pass` does to the function, where that is seen:
     older passes write the places of buffers into all accesses."""
     if not function.kernels or not IN_SEQUENCE:
         return request

@@ -17,9 +17,9 @@ from tilelang import tvm
 from smemreuse.compilers.functions import DeviceFunction, PlannedFunction, stock_proposal
 from smemreuse.compilers.tilelang.installed import inject_fence_proxy
 from smemreuse.compilers.tilelang.rewrite import apply_plans
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
-from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE
 from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.versions.merges import Merge
 

@@ -39,7 +39,7 @@ class Merge(ABC):
 
     @property
     def configured(self) -> Merge:
-        """What a version's pass does under some options: itself, or what it was seen to carry out."""
+        """The merge of a version under some options: itself, or what it was seen to carry out."""
         return self
 
     @abstractmethod

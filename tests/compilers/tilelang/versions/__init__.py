@@ -1,1 +1,1 @@
-"""Every door of smemreuse, in whatever version of TileLang is installed; `scripts/test.sh --versions` runs these in all."""
+"""Every door, in whatever TileLang is installed; `scripts/test.sh --versions` runs it in each."""

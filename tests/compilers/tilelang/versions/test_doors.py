@@ -11,6 +11,8 @@ import tilelang
 from tilelang import tvm
 
 import smemreuse.tilelang
+from fixtures import forms
+from fixtures.forms import ARCH, TARGET, TILE, Layer
 from fixtures.kernels import FIXTURES
 from smemreuse.errors import BackendError
 from smemreuse.results.hazards import LintStatus
@@ -18,13 +20,11 @@ from smemreuse.results.verdict import SOUND, UNSOUND
 from smemreuse.tilelang import Session, advise, fits, footprint
 from tests.compilers.tilelang.programs import smemreuse as run_smemreuse
 from tests.compilers.tilelang.programs import table
-from tests.compilers.tilelang.versions import small
-from tests.compilers.tilelang.versions.small import ARCH, TARGET, TILE, Layer
 
 pytestmark = pytest.mark.tilelang
 
 SAMPLE = ("gemm", "batched_gemm", "divergent_arms", "while_table", "two_kernels", "mixed_dtypes")
-SCRIPT = Path(small.__file__)
+SCRIPT = Path(forms.__file__)
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 
 
@@ -53,7 +53,7 @@ def test_fixtures_are_merged_and_proved(name: str) -> None:
 
 
 def test_buffers_share_and_barriers_are_tilelang_s() -> None:
-    session = lowered(small.tiles())
+    session = lowered(forms.tiles())
     ((plan,), (kernel,)) = session.plans, session.kernels
     assert plan.plan.arena_bytes == TILE
     assert kernel.lint is not None
@@ -61,7 +61,7 @@ def test_buffers_share_and_barriers_are_tilelang_s() -> None:
 
 
 def test_what_lacks_barriers_is_mended() -> None:
-    session = lowered(small.tiles(), {"tl.disable_thread_storage_sync": True}, mend=True)
+    session = lowered(forms.tiles(), {"tl.disable_thread_storage_sync": True}, mend=True)
     (found,) = session.mendings
     assert (found.before.status, found.after.status) == (LintStatus.HAZARDS, LintStatus.CLEAN)
     assert [one.verdict.verdict for one in session.plans] == [SOUND]
@@ -82,19 +82,19 @@ def test_run_compiles_a_script_and_finds_its_kernels_again(tmp_path: Path) -> No
 
 TESTS = """
 import pytest
-from tests.compilers.tilelang.versions import small
+from fixtures import forms
 
 def test_lazy():
-    assert small.lazy().get_kernel_source()
+    assert forms.lazy().get_kernel_source()
 
 def test_eager():
-    assert small.eager.compile(columns=32).get_kernel_source()
+    assert forms.eager.compile(columns=32).get_kernel_source()
 
 def test_several_at_once():
-    assert len(small.lazy.par_compile([{"rows": 32}, {"rows": 48}], num_workers=2)) == 2
+    assert len(forms.lazy.par_compile([{"rows": 32}, {"rows": 48}], num_workers=2)) == 2
 
 def test_tuned():
-    small.tuned(columns=16)
+    forms.tuned(columns=16)
 """
 
 
@@ -121,14 +121,14 @@ def test_an_audit_judges_tilelang_s_own_merge(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kernel", "given"),
     [
-        (small.tiles(), {}),
-        (small.tiles, {"rows": 64}),
-        (small.lazy, {}),
-        (small.tuned, {"rows": 64}),
-        (small.eager, {"columns": 32}),
+        (forms.tiles(), {}),
+        (forms.tiles, {"rows": 64}),
+        (forms.lazy, {}),
+        (forms.tuned, {"rows": 64}),
+        (forms.eager, {"columns": 32}),
         (Layer(64).kernel, {}),
         (Layer(64).jitted, {"columns": 32}),
-        (lambda: small.tiles(64), {}),
+        (lambda: forms.tiles(64), {}),
     ],
     ids=["PrimFunc", "function", "lazy", "tuned", "eager", "method", "jitted method", "closure"],
 )
@@ -137,13 +137,13 @@ def test_footprint_takes_a_kernel_in_any_form(kernel: Any, given: dict[str, Any]
 
 
 def test_a_decorator_s_target_and_pass_configs_count() -> None:
-    assert footprint(small.unshared).bytes == 2 * TILE
+    assert footprint(forms.unshared).bytes == 2 * TILE
 
 
 @pytest.mark.parametrize("name", ["lazy", "tuned", "eager"])
 def test_fits_and_advise_take_every_configuration(name: str) -> None:
-    kernel = getattr(small, name)
-    sizes = {"columns": 32} if name == "eager" else {}
+    kernel = getattr(forms, name)
+    sizes: dict[str, Any] = {"columns": 32} if name == "eager" else {}
     configs = [{"rows": 32}, {"rows": 64}, {"rows": 2048}]
     found = fits(kernel, configs, arch=ARCH, **sizes)
     assert (len(found.fitting), len(found.too_large), found.failed) == (2, 1, ())
@@ -153,17 +153,17 @@ def test_fits_and_advise_take_every_configuration(name: str) -> None:
 
 def test_a_tensor_may_be_left_out_and_nothing_else() -> None:
     with pytest.raises(BackendError, match="required argument: 'rows'"):
-        footprint(small.needing_rows, arch=ARCH, columns=32)
+        footprint(forms.needing_rows, arch=ARCH, columns=32)
 
 
 def test_what_tilelang_cannot_lower_is_told_as_its_own(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(
-        "from tests.compilers.tilelang.versions import small\n"
+        "from fixtures import forms\n"
         "from unittest.mock import patch\n"
         "import tilelang.engine.lower, sys\n"
         "engine = sys.modules['tilelang.engine.lower']\n"
         "with patch.object(engine, 'PreLowerSemanticCheck', side_effect=ValueError('not mine')):\n"
-        "    small.lazy(48)\n"
+        "    forms.lazy(48)\n"
     )
     found = table("--lower-only", "broken.py", cwd=tmp_path)
     (one,) = found["failed"]
