@@ -10,13 +10,12 @@ import pytest
 from smemreuse.checker import check_plan
 from smemreuse.checker.predicted.prediction import ThreadSyncView, view_of
 from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.verdict import SOUND, Verdict
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.targets.blocks import block_memory
-from smemreuse.versions import TILELANG, VERSIONS, installed, version_of
+from smemreuse.versions import TILELANG, VERSIONS, installed
 from smemreuse.versions.merges import merge_for, merge_of
 from tests.checker.small import COPY_A, SCOPE, SYNC, USE_B, kernel_of
 from tests.versions.made_up import KEY, registered
@@ -109,11 +108,3 @@ def test_it_is_found_by_the_number_of_what_is_installed(monkeypatch: pytest.Monk
     unknown = installed(TILELANG, "9.90")
     assert (unknown.name, unknown.merge.name, unknown.is_known) == (*["TileLang 9.90"] * 2, False)
     assert unknown.thread_sync is VERSIONS[TILELANG].thread_sync
-
-
-def test_a_kernel_of_a_version_that_is_not_known_is_the_newest_s() -> None:
-    kernel = Kernel("k", (), version="tilelang-9.90")
-    assert version_of(kernel) is installed(TILELANG, "9.90")
-    assert version_of(Kernel("k", (), version="apache-tvm-9.9")).name == "Apache TVM 9.9"
-    with pytest.raises(PlanError, match="nothing is known of the compiler version 'triton-3'"):
-        version_of(Kernel("k", (), version="triton-3"))

@@ -19,7 +19,8 @@ VERSION = installed(TILELANG, tilelang.__version__)
 TIR = VERSION.names.tir
 if not hasattr(tvm, TIR):
     raise BackendError(
-        f"TileLang {tilelang.__version__} is not supported; 0.1.9 or newer is, and dumps of others"
+        f"TileLang {tilelang.__version__} has no tvm.{TIR}: smemreuse gets into other versions, and "
+        "reads dumps of this one"
     )
 ir, tirx = tvm.ir, getattr(tvm, TIR)
 
