@@ -19,7 +19,7 @@ VERSION = installed(TILELANG, tilelang.__version__)
 TIR = VERSION.names.tir
 if not hasattr(tvm, TIR):
     raise BackendError(
-        f"TileLang {tilelang.__version__} has no tvm.{TIR}: smemreuse gets into other versions, and "
+        f"TileLang {tilelang.__version__} has no tvm.{TIR}: smemreuse gets into others, and "
         "reads dumps of this one"
     )
 ir, tirx = tvm.ir, getattr(tvm, TIR)
