@@ -16,7 +16,6 @@ from operator import attrgetter
 from typing import Any
 
 import tilelang
-import tilelang.jit
 import tvm_ffi
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
@@ -25,7 +24,7 @@ from tilelang.language.eager import builder
 
 from smemreuse.compilers.active import current_session, inherited_by_threads, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
-from smemreuse.compilers.tilelang.installed import missing
+from smemreuse.compilers.tilelang.installed import missing, module
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
@@ -64,7 +63,7 @@ def install() -> None:
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
         builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
-        call_forms = getattr(tilelang.jit, "_CallFormCache", None)
+        call_forms = getattr(module("jit"), "_CallFormCache", None)
         if call_forms is not None:
             JITImpl._call_form_cache = _PerSession("_call_form_cache", call_forms)
         JITImpl._tuner_cache = _PerSession("_tuner_cache", dict)

@@ -52,6 +52,18 @@ def test_fixtures_are_merged_and_proved(name: str) -> None:
             assert kernel.stock_verdict(one.plan.scope).verdict is not UNSOUND
 
 
+@needs_nvcc
+def test_a_jit_function_has_another_kernel_in_each_session() -> None:
+    """Whatever its version remembers of a call."""
+    plain = forms.lazy()
+    with smemreuse.tilelang.merge(objective="none"):
+        apart = forms.lazy()
+        assert forms.lazy() is apart
+    assert apart is not plain
+    assert forms.lazy() is plain
+    assert apart.get_kernel_source() != plain.get_kernel_source()
+
+
 def test_buffers_share_and_barriers_are_tilelang_s() -> None:
     session = lowered(forms.tiles())
     ((plan,), (kernel,)) = session.plans, session.kernels
