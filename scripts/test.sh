@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up the test environments and runs every check: lint, types, and all tests.
 #   scripts/test.sh [pytest arguments]
+#   scripts/test.sh --versions [0.1.12 ...]    the doors alone, in older versions of TileLang
 # PYTHON names the interpreter to build them with (default: python3, 3.10 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +20,9 @@ command -v nvcc >/dev/null ||
 make_env "$tvm"
 pip "$tvm" -c constraints-tvm.txt -e '.[tvm,dev]'
 
+if [ "${1:-}" = --versions ]; then
+  exec scripts/test_versions.sh "${@:2}"
+fi
 "$tilelang/bin/ruff" check .
 "$tilelang/bin/ruff" format --check .
 "$tilelang/bin/mypy"

@@ -9,7 +9,7 @@ import click
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
-from smemreuse.commands.suite import Outputs, print_suite
+from smemreuse.commands.suite import NOT_RUN, Outputs, print_suite
 from smemreuse.commands.suite_page import Drawing, PageRequest, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
 from smemreuse.commands.verb import internal_errors, say
@@ -67,7 +67,7 @@ def run_script(
         say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
     elif not kernels and not session.left and not end.uncaught and children.is_empty:
         say(NOTHING_COMPILED)
-    return end.exit_code
+    return end.exit_code or (NOT_RUN if children.unhooked else 0)
 
 
 def _document(

@@ -18,6 +18,9 @@ from smemreuse.report.tables import console, print_told
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
 
+NOT_RUN = 2
+"""The exit code where smemreuse could not get into the compiler."""
+
 NOTHING_LOWERED = "no kernel was lowered for CUDA by this process, or by those that it started"
 
 
@@ -60,7 +63,7 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite
-        exit_code = end.exit_code or int(settings.audits_only and _audit_fails(suite))
+        exit_code = end.exit_code or _own_exit_code(suite, settings)
         if outputs.json is None:
             with written_to_stdout():
                 print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
@@ -75,6 +78,13 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     elif suite.is_empty and not end.uncaught:
         say(NOTHING_LOWERED)
     return exit_code
+
+
+def _own_exit_code(suite: Suite, settings: Settings) -> int:
+    """Of a program that ended with 0: 2 where smemreuse could not do what it was asked to."""
+    if suite.unhooked:
+        return NOT_RUN
+    return int(settings.audits_only and _audit_fails(suite))
 
 
 def _audit_fails(suite: Suite) -> bool:

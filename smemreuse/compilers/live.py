@@ -131,7 +131,8 @@ class LiveVisitor:
         self.nodes.append(node)
         stmt = self._visit(node, "statement")
         block: Block = stmt if isinstance(stmt, tuple) else (stmt,)
-        self.places.update((stmt, place) for stmt in block)
+        for stmt in block:  # what follows a statement that is its body has a place already
+            self.places.setdefault(stmt, place)
         self._read.setdefault(node, []).append(block)
         return block
 
@@ -168,10 +169,11 @@ class LiveVisitor:
         return Evaluate(self.expr(node.value))
 
     def visit_For(self, node: Any) -> Stmt:
-        step = self.expr(node.step) if node.step is not None else Const(1)
+        step = getattr(node, "step", None)
         begin, extent = self.expr(node.min), self.expr(node.extent)
         kind = _LOOP_KINDS[int(node.kind)]
-        return For(self.var(node.loop_var), begin, extent, step, kind, self.block(node.body))
+        width = Const(1) if step is None else self.expr(step)
+        return For(self.var(node.loop_var), begin, extent, width, kind, self.block(node.body))
 
     def visit_While(self, node: Any) -> Stmt:
         return While(self.expr(node.condition), self.block(node.body))

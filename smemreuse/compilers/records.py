@@ -133,6 +133,7 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
         getattr(suite, event)[Trouble(found["name"], found["why"])] += 1
     elif event == "blind":
         suite.blind.append(Trouble(found["name"], found["why"]))
+        suite.unhooked += bool(found.get("unhooked"))
 
 
 def _bytes(kernel: SuiteKernel) -> int:

@@ -22,7 +22,7 @@ class LiveRewriter:
     `before` and `after` are the statements that are put in at a place, `guards` the conditions of
     branches that are put around what is there. `merged` are the buffers
     whose allocations go, by `key` of each. `prologues` are put in at the head of each launch, in
-    program order.
+    program order; where they are `nested`, each is a function of the statement that is its body.
     """
 
     def __init__(
@@ -35,11 +35,12 @@ class LiveRewriter:
         merged: Collection[Any] = (),
         key: Callable[[Any], Any] = lambda buffer: buffer,
         prologues: Sequence[Sequence[Any]] | None = None,
+        nested: bool = False,
     ):
         self._tirx = tirx
         self._before, self._after, self._guards = before or {}, after or {}, guards or {}
         self._merged, self._key = merged, key
-        self._prologues = prologues
+        self._prologues, self._nested = prologues, nested
         self._count = 0
         self._launches = 0
         self._is_inside = False
@@ -59,7 +60,7 @@ class LiveRewriter:
             children = [self._statement(child) for child in node.seq]
             return node if _same(children, node.seq) else self._tirx.SeqStmt(children)
         place, self._count = self._count, self._count + 1
-        if isinstance(node, self._tirx.AllocBuffer) and self._key(node.buffer) in self._merged:
+        if _is(node, "AllocBuffer") and self._key(node.buffer) in self._merged:
             rewritten = self._tirx.Evaluate(self._tirx.IntImm("int32", 0))
         else:
             rewritten = self._with_bodies(node)
@@ -84,6 +85,8 @@ class LiveRewriter:
             if _same([then, orelse], [node.then_case, node.else_case]):
                 return node
             return tirx.IfThenElse(node.condition, then, orelse, span)
+        if _is(node, "Allocate", "DeclBuffer", "LetStmt") and hasattr(node, "body"):
+            return self._definition(node)
         if not isinstance(node, (tirx.For, tirx.While)):
             return node
         body = self._statement(node.body)
@@ -91,9 +94,27 @@ class LiveRewriter:
             return node
         if isinstance(node, tirx.While):
             return tirx.While(node.condition, body, span)
+        step = (node.step,) if hasattr(node, "step") else ()
         return tirx.For(
             *(node.loop_var, node.min, node.extent, node.kind, body, node.thread_binding),
-            *(node.annotations, node.step, span),
+            *(node.annotations, *step, span),
+        )
+
+    def _definition(self, node: Any) -> Any:
+        """A statement whose body is what it defines something for."""
+        tirx, body = self._tirx, self._statement(node.body)
+        span = getattr(node, "span", None)
+        if _is(node, "Allocate") and node.buffer_var in self._merged:
+            return body
+        if body.same_as(node.body):
+            return node
+        if _is(node, "DeclBuffer"):
+            return tirx.DeclBuffer(node.buffer, body, span)
+        if _is(node, "LetStmt"):
+            return tirx.LetStmt(node.var, node.value, body, span)
+        return tirx.Allocate(
+            *(node.buffer_var, node.dtype, node.extents, node.condition, body),
+            *(node.annotations, span),
         )
 
     def _is_launch(self, node: Any) -> bool:
@@ -108,8 +129,17 @@ class LiveRewriter:
         prologues = self._prologues or ()
         if index >= len(prologues) or not prologues[index]:
             return body
+        if self._nested:
+            for define in reversed(prologues[index]):
+                body = define(body)
+            return body
         rest = list(body.seq) if isinstance(body, self._tirx.SeqStmt) else [body]
         return self._tirx.SeqStmt([*prologues[index], *rest])
+
+
+def _is(node: Any, *kinds: str) -> bool:
+    """Whether a node is of these kinds, which not every version of TIR has."""
+    return type(node).__name__ in kinds
 
 
 def _same(new: Sequence[Any], old: Sequence[Any]) -> bool:

@@ -152,7 +152,7 @@ def _enter(entered: ExitStack, text: str) -> None:
 
         entered.enter_context(recorded(Settings.from_text(text)))
     except Exception as error:  # whatever it is
-        note_blind(text, sys.executable, f"{type(error).__name__}: {error}")
+        note_blind(text, sys.executable, f"{type(error).__name__}: {error}", unhooked=True)
 
 
 # Programs that cannot be followed -----------------------------------------------------------------
@@ -210,9 +210,10 @@ def _minds(options: Sequence[str]) -> bool:
     return True
 
 
-def note_blind(text: str, name: str, why: str) -> None:
-    """Notes that the kernels of a program are not seen, in the run with these settings."""
+def note_blind(text: str, name: str, why: str, *, unhooked: bool = False) -> None:
+    """Notes that the kernels of a program are not seen, in the run with these settings; with
+    `unhooked` because smemreuse could not get into its compiler."""
     settings = json.loads(text)
-    line = {"event": "blind", "pid": os.getpid(), "name": name, "why": why}
+    line = {"event": "blind", "pid": os.getpid(), "name": name, "why": why, "unhooked": unhooked}
     with Path(settings["folder"], f"{os.getpid()}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")

@@ -268,7 +268,9 @@ class PlanSearch:
         """The compiler's own layout where it is smaller than the proved plan and not refuted, else
         None.
         """
-        for own in dict.fromkeys((self.stock, merge_of(self.kernel))):
+        default = merge_of(self.kernel)
+        others = () if self.stock.configured is default else (default,)
+        for own in (self.stock, *others):
             plan = own.plan(self.kernel, self.scope)
             if plan.arena_bytes < proved.arena_bytes and self._may_be_own(plan):
                 origin = self._origin_of_own(own, plan)
@@ -299,8 +301,11 @@ class PlanSearch:
         """Whether a compiler's sharing that is neither proved nor refuted may stay."""
         # Its options may be known to be wrong; and by default it merges no other scope, in which
         # its `ThreadSync` would see each buffer alone.
-        is_default = own is merge_of(self.kernel) and self.scope == DYNAMIC_SCOPE
-        return version_of(self.kernel).keeps_unproved and is_default and not self.options.strict
+        is_default = own.configured is merge_of(self.kernel) and self.scope == DYNAMIC_SCOPE
+        version = version_of(self.kernel)
+        is_what_it_does = version.is_known or own.configured is not own
+        keeps = version.keeps_unproved and is_what_it_does
+        return keeps and is_default and not self.options.strict
 
     # Objective `speed` --------------------------------------------------------------------------
 

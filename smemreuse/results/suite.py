@@ -95,7 +95,8 @@ class Suite:
     were not compiled. `untold` counts functions whose report is incomplete; what was done to them
     stands. `reloaded` are functions from TileLang's cache that no process of the run lowered.
     `stopped` counts calls of kernels that were lowered but not compiled. `blind` are programs whose
-    kernels could not be observed, with the reason. `lost` counts records that were cut off because
+    kernels could not be observed, with the reason; of these `unhooked` counts those whose compiler
+    smemreuse could not get into. `lost` counts records that were cut off because
     their process was killed. `unfinished` are functions without any record after their merge.
     """
 
@@ -105,6 +106,7 @@ class Suite:
     untold: Counter[Trouble] = field(default_factory=Counter)
     reloaded: list[str] = field(default_factory=list)
     blind: list[Trouble] = field(default_factory=list)
+    unhooked: int = 0
     stopped: int = 0
     lost: int = 0
     unfinished: list[str] = field(default_factory=list)

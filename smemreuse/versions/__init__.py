@@ -8,10 +8,20 @@ field says it yet, the part gets one. The rooms above ask `version_of` and know 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import UNSTATED, Kernel
-from smemreuse.versions import apache_tvm_0_27, tilelang_0_1_15
+from smemreuse.versions import (
+    apache_tvm_0_27,
+    tilelang_0_1_9,
+    tilelang_0_1_10,
+    tilelang_0_1_11,
+    tilelang_0_1_12,
+    tilelang_0_1_13,
+    tilelang_0_1_14,
+    tilelang_0_1_15,
+)
 from smemreuse.versions.version import Version
 
 __all__ = ["APACHE_TVM", "LEGACY", "TILELANG", "VERSIONS", "Version", "installed", "version_of"]
@@ -28,6 +38,12 @@ VERSIONS: dict[str, Version] = {
     one.key: one
     for one in (
         tilelang_0_1_15.VERSION,
+        tilelang_0_1_14.VERSION,
+        tilelang_0_1_13.VERSION,
+        tilelang_0_1_12.VERSION,
+        tilelang_0_1_11.VERSION,
+        tilelang_0_1_10.VERSION,
+        tilelang_0_1_9.VERSION,
         apache_tvm_0_27.VERSION,
         replace(tilelang_0_1_15.VERSION, key=LEGACY, dialect="legacy", synchronizes_later=False),
         # A kernel that no reader made is taken to be TileLang's.
@@ -38,18 +54,31 @@ VERSIONS: dict[str, Version] = {
 
 
 def version_of(kernel: Kernel) -> Version:
-    """The compiler version of a kernel. Raises `PlanError` if it is not known."""
-    found = VERSIONS.get(kernel.version)
+    """The compiler version of a kernel. Raises `PlanError` if not even the compiler is known."""
+    found = VERSIONS.get(kernel.version) or _unknown(kernel.version)
     if found is None:
         raise PlanError(f"nothing is known of the compiler version {kernel.version!r}")
     return found
 
 
 def installed(newest: str, number: str) -> Version:
-    """The version of an installed compiler by its number; the newest known one, given by its key,
-    where there is none of that number."""
+    """The version of an installed compiler by its number; where there is none of that number, what
+    is made of the newest known one, which is given by its key."""
     compiler, released = newest.rpartition("-")[0], number.partition("+")[0]
-    known = (
-        one for key, one in VERSIONS.items() if f"{compiler}-{released}.".startswith(f"{key}.")
-    )
-    return next(known, VERSIONS[newest])
+    key = f"{compiler}-{released}"
+    known = (one for known, one in VERSIONS.items() if f"{key}.".startswith(f"{known}."))
+    found = next(known, None) or _unknown(key)
+    assert found is not None, newest
+    return found
+
+
+@cache
+def _unknown(key: str) -> Version | None:
+    """A version that is not known, of a compiler that is."""
+    for newest in (VERSIONS[TILELANG], VERSIONS[APACHE_TVM]):
+        compiler = newest.key.rpartition("-")[0]
+        if key.startswith(f"{compiler}-"):
+            name = f"{newest.name.rpartition(' ')[0]} {key.removeprefix(f'{compiler}-')}"
+            merge = replace(newest.merge, name=name)
+            return replace(newest, key=key, name=name, merge=merge, is_known=False)
+    return None

@@ -57,7 +57,8 @@ class Version:
     may stay where it is neither proved nor refuted. `has_tilelang_operations` says that waits and
     proxy fences are written as TileLang does. `merges_into_views` says that a merged buffer is a
     typed view of the arena and that view is all of it; else it is a pointer into the arena, and a
-    view of that may be of a part.
+    view of that may be of a part. `is_known` says that all of this is by the source of that
+    version; else it is what the newest known one does, and nothing is applied on its strength.
     """
 
     key: str
@@ -75,3 +76,4 @@ class Version:
     fence_pass: FencePass
     register_pass: RegisterPass
     names: Names
+    is_known: bool = True

@@ -105,4 +105,6 @@ def test_it_is_found_by_the_number_of_what_is_installed(monkeypatch: pytest.Monk
     registered(monkeypatch)
     for number in ("9.9", "9.9.0.post1", "9.9+cu128"):
         assert installed(TILELANG, number).key == KEY
-    assert installed(TILELANG, "9.90").key == TILELANG
+    unknown = installed(TILELANG, "9.90")
+    assert (unknown.name, unknown.merge.name, unknown.is_known) == (*["TileLang 9.90"] * 2, False)
+    assert unknown.thread_sync is VERSIONS[TILELANG].thread_sync

@@ -58,18 +58,25 @@ def test_no_other_room_names_a_version() -> None:
             assert [one for one in found if one != "dialect"] == [], path
 
 
-def test_an_unknown_version_is_an_error() -> None:
-    with pytest.raises(PlanError, match="nothing is known of the compiler version 'tilelang-9'"):
-        version_of(Kernel("k", (), version="tilelang-9"))
+def test_an_unknown_compiler_is_an_error() -> None:
+    with pytest.raises(PlanError, match="nothing is known of the compiler version 'triton-3'"):
+        version_of(Kernel("k", (), version="triton-3"))
+
+
+def test_an_unknown_version_of_a_known_compiler_is_the_newest_by_another_name() -> None:
+    found = version_of(Kernel("k", (), version="tilelang-9"))
+    assert (found.name, found.merge.name, found.is_known) == ("TileLang 9", "TileLang 9", False)
+    assert found.thread_sync is VERSIONS[TILELANG].thread_sync
 
 
 @pytest.mark.parametrize(
     ("newest", "number", "key"),
     [
         (TILELANG, "0.1.15", TILELANG),
-        (TILELANG, "0.1.150", TILELANG),  # not known: the newest
+        (TILELANG, "0.1.12+cu128", "tilelang-0.1.12"),
+        (TILELANG, "0.1.150", "tilelang-0.1.150"),  # not known
         (APACHE_TVM, "0.27.0.post1", APACHE_TVM),
-        (APACHE_TVM, "0.28", APACHE_TVM),
+        (APACHE_TVM, "0.28", "apache-tvm-0.28"),
     ],
 )
 def test_an_installed_compiler_has_the_version_of_its_number(
@@ -85,3 +92,11 @@ def test_the_records_need_no_compiler() -> None:
         "sys.exit(any(name.split('.')[0] in ('tvm', 'tilelang') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0
+
+
+def test_older_versions_of_tilelang_are_tested_too() -> None:
+    """Each one that is known, in the environments of `scripts/test.sh --versions`."""
+    lines = (ROOT / "constraints-versions.txt").read_text().splitlines()
+    listed = {line.split()[0].replace("==", "-") for line in lines if line[0] != "#"}
+    known = {key for key in VERSIONS if key.startswith("tilelang-")}
+    assert listed == known - {TILELANG}

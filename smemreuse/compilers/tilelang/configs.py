@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
-from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY
-
 from smemreuse.compilers.tilelang.estimate import FunctionFootprint, LoweringRequest, resolve_place
+from smemreuse.compilers.tilelang.installed import PASS_CONFIGS_KEY
 from smemreuse.errors import BackendError
 from smemreuse.pipeline.options import checked_options
 from smemreuse.progress import track
@@ -129,5 +128,5 @@ def _configured(request: LoweringRequest, config: Config) -> LoweringRequest:
     """With a configuration, which may have pass configurations of its own."""
     given = request.with_config(config)
     kwargs = dict(given.kwargs)
-    own = kwargs.pop(_PASS_CONFIGS_KEY, None) or {}
+    own = kwargs.pop(PASS_CONFIGS_KEY, None) or {}
     return replace(given, kwargs=kwargs, pass_configs={**request.pass_configs, **own})

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang import env, tvm
 from tilelang.autotuner.tuner import AutoTuneImpl
-from tilelang.backend.module import create_backend_context
-from tilelang.backend.target import determine_target
-from tilelang.engine.lower import lower_to_host_device_ir
 from tilelang.jit import JITImpl, JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
 
 from smemreuse.compilers.active import confined
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.tilelang.hooks import install
+from smemreuse.compilers.tilelang.installed import determine_target, lower_to_device
 from smemreuse.compilers.tilelang.session import CachedFunction, TileLangSession
 from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.errors import BackendError, PlanError
@@ -197,7 +196,7 @@ def lowered_in(
     own = dict(func.attrs.get("tilelang_pass_configs", {})) if func.attrs else {}
     config = normalize_pass_configs({**own, **pass_configs})
     with confined(session), target, tvm.transform.PassContext(opt_level=3, config=config):
-        lower_to_host_device_ir(func, create_backend_context(target))
+        lower_to_device(func, target)
 
 
 def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:
@@ -235,13 +234,35 @@ def prim_func_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 
 def _bound(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """As `_made`, of a `@tilelang.jit` function, whose arguments are bound before it is called."""
+    """As `_made`, of a `@tilelang.jit` function, whose arguments are bound before it is called.
+
+    Tensors that are parameters may be left out, and the sizes in their annotations be given by
+    name, as `compile` takes them.
+    """
     try:
-        jit.signature.bind(*args, **kwargs)
+        _bind(jit.signature, getattr(jit.func, "tensor_args", None) or (), args, kwargs)
     except TypeError as error:
         name = jit.func.__name__
         raise BackendError(f"{name} makes no PrimFunc of these arguments: {error}") from error
     return jit.get_tir(*args, **kwargs)
+
+
+def _bind(
+    signature: inspect.Signature,
+    tensors: Collection[str],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Raises `TypeError` where arguments are missing that are no tensors, or are too many. What has
+    tensors takes any name, which may be a size in their annotations."""
+    if not tensors:
+        signature.bind(*args, **kwargs)
+        return
+    known = {name: value for name, value in kwargs.items() if name in signature.parameters}
+    given = signature.bind_partial(*args, **known).arguments
+    for name, parameter in signature.parameters.items():
+        if parameter.default is parameter.empty and name not in (*given, *tensors):
+            raise TypeError(f"missing a required argument: {name!r}")
 
 
 def _made(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -17,17 +19,22 @@ import tilelang
 import tvm_ffi
 from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.cache.kernel_cache import KernelCache
-from tilelang.jit import JITImpl, JITKernel, _CallFormCache
+from tilelang.jit import JITImpl, JITKernel
 from tilelang.language.eager import builder
 
 from smemreuse.compilers.active import current_session, inherited_by_threads, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
+from smemreuse.compilers.tilelang.installed import missing, module
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION
-from smemreuse.errors import BackendError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
+from smemreuse.versions import TILELANG, VERSIONS
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
+NOT_KNOWN = (
+    f"smemreuse does not know {VERSION.name}: what it applies is proved behind that version's own "
+    f"passes, and what it predicts is as in {VERSIONS[TILELANG].name}"
+)
 COMPILE = "tilelang_callback_cuda_compile"
 
 _installed = False
@@ -56,35 +63,38 @@ def install() -> None:
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
         builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
-        JITImpl._call_form_cache = _PerSession("_call_form_cache", _CallFormCache)
+        call_forms = getattr(module("jit"), "_CallFormCache", None)
+        if call_forms is not None:
+            JITImpl._call_form_cache = _PerSession("_call_form_cache", call_forms)
         JITImpl._tuner_cache = _PerSession("_tuner_cache", dict)
         AutoTuneImpl._tuner_cache = _PerSession("_tuner_cache", dict)
         for jit in (JITImpl, AutoTuneImpl):
             jit.__call__ = _pinned(jit.__call__)
         inherited_by_threads()
+        if not VERSION.is_known:
+            warnings.warn_explicit(NOT_KNOWN, RuntimeWarning, "smemreuse", 0)
         _installed = True
 
 
 def _require(owner: Any, *names: str) -> None:
     for name in names:
         if not hasattr(owner, name):
-            raise BackendError(
-                f"TileLang {tilelang.__version__} has no {owner.__name__}.{name}; "
-                f"smemreuse is written for {VERSION.name}"
-            )
+            raise missing(f"{owner.__name__}.{name}")
 
 
 def _merge_pass(stock: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(stock)
+
     @functools.wraps(stock)
-    def merge(
-        enable_aggressive_merge: bool = False, align_bytes: int = 16, disable_reuse: bool = False
-    ) -> Any:
-        original = stock(enable_aggressive_merge, align_bytes, disable_reuse)
-        session = current_session()
+    def merge(*args: Any, **kwargs: Any) -> Any:
+        original, session = stock(*args, **kwargs), current_session()
         if session is None:
             return original
+        given = signature.bind(*args, **kwargs).arguments
         planned = session.lowering_pass(
-            original, disable_reuse=disable_reuse, aggressive=enable_aggressive_merge
+            original,
+            disable_reuse=given.get("disable_reuse", False),
+            aggressive=given.get("enable_aggressive_merge", False),
         )
 
         def run(mod: Any) -> Any:
@@ -103,8 +113,8 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
     """The last pass that inserts barriers; what it returns is what the plans must hold on."""
 
     @functools.wraps(stock)
-    def thread_sync(storage_scope: str) -> Any:
-        original, session = stock(storage_scope), current_session()
+    def thread_sync(storage_scope: str, *args: Any, **kwargs: Any) -> Any:
+        original, session = stock(storage_scope, *args, **kwargs), current_session()
         if session is None or storage_scope != LAST_SYNCHRONIZED_SCOPE:
             return original
 

@@ -35,12 +35,13 @@ class _Received:
 
 class _Noted(threading.local):
     """What one thread's lowering has received and not yet finished, and lowered and not yet
-    compiled; and why a function was not mended, if mending failed."""
+    compiled; why a function was not mended, if mending failed; and how many were received."""
 
     def __init__(self) -> None:
         self.received: dict[str, _Received] = {}
         self.lowered: list[tuple[str, LoweredKernel]] = []
         self.not_mended = ""
+        self.count = 0
 
 
 class RunRecorder(SessionObserver):
@@ -52,9 +53,15 @@ class RunRecorder(SessionObserver):
         self._noted = _Noted()
         self._judged: set[str] = set()
 
+    @property
+    def received(self) -> int:
+        """How many functions this thread's merges have received."""
+        return self._noted.count
+
     def on_received(self, function: DeviceFunction, request: MergeRequest) -> None:
         """Keeps what a merge gets; what becomes of it is noted once it is lowered."""
         self._noted.not_mended = ""
+        self._noted.count += 1
         text = tvm.IRModule({function.name: function.func}).script()
         options = f"{request.stock}/{request.scopes}/{request.options}"
         self.recorder.note("received", name=function.name)

@@ -8,6 +8,7 @@ fence insertion come later in the pipeline and see the aliases through those bin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tilelang import tvm
@@ -15,7 +16,7 @@ from tilelang import tvm
 from smemreuse.compilers.build import TirBuilder
 from smemreuse.compilers.live import LiveVisitor
 from smemreuse.compilers.rewrite import ARENA_NAMES, LiveRewriter
-from smemreuse.compilers.tilelang.visitor import TIR, tirx
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, TIR, tirx
 from smemreuse.ir.expr import Const, Var
 from smemreuse.ir.kernel import Buffer
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
@@ -32,6 +33,7 @@ def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]
     data_vars = {buffer: var for var, buffer in visitor.allocated.items()}
     rewriter = LiveRewriter(
         tirx,
+        nested=not IN_SEQUENCE,
         merged={
             data_vars[buffer] for launch in plans for plan in launch for buffer in plan.buffers
         },
@@ -53,15 +55,19 @@ def _prologue(
     arena = tirx.Var(name, pointer)
     build = TirBuilder(tirx, variables).build
     size = build(plan.arena_expr or Const(align_up(plan.arena_bytes, ARENA_ALIGNMENT)))
-    buffer = tirx.decl_buffer((size,), "uint8", name=name, data=arena, scope=plan.scope)
-    binds = [
-        tirx.Bind(
+    places = [
+        (
             data_vars[buffer],
             tirx.call_intrin("handle", _ADD_OFFSET, arena, build(plan.offset_of(buffer))),
         )
         for buffer in plan.in_order()
     ]
-    return [tirx.AllocBuffer(buffer), *binds]
+    if not IN_SEQUENCE:
+        always = tirx.IntImm("bool", 1)
+        allocated = partial(tirx.Allocate, arena, "uint8", [size], always)
+        return [allocated, *(partial(tirx.LetStmt, *each) for each in places)]
+    buffer = tirx.decl_buffer((size,), "uint8", name=name, data=arena, scope=plan.scope)
+    return [tirx.AllocBuffer(buffer), *(tirx.Bind(*each) for each in places)]
 
 
 _ADD_OFFSET = f"{TIR}.handle_add_byte_offset"

@@ -22,8 +22,10 @@ from smemreuse.compilers.tilelang.session import (
     Pass,
     TileLangSession,
     merged_scopes,
+    observed,
     own_merge,
 )
+from smemreuse.compilers.tilelang.verify import judged_as_merged
 from smemreuse.compilers.tilelang.visitor import TirVisitor, tirx
 from smemreuse.pipeline.fallback import left_to_stock, require_sizes
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
@@ -79,7 +81,8 @@ class AuditSession(RunSession):
                     if function.kernels:
                         for observer in self.observers:
                             observer.on_received(function, request)
-                        self._audited.functions[name] = function, request
+                        seen = observed(request, function, stock_pass)
+                        self._audited.functions[name] = function, seen
             return stock_pass(mod)
 
         return watched
@@ -117,7 +120,7 @@ def _as_the_compiler_merged(
     wanted = [scopes_to_merge(kernel, request.scopes) for kernel in function.kernels]
     require_sizes(function.kernels, wanted)
     made = stock_proposal(function.kernels, wanted, stock)
-    judged = function.judged(made, func) if any(wanted) else made
+    judged = judged_as_merged(function, made, func) if any(wanted) else made
     synchronized = Synchronized(function.name, func, function.visitor.allocated)
     for number, launch in enumerate(judged.launches):
         kernel = function.kernels[number]

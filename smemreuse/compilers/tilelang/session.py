@@ -18,13 +18,14 @@ from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedF
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized
+from smemreuse.compilers.tilelang.observed import ObservedMerge
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
     StockMerge,
     with_barriers,
 )
-from smemreuse.compilers.tilelang.visitor import VERSION, TirVisitor
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION, TirVisitor
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.fallback import LeftToStock
@@ -150,6 +151,7 @@ class TileLangSession(MergeSession):
 
     def _merged(self, function: DeviceFunction, request: MergeRequest, stock_pass: Pass) -> Any:
         """The function under the plans to try first; whether they hold, `confirm` finds out."""
+        request = observed(request, function, stock_pass)
         attempts = self.attempts(function, request)
         if attempts is None:
             self._lowering.unmerged[function.name] = PlannedFunction(function, request.stock)
@@ -272,6 +274,15 @@ class TileLangSession(MergeSession):
 def own_merge(*, disable_reuse: bool, aggressive: bool) -> Merge:
     """What TileLang's own pass does under its options."""
     return configured(VERSION, aggressive=aggressive, disable_reuse=disable_reuse)
+
+
+def observed(request: MergeRequest, function: DeviceFunction, stock_pass: Pass) -> MergeRequest:
+    """A request whose stock merge is what `stock_pass` does to the function, where that is seen:
+    older passes write the places of buffers into all accesses."""
+    if not function.kernels or not IN_SEQUENCE:
+        return request
+    merged = stock_pass(tvm.IRModule({function.name: function.func}))[function.name]
+    return replace(request, stock=ObservedMerge.of(request.stock, function, merged))
 
 
 def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:

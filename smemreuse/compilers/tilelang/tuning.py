@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
-from tilelang.autotuner.tuner import _PASS_CONFIGS_KEY, AutoTuneImpl, AutoTuner
+from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 
 from smemreuse.compilers.tilelang.advice import AdviceOptions, advise_on
+from smemreuse.compilers.tilelang.installed import PASS_CONFIGS_KEY
 from smemreuse.errors import BackendError
 from smemreuse.results.ranking import Ranking
 
@@ -60,9 +61,9 @@ def plain_configs(configs: Any, args: Any, kwargs: Mapping[str, Any]) -> list[di
     if not made:
         raise BackendError("the tuned function has no configurations")
     for config in made:
-        if _PASS_CONFIGS_KEY in config:
+        if PASS_CONFIGS_KEY in config:
             raise BackendError(
-                f"configurations with {_PASS_CONFIGS_KEY!r} of their own: rank the "
+                f"configurations with {PASS_CONFIGS_KEY!r} of their own: rank the "
                 "kernels of each choice by themselves, with advise(pass_configs=)"
             )
     return [dict(config) for config in made]

@@ -15,20 +15,35 @@ import tilelang
 from tilelang import tvm
 
 from smemreuse.compilers.functions import DeviceFunction, PlannedFunction, stock_proposal
+from smemreuse.compilers.tilelang.installed import inject_fence_proxy
 from smemreuse.compilers.tilelang.rewrite import apply_plans
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE
 from smemreuse.pipeline.candidate import Proposal
 from smemreuse.pipeline.choice import Attempts, Choice, choose
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.verdict import UNPROVED, Verdict
 from smemreuse.versions.merges import Merge
 
 
 def with_barriers(name: str, func: Any) -> Any:
     """The function as the passes between the merge and code generation synchronize it."""
     mod = tvm.IRModule({name: func})
-    mod = tilelang.cuda.transform.InjectFenceProxy()(mod)
+    mod = inject_fence_proxy()(mod)
     for scope in ("shared", "shared.dyn"):
         mod = tilelang.transform.ThreadSync(scope)(mod)
     return mod[name]
+
+
+_UNREAD = Verdict(UNPROVED, uncovered=("what TileLang's own merge leaves of its buffers",))
+
+
+def judged_as_merged(function: DeviceFunction, own: Proposal, merged: Any) -> Proposal:
+    """What TileLang's own merge did, with its verdicts, on what its passes made of the function.
+
+    Where that merge writes places into accesses, nothing tells there whose bytes they are.
+    """
+    if IN_SEQUENCE:
+        return function.judged(own, merged)
+    return own.with_verdicts([_UNREAD for _ in own])
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,12 @@ class StockMerge:
     run: Callable[[Any], Any]
 
     def makes(self, proposal: Proposal) -> bool:
-        """Whether a proposal asks for nothing but what that pass does."""
+        """Whether a proposal asks for nothing but what that pass does.
+
+        Where that pass leaves nothing of the buffers to judge, it makes what stays unproved alone.
+        """
+        if not IN_SEQUENCE and not all(one.provenance.is_kept for one in proposal):
+            return False
         return all(
             one.provenance.is_own
             and one.plan.offsets == self.merge.plan(one.kernel, one.scope).offsets
@@ -83,6 +103,8 @@ class PendingMerge:
     def _verified(self, proposal: Proposal) -> Proposal:
         if proposal is not self._wanted:
             self._seen = with_barriers(self.function.name, self._under(proposal))
+        if self.stock.makes(proposal):
+            return judged_as_merged(self.function, proposal, self._seen)
         return self.function.judged(proposal, self._seen)
 
     def _under(self, proposal: Proposal) -> Any:
@@ -116,4 +138,4 @@ class StockAudit:
         with tvm.transform.PassContext(opt_level=3, config=self.config):
             merged = apply_plans(self.function.func, self.function.visitor, stock.plans)
             func = with_barriers(self.function.name, merged)
-        return self.function.judged(stock, func)
+        return judged_as_merged(self.function, stock, func)

@@ -9,6 +9,7 @@ import tilelang
 from tilelang import tvm
 
 from smemreuse.compilers.live import LiveVisitor, kernels_of
+from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Block, Buffer, Declare, Kernel, Stmt
 from smemreuse.versions import TILELANG, installed
@@ -16,7 +17,15 @@ from smemreuse.versions import TILELANG, installed
 VERSION = installed(TILELANG, tilelang.__version__)
 
 TIR = VERSION.names.tir
+if not hasattr(tvm, TIR):
+    raise BackendError(
+        f"TileLang {tilelang.__version__} has no tvm.{TIR}: smemreuse gets into others, and "
+        "reads dumps of this one"
+    )
 ir, tirx = tvm.ir, getattr(tvm, TIR)
+
+IN_SEQUENCE = hasattr(tirx, "Bind")
+"""Whether allocations and bindings stand before what they are for; else it is the body of each."""
 
 
 def read_function(name: str, func: Any) -> list[Kernel]:
@@ -51,6 +60,24 @@ class TirVisitor(LiveVisitor):
         """The model's buffers by those of the function that was read."""
         return self._buffers
 
+    def kernels(self, name: str, func: Any) -> list[Kernel]:
+        if not IN_SEQUENCE:
+            tirx.stmt_functor.post_order_visit(func.body, self._allocate)
+        return super().kernels(name, func)
+
+    def _allocate(self, node: Any) -> None:
+        """An allocation that is the parent of its uses; a declaration may stand before it."""
+        if isinstance(node, tirx.Allocate) and node.buffer_var not in self.allocated:
+            var, shape = node.buffer_var, tuple(map(self.expr, node.extents))
+            scope = str(var.type_annotation.storage_scope)
+            self.allocated[var] = Buffer(str(var.name), str(node.dtype), shape, scope)
+
+    def visit_Allocate(self, node: Any) -> Block:
+        return (Allocate(self.allocated[node.buffer_var]), *self.block(node.body))
+
+    def visit_LetStmt(self, node: Any) -> Block:
+        return (self.visit_Bind(node), *self.block(node.body))
+
     def visit_AllocBuffer(self, node: Any) -> Stmt:
         buffer = node.buffer
         made = self._allocated_earlier(buffer) or self._make(buffer, None)
@@ -64,7 +91,8 @@ class TirVisitor(LiveVisitor):
         return known if known is not None and known.data is None else None
 
     def visit_DeclBuffer(self, node: Any) -> Block:
-        return (Declare(self.buffer(node.buffer)),)
+        declared = Declare(self.buffer(node.buffer))
+        return (declared, *self.block(getattr(node, "body", None)))
 
     def bound_allocation(self, node: Any) -> Buffer | None:
         return self.allocated.get(node.var)
@@ -102,5 +130,5 @@ class TirVisitor(LiveVisitor):
     def call_extras(self, node: Any) -> dict[str, Expr]:
         return {
             str(name): self.expr(value) if isinstance(value, ir.PrimExpr) else Const(str(value))
-            for name, value in node.annotations.items()
+            for name, value in getattr(node, "annotations", {}).items()
         }

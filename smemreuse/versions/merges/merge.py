@@ -37,6 +37,11 @@ class Merge(ABC):
     only_whole: ClassVar[bool] = False
     """Whether nothing but its own plan may be made of its live ranges, which miss accesses."""
 
+    @property
+    def configured(self) -> Merge:
+        """The merge of a version under some options: itself, or what it was seen to carry out."""
+        return self
+
     @abstractmethod
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
         """Live ranges, alignments and the order of events, as its pass has them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tests.soundness.model.modes import IllDefined
@@ -40,6 +42,8 @@ class Meeting(_HandsOn):
         super().__init__()
         self._first = first
         self._come = np.zeros(len(alive), dtype=np.int64)
+        self._arrivals = np.zeros(len(alive), dtype=np.int64)
+        self._counted: list[list[int]] = [[] for _ in range(0, len(alive), 32)]
         self._whole = 0
         self._count: int | None = None
         self.round = 0
@@ -64,15 +68,27 @@ class Meeting(_HandsOn):
         self._count = count
         here = ids - self._first
         self._come[here] += 1
+        self._arrivals[here] += 1
         for warp in set((here // 32).tolist()):
             self._come_whole(warp)
         self._complete()
+
+    def passing(self, ids: np.ndarray) -> Callable[[], bool]:
+        """Whether threads that have just arrived may go on: each when the round is over in which
+        its warp has been counted for that arrival."""
+        here = ids - self._first
+        asked = set(zip((here // 32).tolist(), self._arrivals[here].tolist(), strict=True))
+        return lambda: all(
+            len(self._counted[warp]) >= number and self._counted[warp][number - 1] < self.round
+            for warp, number in asked
+        )
 
     def _come_whole(self, warp: int) -> None:
         """Counts a warp if all threads of it have come that are still there."""
         come = self._come[warp * 32 : warp * 32 + 32]
         if come.any() and ((come > 0) | self._gone[warp * 32 : warp * 32 + 32]).all():
             np.maximum(come - 1, 0, out=come)
+            self._counted[warp].append(self.round)
             self._whole += len(come)
 
     def _complete(self) -> None:

@@ -62,19 +62,19 @@ def _named_arrive(call: Call, expressions: Expressions) -> Action:
 def _meet(number: Fn | None, count: Fn | None, *, waits: bool) -> Action:
     def action(m: Machine, ids: Ids) -> Blocked:
         threads = m.program.shape.threads
-        waited: list[tuple[Meeting, int, Ids]] = []
+        waited: list[tuple[Meeting, Callable[[], bool], Ids]] = []
         blocks = ids // threads
         for block in set(blocks.tolist()):
             mine = ids[blocks == block]
             which = 0 if number is None else m.number(number, mine)
             meeting = m.meeting(which, mine)
-            waited.append((meeting, meeting.round, mine))
             needed = None if count is None else m.number(count, mine)
             meeting.arrive(mine, needed, m.release(mine))
+            waited.append((meeting, meeting.passing(mine), mine))
         if not waits:
             return None
         return m.passing(
-            lambda: all(one.round > begun for one, begun, _ in waited),
+            lambda: all(passes() for _, passes, _ in waited),
             [(one, mine) for one, _, mine in waited],
         )
 

@@ -34,8 +34,9 @@ def test_each_version_has_its_merge(version: str, name: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_policies_and_packers_that_stand_for_a_merge(version: str) -> None:
     kernel = Kernel("k", (), version=version)
-    assert merge_for(kernel, "outer", "tilelang") is DEFAULT
-    assert merge_for(kernel, "inner", "tilelang") is AGGRESSIVE
+    own = VERSIONS[version] if VERSIONS[version].merge.family == "tilelang" else VERSIONS[TILELANG]
+    assert merge_for(kernel, "outer", "tilelang") is configured(own)
+    assert merge_for(kernel, "inner", "tilelang") is configured(own, aggressive=True)
     assert merge_for(kernel, "outer", "tvm") is APACHE
     for policy, packer in (("outer", "best"), ("inner", "tvm"), ("dataflow", "tilelang")):
         assert merge_for(kernel, policy, packer) is None
