@@ -11,7 +11,16 @@ from dataclasses import replace
 
 from smemreuse.errors import PlanError
 from smemreuse.ir.kernel import UNSTATED, Kernel
-from smemreuse.versions import apache_tvm_0_27, tilelang_0_1_15
+from smemreuse.versions import (
+    apache_tvm_0_27,
+    tilelang_0_1_9,
+    tilelang_0_1_10,
+    tilelang_0_1_11,
+    tilelang_0_1_12,
+    tilelang_0_1_13,
+    tilelang_0_1_14,
+    tilelang_0_1_15,
+)
 from smemreuse.versions.version import Version
 
 __all__ = ["APACHE_TVM", "LEGACY", "TILELANG", "VERSIONS", "Version", "installed", "version_of"]
@@ -28,6 +37,12 @@ VERSIONS: dict[str, Version] = {
     one.key: one
     for one in (
         tilelang_0_1_15.VERSION,
+        tilelang_0_1_14.VERSION,
+        tilelang_0_1_13.VERSION,
+        tilelang_0_1_12.VERSION,
+        tilelang_0_1_11.VERSION,
+        tilelang_0_1_10.VERSION,
+        tilelang_0_1_9.VERSION,
         apache_tvm_0_27.VERSION,
         replace(tilelang_0_1_15.VERSION, key=LEGACY, dialect="legacy", synchronizes_later=False),
         # A kernel that no reader made is taken to be TileLang's.

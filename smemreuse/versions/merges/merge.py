@@ -17,18 +17,20 @@ from smemreuse.results.provenance import (
     Provenance,
     StockFailure,
 )
+from smemreuse.versions.version import MergeRules
 
 
 @dataclass(frozen=True)
 class Merge(ABC):
     """The merge of one compiler, as a model to compare with and to fall back on.
 
-    `policy` and `packer` are its names on the command line and in the provenance of its plans.
+    `rules` are its version's. `policy` and `packer` are its names on the command line and in the
+    provenance of its plans.
     """
 
     name: str
     policy: PolicyName
-    packer: PackerName
+    rules: MergeRules
     objective: ObjectiveName = "bytes"
 
     compiler: ClassVar[str] = "TileLang"
@@ -36,6 +38,10 @@ class Merge(ABC):
 
     only_whole: ClassVar[bool] = False
     """Whether nothing but its own plan may be made of its live ranges, which miss accesses."""
+
+    @property
+    def packer(self) -> PackerName:
+        return self.rules.packer
 
     @abstractmethod
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
@@ -51,7 +57,12 @@ class Merge(ABC):
 
     def made(self, kernel: Kernel, scope: str) -> Plan:
         """As `plan`, made anew."""
-        return packed(self.liveness(kernel, scope), self.provenance, keeps_overlap=self.only_whole)
+        return packed(
+            self.liveness(kernel, scope),
+            self.provenance,
+            keeps_overlap=self.only_whole,
+            own=self.rules.packs_as,
+        )
 
     @property
     def provenance(self) -> Provenance:
