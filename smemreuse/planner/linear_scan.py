@@ -27,6 +27,16 @@ def linear_scan_on_top(problem: Problem) -> Placement:
     return _scanned(problem, _FreeListOnTop())
 
 
+def by_name(problem: Problem) -> Placement:
+    """All side by side, as TileLang puts them where it is told to reuse nothing: by their names."""
+    names = problem.names or [""] * len(problem.sizes)
+    offsets, top = [0] * len(problem.sizes), 0
+    for item in sorted(range(len(offsets)), key=lambda item: names[item]):
+        offsets[item] = align_up(top, problem.alignments[item])
+        top = offsets[item] + problem.sizes[item]
+    return Placement(tuple(offsets), align_up(top, ARENA_ALIGNMENT))
+
+
 def _scanned(problem: Problem, free: _FreeList) -> Placement:
     if problem.intervals is None:
         raise PlanError("packer 'tilelang' needs live ranges, not only conflicts")

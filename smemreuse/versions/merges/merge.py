@@ -43,6 +43,11 @@ class Merge(ABC):
     def packer(self) -> PackerName:
         return self.rules.packer
 
+    @property
+    def own_packer(self) -> str | None:
+        """The packer of its pass, where that is not `packer` as it can be chosen."""
+        return self.rules.packs_as
+
     @abstractmethod
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
         """Live ranges, alignments and the order of events, as its pass has them."""
@@ -61,7 +66,7 @@ class Merge(ABC):
             self.liveness(kernel, scope),
             self.provenance,
             keeps_overlap=self.only_whole,
-            own=self.rules.packs_as,
+            own=self.own_packer,
         )
 
     @property

@@ -36,6 +36,10 @@ _CAPABILITY = re.compile(r"sm_(\d+)")
 class TileLangMerge(Merge):
     """`tilelang.transform.MergeSharedMemoryAllocations`."""
 
+    @property
+    def own_packer(self) -> str | None:
+        return "tilelang side by side" if self.objective == "none" else super().own_packer
+
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
         """The live ranges that TileLang's pass computes for the buffers of a scope."""
         sequence = linearize(kernel, scope, POLICIES[self.policy])
