@@ -1,6 +1,6 @@
-"""What the merge pass of the installed TileLang does, whichever version that is.
+"""What the merge pass of the installed TileLang does, whichever version that is, and what we say.
 
-The pass is run by itself on what its pipeline hands it. Where a merged buffer is bound to its place
+The pass is run by itself on what its pipeline hands it, which we read as text. Where a merged buffer is bound to its place
 in the arena, offsets are read from there; where it is not (before 0.1.10), from what the pass logs.
 """
 
@@ -17,10 +17,17 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
+from smemreuse.compilers.text.reader import parse_dump
+from smemreuse.ir.kernel import Kernel, unique_names
+from smemreuse.results.plan import Plan
+from smemreuse.versions import TILELANG, installed
+from smemreuse.versions.merges import configured
+
 Layout = tuple[int, dict[str, int]]
 """The bytes of an arena, and each buffer's offset in it by name."""
 
 SCOPE = "shared.dyn"
+VERSION = installed(TILELANG, tilelang.__version__)
 
 MERGES: Mapping[str, Mapping[str, bool]] = {
     "default": {},
@@ -108,6 +115,27 @@ def _bound(func: Any) -> Layout | None:
 
     _TIR.stmt_functor.post_order_visit(func.body, visit)
     return (arenas[0], offsets) if offsets else None
+
+
+def kernels_of(mod: Any) -> list[Kernel]:
+    """The device kernels of a module, of the installed version."""
+    read = parse_dump(mod.script()).kernels
+    return [Kernel(one.name, one.body, one.attrs, VERSION.key) for one in read]
+
+
+def our_plan(kernel: Kernel, merge: str) -> Plan:
+    """What one of `merges()` makes of a kernel, as we have it."""
+    model = configured(
+        VERSION, aggressive=merge == "aggressive", disable_reuse=merge == "side by side"
+    )
+    return model.plan(kernel, SCOPE)
+
+
+def our_layout(kernel: Kernel, merge: str) -> Layout:
+    """The same to be compared with `layouts`."""
+    plan = our_plan(kernel, merge)
+    names = unique_names(tuple(plan.buffers))
+    return plan.arena_bytes, {names[one]: offset for one, offset in plan.offsets.items()}
 
 
 @contextmanager

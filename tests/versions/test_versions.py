@@ -67,6 +67,9 @@ def test_an_unknown_version_is_an_error() -> None:
     ("newest", "number", "key"),
     [
         (TILELANG, "0.1.15", TILELANG),
+        *((TILELANG, f"0.1.{number}", f"tilelang-0.1.{number}") for number in range(9, 16)),
+        (TILELANG, "0.1.12.post1+cu128", "tilelang-0.1.12"),
+        (TILELANG, "0.1.1", TILELANG),
         (TILELANG, "0.1.150", TILELANG),  # not known: the newest
         (APACHE_TVM, "0.27.0.post1", APACHE_TVM),
         (APACHE_TVM, "0.28", APACHE_TVM),

@@ -20,6 +20,7 @@ APACHE = configured(VERSIONS[APACHE_TVM])
     ("version", "name"),
     [
         (TILELANG, "TileLang 0.1.15"),
+        ("tilelang-0.1.9", "TileLang 0.1.9"),
         (APACHE_TVM, "Apache TVM 0.27"),
         (LEGACY, "TileLang 0.1.15"),
         (UNSTATED, "TileLang 0.1.15"),
@@ -34,8 +35,9 @@ def test_each_version_has_its_merge(version: str, name: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_policies_and_packers_that_stand_for_a_merge(version: str) -> None:
     kernel = Kernel("k", (), version=version)
-    assert merge_for(kernel, "outer", "tilelang") is DEFAULT
-    assert merge_for(kernel, "inner", "tilelang") is AGGRESSIVE
+    own = VERSIONS[version if VERSIONS[version].merge.packer == "tilelang" else TILELANG]
+    assert merge_for(kernel, "outer", "tilelang") is configured(own)
+    assert merge_for(kernel, "inner", "tilelang") is configured(own, aggressive=True)
     assert merge_for(kernel, "outer", "tvm") is APACHE
     for policy, packer in (("outer", "best"), ("inner", "tvm"), ("dataflow", "tilelang")):
         assert merge_for(kernel, policy, packer) is None
