@@ -1,7 +1,8 @@
 """What the merge pass of the installed TileLang does, whichever version that is, and what we say.
 
-The pass is run by itself on what its pipeline hands it, which we read as text. Where a merged buffer is bound to its place
-in the arena, offsets are read from there; where it is not (before 0.1.10), from what the pass logs.
+The pass is run by itself on what its pipeline hands it, which we read as text. Where a merged
+buffer is bound to its place in the arena, offsets are read from there; where it is not (before
+0.1.10), from what the pass logs.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ def layouts(mod: Any, arch: str, merge: str) -> dict[str, Layout]:
 def _layout(mod: Any, arch: str, options: Mapping[str, bool]) -> Layout | None:
     logged = not hasattr(_TIR, "Bind")
     target = tvm.target.Target({"kind": "cuda", "arch": arch})
-    with tvm.transform.PassContext(opt_level=3, config={_LOG: True} if logged else {}), target:
-        with _standard_error() as text:
-            merged = tilelang.transform.MergeSharedMemoryAllocations(**options)(mod)
+    context = tvm.transform.PassContext(opt_level=3, config={_LOG: True} if logged else {})
+    with context, target, _standard_error() as text:
+        merged = tilelang.transform.MergeSharedMemoryAllocations(**options)(mod)
     if logged:
         total = _TOTAL.search(text[0])
         offsets = {name: int(at) for name, at in _PLANNED.findall(text[0])}

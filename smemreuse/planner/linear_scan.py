@@ -77,7 +77,9 @@ class _FreeList:
         best: int | None = None
         for index, (start, length) in enumerate(self._blocks):
             fits = align_up(start, alignment) + size <= start + length
-            if fits and (best is None or self._left(index, alignment) < self._left(best, alignment)):
+            if fits and (
+                best is None or self._left(index, alignment) < self._left(best, alignment)
+            ):
                 best = index
         if best is None:
             return None

@@ -50,7 +50,9 @@ class ThreadSyncView:
                 entries[stmt] = found
         own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
         fenced = version.fence_pass.fences_to_come(body)
-        return ThreadSyncView(rules, paths, Collisions(paths, entries, rules), frozenset(own), fenced)
+        return ThreadSyncView(
+            rules, paths, Collisions(paths, entries, rules), frozenset(own), fenced
+        )
 
 
 def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:

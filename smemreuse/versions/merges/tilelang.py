@@ -27,7 +27,6 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.versions.merges.merge import Merge
 
-
 _LANES = re.compile(r"x(\d+)$")
 _CAPABILITY = re.compile(r"sm_(\d+)")
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import tilelang
 from tilelang import tvm
 
 from scripts.own_merge import SCOPE, kernels_of, layouts, merges, our_layout
