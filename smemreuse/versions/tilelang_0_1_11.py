@@ -1,7 +1,7 @@
 """TileLang 0.1.11, where it differs from 0.1.12, by the sources of both.
 
-Its merge aligns operands of TMA and of MMA descriptors by the target alone; lowering records nothing.
-Registers are handed over whatever the number of warp groups.
+Its merge aligns operands of TMA and of MMA descriptors by the target alone; lowering records
+nothing. Registers are handed over whatever the number of warp groups.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TileLang 0.1.12, where it differs from 0.1.13, by the sources of both.
 
-Its merge gives each element of a 4-bit type a byte. Its `ThreadSync` does not look at what variables
-are bound to, and takes them for the same in all threads.
+Its merge gives each element of a 4-bit type a byte. Its `ThreadSync` does not look at what
+variables are bound to, and takes them for the same in all threads.
 """
 
 from __future__ import annotations

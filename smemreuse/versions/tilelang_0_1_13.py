@@ -1,7 +1,6 @@
 """TileLang 0.1.13, where it differs from 0.1.14, by its source.
 
-Its passes know fewer operations: of sparse wgmma and block-scaled tcgen05 operands nothing is fenced,
-nor where TMA gathers and scatters.
+Its passes do not know TMA's gathers and scatters.
 """
 
 from __future__ import annotations

@@ -42,13 +42,15 @@ class TileLangMerge(Merge):
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
         """The live ranges that TileLang's pass computes for the buffers of a scope."""
         sequence = linearize(kernel, scope, POLICIES[self.policy])
-        stops = self.rules.stops_at_gens
         buffers = kernel.allocations(scope)
+        live = pass_live_ranges(kernel.body, sequence, stops_at_gens=self.rules.stops_at_gens)
+        if self.objective == "none":  # what nothing touches gets its place too
+            live = {one: LiveRange(one, 0, 1) for one in buffers} | live
         return Liveness(
             scope,
             buffers,
             self._alignments(kernel, scope),
-            pass_live_ranges(kernel.body, sequence, stops_at_gens=stops),
+            live,
             sequence.entries,
             taken={} if self.rules.packs_four_bits else _bytes_each(buffers),
         )

@@ -59,6 +59,7 @@ class Emitter:
             var = self._vars[stmt.var] = tir.Var(stmt.var.name, value.dtype)
             return tir.LetStmt(var, value, self._rest(rest))
         if isinstance(stmt, Declare):
+            assert isinstance(stmt.buffer.data, Buffer)
             declared = self._buffer(stmt.buffer, data=self._buffers[stmt.buffer.data].data)
             return tir.DeclBuffer(declared, self._rest(rest))
         assert isinstance(stmt, Allocate)

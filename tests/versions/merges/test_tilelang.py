@@ -50,7 +50,12 @@ def test_offsets_equal_the_stock_pass(merge: str) -> None:
 def compare(pick: Pick, merge: str) -> None:
     module = grow_module(pick, GRAMMAR)
     mod = emitted(module)
-    stock = layouts(mod, "sm_90a", merge)
+    try:
+        stock = layouts(mod, "sm_90a", merge)
+    except tvm.error.InternalError as error:
+        # 0.1.9 does not see buffers in the condition of a loop, and then misses their offsets.
+        assert "buffer_byte_offsets_" in str(error)
+        return
     text = "\n".join(map(format_kernel, module))
     for kernel in kernels_of(mod):
         if kernel.name in stock:
