@@ -118,6 +118,6 @@ def test_own_elements_are_not_predicted_to_collide(name: str) -> None:
     assert not predicted(module_of(BODIES[name]))
 
 
-@pytest.mark.parametrize("name", ["bx == 0", "tx < 32", "while", "bound"])
+@pytest.mark.parametrize("name", ["bx == 0", "tx < 32", "while", "bound to all"])
 def test_these_are_predicted(name: str) -> None:
     assert predicted(module_of(BODIES[name]))
