@@ -120,7 +120,12 @@ def _bound(func: Any) -> Layout | None:
 
 def kernels_of(mod: Any) -> list[Kernel]:
     """The device kernels of a module, of the installed version."""
-    read = parse_dump(mod.script()).kernels
+    return kernels_in(mod.script())
+
+
+def kernels_in(text: str) -> list[Kernel]:
+    """Those of a dump that the installed version wrote."""
+    read = parse_dump(text).kernels
     return [Kernel(one.name, one.body, one.attrs, VERSION.key) for one in read]
 
 

@@ -53,9 +53,9 @@ def compare(pick: Pick, merge: str) -> None:
     try:
         stock = layouts(mod, "sm_90a", merge)
     except tvm.error.InternalError as error:
-        # 0.1.9 does not see buffers in the condition of a loop, and then misses their offsets.
-        assert "buffer_byte_offsets_" in str(error)
-        return
+        if "buffer_byte_offsets_" in str(error):
+            return  # 0.1.9 does not see all buffers in conditions, and then misses their offsets
+        raise
     text = "\n".join(map(format_kernel, module))
     for kernel in kernels_of(mod):
         if kernel.name in stock:
