@@ -18,6 +18,12 @@ from scripts.applied.pages import applied_coverage, applied_families, applied_ta
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, markdown, options_of
 from scripts.spaces.pages import advice_table, tuning_table
+from scripts.version_page import (
+    version_counts,
+    version_differences,
+    version_refuted,
+    version_runs,
+)
 
 PAGES = (
     ROOT / "README.md",
@@ -331,6 +337,10 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "tuning", tuning_table(read("tuning-h200"))
     yield "batch", batch_table(read("batch"))
     yield "ablation", ablation_table(read("ablation"))
+    versions = version_runs()
+    yield "versions", version_counts(versions)
+    yield "versions-differences", version_differences(versions)
+    yield "versions-refuted", version_refuted(versions)
 
 
 def filled(text: str) -> str:

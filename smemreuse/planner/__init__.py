@@ -2,7 +2,7 @@
 
 from smemreuse.planner.best import best
 from smemreuse.planner.least_sharing import least_sharing
-from smemreuse.planner.linear_scan import linear_scan
+from smemreuse.planner.linear_scan import by_name, linear_scan, linear_scan_on_top
 from smemreuse.planner.problem import (
     Event,
     Packer,
@@ -16,8 +16,16 @@ from smemreuse.planner.tvm import layered
 
 PACKERS: dict[str, Packer] = {"best": best, "tilelang": linear_scan, "tvm": layered}
 
+PASSES: dict[str, Packer] = {
+    **PACKERS,
+    "tilelang on top": linear_scan_on_top,
+    "tilelang side by side": by_name,
+}
+"""Those that a compiler's own merge may ask for; some are no packer to choose."""
+
 __all__ = [
     "PACKERS",
+    "PASSES",
     "Event",
     "Packer",
     "Placement",

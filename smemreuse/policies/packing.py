@@ -4,7 +4,7 @@ which know sizes, alignments and conflicts alone."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from smemreuse.analysis.alignment import MIN_ALIGNMENT
 from smemreuse.errors import PlanError
@@ -12,6 +12,7 @@ from smemreuse.ir.expr import Call, Const, Expr
 from smemreuse.ir.kernel import Buffer, unique_names
 from smemreuse.planner import (
     PACKERS,
+    PASSES,
     Event,
     Placement,
     Problem,
@@ -44,6 +45,7 @@ class Liveness:
     entries: Sequence[StmtEntry]
     concurrent: Sequence[Pair] = ()
     events: Sequence[tuple[Buffer, bool]] | None = None
+    taken: Mapping[Buffer, int] = field(default_factory=dict)
 
     @staticmethod
     def of_plan(plan: Plan) -> Liveness:
@@ -70,7 +72,7 @@ class Liveness:
         if self.events is not None:
             events = [Event(number[one], begins) for one, begins in self.events if one in number]
         problem = Problem.from_intervals(
-            sizes=[buffer.size or 0 for buffer in constant],
+            sizes=[self.taken.get(buffer, buffer.size or 0) for buffer in constant],
             alignments=[self.alignments[buffer] for buffer in constant],
             intervals=[(self.live[buffer].begin, self.live[buffer].end) for buffer in constant],
             names=[names[buffer] for buffer in constant],
@@ -80,16 +82,23 @@ class Liveness:
         return with_conflicts(problem, [(a[0], a[1]) for a in pairs if len(a) == 2])
 
 
-def packed(found: Liveness, provenance: Provenance, *, keeps_overlap: bool = False) -> Plan:
+def packed(
+    found: Liveness,
+    provenance: Provenance,
+    *,
+    keeps_overlap: bool = False,
+    own: str | None = None,
+) -> Plan:
     """The plan of the packer that `provenance` names, or of `best` where it has none that holds.
 
     Objective `none` puts all side by side. `keeps_overlap` takes the packer's layout even where it
-    breaks the conflicts that it was given, as a compiler's pass does.
+    breaks the conflicts that it was given, as a compiler's pass does. `own`, one of `PASSES`, packs
+    in place of that packer: what a compiler's pass does for it.
     """
     problem = found.problem()
     if provenance.objective == "none":
         problem = without_reuse(problem)
-    placement, provenance = _placed(problem, provenance, keeps_overlap=keeps_overlap)
+    placement, provenance = _placed(problem, provenance, own, keeps_overlap=keeps_overlap)
     symbolic_offsets, arena_expr = _append_symbolic(
         placement.arena, found.symbolic, found.alignments
     )
@@ -111,7 +120,7 @@ def packed(found: Liveness, provenance: Provenance, *, keeps_overlap: bool = Fal
 
 
 def _placed(
-    problem: Problem, provenance: Provenance, *, keeps_overlap: bool
+    problem: Problem, provenance: Provenance, own: str | None, *, keeps_overlap: bool
 ) -> tuple[Placement, Provenance]:
     """The packer's placement, and the provenance that tells what happened to it.
 
@@ -120,7 +129,8 @@ def _placed(
     """
     placement: Placement | None = None
     try:
-        placement = PACKERS[provenance.packer](problem)
+        packer = PACKERS[provenance.packer] if own is None else PASSES[own]
+        placement = packer(problem)
         validate(problem, placement)
     except PlanError as broken:
         if provenance.packer == "best":

@@ -41,7 +41,7 @@ class RegisterPass:
     - `custom`: attribute of a kernel that specializes its warps itself, which the pass leaves
       alone.
     - `layouts`: numbers of warp groups (producers, consumers) for which the pass hands over
-      registers even if nothing asks for it.
+      registers even if nothing asks for it; None for all.
     """
 
     sets: frozenset[str]
@@ -49,7 +49,7 @@ class RegisterPass:
     asks: frozenset[str]
     copies: frozenset[str]
     custom: str
-    layouts: frozenset[tuple[int, int]]
+    layouts: frozenset[tuple[int, int]] | None
 
     def at_launch(self, body: Block, threads: int, registers: int) -> int | None:
         """Registers of each of a block's so many threads at launch, of `registers` on an SM; None
@@ -87,6 +87,8 @@ class RegisterPass:
         """
         if split is None or any(map(self._is_copy, walk_statements(split.then))):
             return False
+        if self.layouts is None:
+            return True
         condition = split.condition
         if not isinstance(condition, Call) or condition.op != "lt":
             return False

@@ -21,6 +21,16 @@ class MergeRules:
     `name` is what users read, and `family` the re-enactment of its live ranges: "tilelang" or
     "apache". `packer` is the planner's. `policy` is the attribution rule of its live ranges, and
     `aggressive` the one that an option of the pass asks for instead, None without such an option.
+
+    What differs between versions of one family:
+
+    - `packs_as`: another one of the planner's, which stands behind the name `packer`.
+    - `stops_at_gens`: a kill that is moved out of a loop gets no further than the next statement in
+      it where another buffer's live range begins.
+    - `swizzle_alignments`: what operands of TMA and of MMA descriptors get, in bytes, from which
+      compute capability on (90 for sm_90), whatever the lowering recorded; empty where the pass
+      takes what is recorded, and else 1,024.
+    - `packs_four_bits`: two elements of a 4-bit type share a byte; else each gets one.
     """
 
     name: str
@@ -28,6 +38,10 @@ class MergeRules:
     packer: str
     policy: str = "outer"
     aggressive: str | None = None
+    packs_as: str | None = None
+    stops_at_gens: bool = False
+    swizzle_alignments: tuple[tuple[int, int], ...] = ()
+    packs_four_bits: bool = True
 
 
 @dataclass(frozen=True)

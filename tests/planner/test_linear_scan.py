@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from smemreuse.errors import PlanError
 from smemreuse.planner import Placement, Problem
-from smemreuse.planner.linear_scan import linear_scan
+from smemreuse.planner.linear_scan import by_name, linear_scan, linear_scan_on_top
 from smemreuse.planner.problem import arena_of
 from tests.planner.problems import problems
 
@@ -44,3 +44,33 @@ def test_it_gives_back_the_gap_before_an_aligned_buffer() -> None:
         [48, 64, 16], [16, 64, 16], [(0, 9), (1, 9), (2, 9)], ["a", "b", "c"]
     )
     assert linear_scan(problem) == Placement((0, 64, 48), 128)
+
+
+def test_at_first_it_put_on_top_what_fits_nowhere() -> None:
+    """Neither the free end of the arena nor the gap before an aligned buffer was used."""
+    tail = Problem.from_intervals([64, 96], [16, 16], [(0, 1), (1, 2)], ["a", "b"])
+    assert linear_scan(tail) == Placement((0, 0), 96)
+    assert linear_scan_on_top(tail) == Placement((0, 64), 160)
+    gap = Problem.from_intervals(
+        [48, 64, 16], [16, 64, 16], [(0, 9), (1, 9), (2, 9)], ["a", "b", "c"]
+    )
+    assert linear_scan_on_top(gap) == Placement((0, 64, 128), 144)
+
+
+def test_at_first_bytes_before_an_aligned_buffer_were_no_waste() -> None:
+    """`d` fits into a's 144 bytes at 0, of which 80 are left behind it, and into b's 112 at 208:
+    there it begins at 256, behind 48 that were not counted, and nothing is left."""
+    problem = Problem.from_intervals(
+        [144, 64, 112, 16, 64],
+        [16, 16, 16, 16, 64],
+        [(0, 2), (0, 9), (0, 2), (0, 9), (2, 9)],
+        ["a", "x", "b", "y", "d"],
+    )
+    free = {"a": 0, "b": 144, "x": 256, "y": 320}
+    assert dict(zip(["a", "x", "b", "y"], linear_scan(problem).offsets, strict=False)) == free
+    assert linear_scan(problem).offsets[4] == linear_scan_on_top(problem).offsets[4] == 0
+
+
+def test_side_by_side_is_by_name() -> None:
+    problem = Problem.from_intervals([16, 32, 8], [16, 64, 16], [(0, 1)] * 3, ["c", "a", "b"])
+    assert by_name(problem) == Placement((48, 0, 32), 64)

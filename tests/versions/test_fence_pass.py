@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.ir.kernel import walk_statements
-from smemreuse.versions import version_of
+from smemreuse.versions import VERSIONS, version_of
 
 HEADER = """
 X = T.handle("int32", "global")
@@ -82,6 +82,22 @@ def test_what_is_no_known_operation_gets_none() -> None:
     store = f"T.tma_store_cluster({_POINTER.format(2)}, {_POINTER.format(1)}, 1, 256, m[0])"
     assert fenced(WRITE, store) == []
     assert fenced(store, LOAD) == [1]
+
+
+@pytest.mark.parametrize(
+    ("operation", "since"),
+    [
+        ("tma_load", 9),
+        ("tma_load_multicast", 10),
+        ("tma_load_gather4", 14),
+        ("ptx_wgmma_sp_ss", 15),
+        ("ptx_tcgen05_mma_blockscaled_ss", 15),
+    ],
+)
+def test_what_each_version_fences(operation: str, since: int) -> None:
+    for number in range(9, 16):
+        fenced = VERSIONS[f"tilelang-0.1.{number}"].fence_pass.fenced
+        assert (operation in fenced) is (number >= since), number
 
 
 def test_it_is_put_inside_a_branch_and_stays_due_behind_it() -> None:

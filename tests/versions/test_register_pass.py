@@ -14,7 +14,7 @@ import pytest
 from scripts.nvcc import resources
 from smemreuse.compilers.text.reader import parse_dump
 from smemreuse.targets.architectures import REGISTERS
-from smemreuse.versions import version_of
+from smemreuse.versions import TILELANG, VERSIONS
 
 KERNEL = """
 X = T.handle("int32", "global")
@@ -39,12 +39,13 @@ def registers(
     before: str = "T.evaluate(0)",
     producer: str = LOAD,
     attribute: str = SCOPE,
+    version: str = TILELANG,
 ) -> int | None:
     text = KERNEL.format(
         threads=threads, at=at, before=before, producer=producer, attribute=attribute
     )
     (kernel,) = parse_dump(text).kernels
-    return version_of(kernel).register_pass.at_launch(kernel.body, threads, REGISTERS)
+    return VERSIONS[version].register_pass.at_launch(kernel.body, threads, REGISTERS)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,20 @@ def test_layouts_of_groups(threads: int, at: int, expected: int | None) -> None:
 def test_what_a_kernel_asks_for(before: str, expected: int | None) -> None:
     assert registers(before=before) == expected
     assert registers(before=before, producer="A[tx] = 1") == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [("tilelang-0.1.11", 96), ("tilelang-0.1.12", None)]
+)
+def test_up_to_0_1_11_any_number_of_groups_will_do(version: str, expected: int | None) -> None:
+    assert registers(640, 128, version=version) == expected
+
+
+def test_in_0_1_9_nothing_asks_but_set_max_nreg() -> None:
+    asked = "T.annotate_consumer_reg_alloc(168)"
+    assert registers(before=asked, version="tilelang-0.1.10") == 168
+    assert registers(before=asked, version="tilelang-0.1.9") == 240
+    assert registers(before="T.set_max_nreg(200, 1)", version="tilelang-0.1.9") == 200
 
 
 def test_a_producer_that_copies_by_itself_keeps_its_registers() -> None:

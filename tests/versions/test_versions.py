@@ -73,7 +73,9 @@ def test_an_unknown_version_of_a_known_compiler_is_the_newest_by_another_name() 
     ("newest", "number", "key"),
     [
         (TILELANG, "0.1.15", TILELANG),
-        (TILELANG, "0.1.12+cu128", "tilelang-0.1.12"),
+        *((TILELANG, f"0.1.{number}", f"tilelang-0.1.{number}") for number in range(9, 16)),
+        (TILELANG, "0.1.12.post1+cu128", "tilelang-0.1.12"),
+        (TILELANG, "0.1.1", "tilelang-0.1.1"),
         (TILELANG, "0.1.150", "tilelang-0.1.150"),  # not known
         (APACHE_TVM, "0.27.0.post1", APACHE_TVM),
         (APACHE_TVM, "0.28", "apache-tvm-0.28"),

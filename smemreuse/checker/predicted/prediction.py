@@ -52,7 +52,8 @@ class ThreadSyncView:
     @staticmethod
     def of(body: Block, pointers: Pointers, version: Version) -> ThreadSyncView:
         """Raises `UnknownThreads`."""
-        paths, rules = PathConditions(body, thread_axes(body)), version.thread_sync
+        rules = version.thread_sync
+        paths = PathConditions(body, thread_axes(body), rules.bindings)
         entries: dict[Stmt, tuple[AccessEntry, ...]] = {}
         for stmt in walk_statements(body):
             found = entries_of(stmt, pointers, rules)
@@ -60,7 +61,9 @@ class ThreadSyncView:
                 entries[stmt] = found
         own = (one.var for one in launches(body) if tag_of(one) in AXES and one.var is not None)
         fenced = version.fence_pass.fences_to_come(body)
-        return ThreadSyncView(rules, paths, Collisions(paths, entries), frozenset(own), fenced)
+        return ThreadSyncView(
+            rules, paths, Collisions(paths, entries, rules), frozenset(own), fenced
+        )
 
 
 def view_of(kernel: Kernel, pointers: Pointers) -> ThreadSyncView:

@@ -66,7 +66,7 @@ class ObservedMerge(Merge):
         """What `stock`, by its options, made of a function: `merged`."""
         layout = layout_of(merged, function)
         return cls(
-            *(stock.name, stock.policy, stock.packer, stock.objective), stock=stock, layout=layout
+            *(stock.name, stock.policy, stock.rules, stock.objective), stock=stock, layout=layout
         )
 
     @property

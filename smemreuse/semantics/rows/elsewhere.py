@@ -24,6 +24,7 @@ FAMILIES: Mapping[str, str] = {
     "reducer_update": _TILE,
     "deallocate_tmem": "lowered to `ptx_deallocate_tensor_memory` before",
     "GemmWarpPolicy": "a class of TileLang's, registered beside the operators on tiles",
+    "GemmSPWarpPolicy": "a class of TileLang's, registered beside the operators on tiles",
     "selector": "a note of the compiler's analysis, which never reaches code",
     # The host.
     "TVMBackendAllocWorkspace": _HOST,
@@ -43,6 +44,7 @@ FAMILIES: Mapping[str, str] = {
     "tvm_static_handle": _HOST,
     "tvm_throw_last_error": _HOST,
     "tvm_context_id": _HOST,
+    "tvm_thread_context": _HOST,
     "lookup_param": _HOST,
     "nd_mem_alloc_with_scope": _HOST,
     "create_tma_descriptor": _HOST,

@@ -275,6 +275,12 @@ INSIDE = {
     "fastertransformer::": "fallbacks for types that older hardware lacks",
     "__tl_cvt_": "conversions of values in registers, which only code generation writes",
     "tl::__tl_cvt_": "conversions of values in registers, which only code generation writes",
+    **dict.fromkeys(
+        ("make_fp4_e2_", "make_fp8_e4_", "make_fp8_e5_", "make_fp8_e8_"),
+        "makes a vector of values, where code generation writes it",
+    ),
+    "__CUDA_ALIGN__::operator": "an operator of a type of the library's",
+    "tl::AllReduce::butterfly_reduce": "a part of `tl::AllReduce::run`",
     "tl::make_fp4_vec": "makes a vector of values, where code generation writes it",
     "fp4_e2_t::": "a type of values",
     "fp4_e2_2_t::": "a type of values",

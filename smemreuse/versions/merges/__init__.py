@@ -26,10 +26,10 @@ _FAMILIES: Mapping[str, type[Merge]] = {"tilelang": TileLangMerge, "apache": Apa
 def _merges(rules: MergeRules) -> tuple[Merge, ...]:
     """The default merge of a version, and the one of its aggressive option, if it has that."""
     family = _FAMILIES[rules.family]
-    default = family(rules.name, rules.policy, rules.packer)
+    default = family(rules.name, rules.policy, rules)
     if rules.aggressive is None:
         return (default,)
-    return (default, family(f"{rules.name}, aggressive", rules.aggressive, rules.packer))
+    return (default, family(f"{rules.name}, aggressive", rules.aggressive, rules))
 
 
 def merge_of(kernel: Kernel) -> Merge:

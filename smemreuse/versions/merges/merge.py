@@ -17,18 +17,20 @@ from smemreuse.results.provenance import (
     Provenance,
     StockFailure,
 )
+from smemreuse.versions.version import MergeRules
 
 
 @dataclass(frozen=True)
 class Merge(ABC):
     """The merge of one compiler, as a model to compare with and to fall back on.
 
-    `policy` and `packer` are its names on the command line and in the provenance of its plans.
+    `rules` are its version's. `policy` and `packer` are its names on the command line and in the
+    provenance of its plans.
     """
 
     name: str
     policy: PolicyName
-    packer: PackerName
+    rules: MergeRules
     objective: ObjectiveName = "bytes"
 
     compiler: ClassVar[str] = "TileLang"
@@ -41,6 +43,15 @@ class Merge(ABC):
     def configured(self) -> Merge:
         """The merge of a version under some options: itself, or what it was seen to carry out."""
         return self
+
+    @property
+    def packer(self) -> PackerName:
+        return self.rules.packer
+
+    @property
+    def own_packer(self) -> str | None:
+        """The packer of its pass, where that is not `packer` as it can be chosen."""
+        return self.rules.packs_as
 
     @abstractmethod
     def liveness(self, kernel: Kernel, scope: str) -> Liveness:
@@ -56,7 +67,12 @@ class Merge(ABC):
 
     def made(self, kernel: Kernel, scope: str) -> Plan:
         """As `plan`, made anew."""
-        return packed(self.liveness(kernel, scope), self.provenance, keeps_overlap=self.only_whole)
+        return packed(
+            self.liveness(kernel, scope),
+            self.provenance,
+            keeps_overlap=self.only_whole,
+            own=self.own_packer,
+        )
 
     @property
     def provenance(self) -> Provenance:

@@ -12,21 +12,42 @@ What differs between versions are the fields of `ThreadSync`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from smemreuse.semantics.effects import Effect, Engine
 
 
+class BoundValues(Enum):
+    """What the pass makes of a variable that is bound to a value (`v = 63 - tx`)."""
+
+    OWN = "own"
+    """Each thread, and each round of a loop, has its own."""
+
+    UNKNOWN = "unknown"
+    """Nothing is known of its value, which all threads have in common: it takes `A[v]` and
+    `A[v + 1]` for different elements."""
+
+    COMMON = "common"
+    """The value is known, and two threads are taken to have the same: what only holds for one
+    thread with itself proves that two of them never collide, whatever they access."""
+
+
 @dataclass(frozen=True)
 class ThreadSync:
-    """What one version of the pass recognizes, as lists.
+    """What one version of the pass recognizes, as lists, and what it gets wrong.
 
     - `copies`: operations; two writes by these are not compared.
     - `barrier_after_waits`: engines; directly after each wait for one of these the pass puts a
       barrier, whatever collides.
+    - `bindings`: see there.
+    - `compares_bytes`: one index is one element only where elements are of one size; else the pass
+      compares indices, also where a byte of one buffer lies in the middle of another's float.
     """
 
     copies: frozenset[str]
     barrier_after_waits: frozenset[Engine]
+    bindings: BoundValues = BoundValues.OWN
+    compares_bytes: bool = True
 
     def follows(self, effect: Effect) -> bool:
         """Whether it puts a barrier directly after an operation, whatever collides."""

@@ -285,8 +285,8 @@ class BarrierCandidates:
         return any(self._surely(one, two) for one, two in islice(pairs, MAX_PAIRS))
 
     def _compares(self, one: Kind, two: Kind) -> bool:
-        """Whether the pass compares two kinds of access: one writes, and their bytes may be the
-        same.
+        """Whether the pass compares two kinds of access: one writes, and their bytes, or where it
+        compares no bytes their indices, may be the same.
         """
         if not (one.is_write or two.is_write) or one.buffer.scope != two.buffer.scope:
             return False
@@ -294,7 +294,7 @@ class BarrierCandidates:
             return False
         if one.buffer is two.buffer or two.buffer in self._partners.get(one.buffer, ()):
             return True
-        return one.by_pointer or two.by_pointer
+        return one.by_pointer or two.by_pointer or not self._rules.compares_bytes
 
 
 def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:

@@ -10,6 +10,8 @@ compares, of concrete threads in concrete rounds, shows that it has no such proo
   elements, counted in each one's own width, come before the other's;
 - two elements that may have one index, and the same threads, do not count: the pass takes them for
   one thread's. Nor do two copies, two atomics, or two writes in rounds that follow one another.
+
+Versions that take more for disjoint say so in their `ThreadSync`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from smemreuse.ir.expr import Var, constant
 from smemreuse.ir.kernel import DYNAMIC_SCOPE, Buffer, For, If, Stmt, While
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import growth
+from smemreuse.versions.thread_sync import BoundValues, ThreadSync
 from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
@@ -76,8 +79,14 @@ class Collisions:
     access entry); with `loop`, the later one is in the next round of that loop.
     """
 
-    def __init__(self, paths: PathConditions, entries: Mapping[Stmt, tuple[AccessEntry, ...]]):
+    def __init__(
+        self,
+        paths: PathConditions,
+        entries: Mapping[Stmt, tuple[AccessEntry, ...]],
+        rules: ThreadSync,
+    ):
         self._paths = paths
+        self._rules = rules
         self.entries = entries
         self._known: dict[tuple[object, ...], bool] = {}
         self._elements: dict[tuple[object, ...], _Elements | None] = {}
@@ -172,6 +181,10 @@ class Collisions:
             return True
         if first.index is None or second.index is None:
             return False  # unknown elements, such as those of less than a byte
+        if self._rules.bindings is BoundValues.COMMON and self._paths.share_a_binding(
+            one[0], two[0]
+        ):
+            return False
         begin = (offsets.get(first.buffer, 0), offsets.get(second.buffer, 0))
         if first.by_pointer:
             places: tuple[int, ...] = (begin[0] // first.width, begin[1] // second.width)
@@ -205,11 +218,22 @@ class Collisions:
             if one[1].by_pointer:
                 found = _reaching(one[1], two[1], first, second, places)
                 reaches = [was or now for was, now in zip(reaches, found, strict=True)]
-            elif _elements_meet(one[1], two[1], first, second, places[0]):
+            elif not self._takes_for_one(one[1], two[1], first, second) and _elements_meet(
+                one[1], two[1], first, second, places[0]
+            ):
                 return True
             if all(reaches):
                 return True
         return False
+
+    def _takes_for_one(
+        self, one: AccessEntry, two: AccessEntry, first: _Elements, second: _Elements
+    ) -> bool:
+        """Whether the pass may take elements of different sizes for one thread's own: it compares
+        their indices alone, and the threads are the same."""
+        if self._rules.compares_bytes or one.width == two.width:
+            return False
+        return bool(np.array_equal(first.active.threads.ids, second.active.threads.ids))
 
     def _blocks(self, one: Made, two: Made) -> Sequence[int]:
         """The blocks that are tried: the first one where nothing depends on the block."""

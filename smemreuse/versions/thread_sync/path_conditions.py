@@ -30,6 +30,7 @@ from smemreuse.ir.kernel import (
 from smemreuse.ir.launch import AXES, tag_of
 from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
 from smemreuse.semantics.table import varies_by_thread
+from smemreuse.versions.thread_sync import BoundValues
 
 MAX_LANES = 1 << 14
 """Threads times rounds that are evaluated for one statement."""
@@ -75,11 +76,15 @@ class ActiveThreads:
 class PathConditions:
     """The scopes around each statement of a kernel, and the threads of a block that reach it.
 
-    `axes` are the thread axes of its blocks with their extents.
+    `axes` are the thread axes of its blocks with their extents. `bindings` says whether values are
+    known that variables are bound to.
     """
 
-    def __init__(self, body: Block, axes: Mapping[str, int]):
+    def __init__(
+        self, body: Block, axes: Mapping[str, int], bindings: BoundValues = BoundValues.OWN
+    ) -> None:
         self._axes = axes
+        self._knows_values = bindings is not BoundValues.UNKNOWN
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
         self._everyone = all_threads(axes)
@@ -130,6 +135,22 @@ class PathConditions:
                 return True
         return False
 
+    def share_a_binding(self, one: Stmt, two: Stmt) -> bool:
+        """Whether a variable that threads may differ in is bound before both statements."""
+        theirs = {frame.stmt for frame in self.frames[two]}
+        return any(
+            isinstance(frame.stmt, Bind) and frame.stmt in theirs and self._may_differ(frame.stmt)
+            for frame in self.frames[one]
+        )
+
+    def _may_differ(self, bind: Bind) -> bool:
+        """Whether the value that a variable is bound to is not surely the same in all threads."""
+        found = self.at(bind, {})
+        if found is None:
+            return True
+        value = evaluate(bind.value, found.threads)
+        return not isinstance(value, int) and symbols_of(bind.value, found) is None
+
     def _scopes(self, stmt: Stmt) -> Iterator[Frame]:
         return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
 
@@ -160,7 +181,7 @@ class PathConditions:
         """
         stmt, threads = frame.stmt, active.threads
         if isinstance(stmt, Bind):
-            value = evaluate(stmt.value, threads)
+            value = evaluate(stmt.value, threads) if self._knows_values else None
             return _restricted(active, threads.bind(stmt.var, value))
         if isinstance(stmt, For):
             return self._round(frame, stmt, active, rounds)

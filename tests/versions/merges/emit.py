@@ -34,7 +34,7 @@ class Emitter:
 
     def __init__(self, tvm: Any, *, is_apache: bool):
         self.tvm = tvm
-        self.tirx = tvm.tirx
+        self.tirx = getattr(tvm, "tirx", None) or tvm.tir
         self._is_apache = is_apache
         self._buffers: dict[Buffer, Any] = {}
         self._vars: dict[Var, Any] = {}
@@ -43,8 +43,33 @@ class Emitter:
         return self._block(kernel.body)
 
     def _block(self, block: Block) -> Any:
-        stmts = [self._stmt(stmt) for stmt in block]
+        stmts = []
+        for at, stmt in enumerate(block):
+            if not hasattr(self.tirx, "Bind") and isinstance(stmt, (Allocate, Declare, Bind)):
+                stmts.append(self._around(stmt, block[at + 1 :]))
+                break
+            stmts.append(self._stmt(stmt))
         return stmts[0] if len(stmts) == 1 else self.tirx.SeqStmt(stmts)
+
+    def _around(self, stmt: Stmt, rest: Block) -> Any:
+        """A statement that is the parent of what follows it, as before 2026."""
+        tir = self.tirx
+        if isinstance(stmt, Bind):
+            value = self._expr(stmt.value)
+            var = self._vars[stmt.var] = tir.Var(stmt.var.name, value.dtype)
+            return tir.LetStmt(var, value, self._rest(rest))
+        if isinstance(stmt, Declare):
+            assert isinstance(stmt.buffer.data, Buffer)
+            declared = self._buffer(stmt.buffer, data=self._buffers[stmt.buffer.data].data)
+            return tir.DeclBuffer(declared, self._rest(rest))
+        assert isinstance(stmt, Allocate)
+        made = self._buffer(stmt.buffer)
+        condition = tir.const(True, "bool")
+        body = tir.DeclBuffer(made, self._rest(rest))
+        return tir.Allocate(made.data, made.dtype, made.shape, condition, body)
+
+    def _rest(self, block: Block) -> Any:
+        return self._block(block) if block else self.tirx.Evaluate(0)
 
     def _stmt(self, stmt: Stmt) -> Any:
         tirx, expr = self.tirx, self._expr

@@ -20,9 +20,10 @@ A, B, C = shared("A"), shared("B"), shared("C")
 ALLOC = (Allocate(A), Allocate(B), Allocate(C))
 
 
-def moved(*body: Stmt) -> dict[str, list[int]]:
+def moved(*body: Stmt, stops_at_gens: bool = False) -> dict[str, list[int]]:
     kernel = Kernel("k", (launch(*ALLOC, *body),))
-    ranges = pass_live_ranges(kernel.body, sequence_of(kernel, "shared.dyn", "inner")[0])
+    sequence = sequence_of(kernel, "shared.dyn", "inner")[0]
+    ranges = pass_live_ranges(kernel.body, sequence, stops_at_gens=stops_at_gens)
     return {buffer.name: [live.begin, live.end] for buffer, live in ranges.items()}
 
 
@@ -34,6 +35,15 @@ def test_a_kill_in_a_deeper_loop_moves_to_the_last_event_inside_it() -> None:
     # 1 A=  2 for  3 B=A  4 C=  5 end  6 C=
     body = (store(A), loop(store(B, load(A)), store(C)), store(C))
     assert moved(*body) == {"A": [1, 5], "B": [3, 4], "C": [4, 7]}
+
+
+def test_up_to_0_1_10_it_moves_no_further_than_where_another_buffer_begins() -> None:
+    # 1 A=  2 for  3 B=A  4 C=  5 end  6 C=: A is freed before C begins, and read in the next round
+    body = (store(A), loop(store(B, load(A)), store(C)), store(C))
+    assert moved(*body, stops_at_gens=True) == {"A": [1, 4], "B": [3, 4], "C": [4, 7]}
+    # 1 A=  2 B=  3 for  4 =A  5 =B  6 end  7 C=: nothing begins in the loop
+    alone = (store(A), store(B), loop(store(B, load(A)), store(B)), store(C))
+    assert moved(*alone, stops_at_gens=True) == moved(*alone)
 
 
 def test_a_loop_of_one_statement_is_no_level() -> None:

@@ -20,6 +20,7 @@ APACHE = configured(VERSIONS[APACHE_TVM])
     ("version", "name"),
     [
         (TILELANG, "TileLang 0.1.15"),
+        ("tilelang-0.1.9", "TileLang 0.1.9"),
         (APACHE_TVM, "Apache TVM 0.27"),
         (LEGACY, "TileLang 0.1.15"),
         (UNSTATED, "TileLang 0.1.15"),
