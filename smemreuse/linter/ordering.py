@@ -57,7 +57,7 @@ class OrderHazards(Collected):
         if met is None and not in_flight:
             return False
         replicated = met is not None and met.replicated and isinstance(earlier.stmt, Store)
-        if replicated and not in_flight:
+        if replicated and not in_flight and self._have_stored(found, earlier.stmt, later.stmt):
             self._known.assumed.setdefault(SAME_VALUE)
             return False
         in_step = in_warp and not in_flight and (met is None or met.is_in_warp)
@@ -93,6 +93,12 @@ class OrderHazards(Collected):
         )
         self._add(hazard, later.stmt, traced.buffer)
         return True
+
+    def _have_stored(self, found: TracedAccess, store: Stmt, later: Stmt) -> bool:
+        """Whether the threads at `later` have executed an earlier store that is theirs, too: data
+        may have kept some of them from a scope that `later` is not in."""
+        around = {spot.scope for spot in self._known.tree.path(later)}
+        return found.certain or all(spot.scope in around for spot in self._known.tree.path(store))
 
     def unfenced(self, traced: TracedAccess, other: TracedAccess) -> None:
         """Adds the hazard of two accesses through different proxies without a fence between them

@@ -223,3 +223,19 @@ def test_an_arm_that_is_thousands_of_barriers_ahead_is_not_followed() -> None:
     loop = under("for k in range(100000)", SYNC)
     report = report_on(kernel_of(_lower(loop) + _upper(loop)))
     assert report.unknown == ("some threads come to a barrier 2,001 times before the others",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _lower(SYNC + SYNC + GRID) + _upper(GRID + GRID) + GRID,
+        _lower(SYNC + SYNC + GRID) + _upper(GRID + SYNC + SYNC) + GRID,
+        under("if tx < 32", GRID + GRID)
+        + under("if tx >= 32 and tx < 64", SYNC + SYNC + GRID)
+        + under("if tx >= 64", GRID + GRID)
+        + GRID,
+    ],
+)
+def test_one_thread_may_stand_for_its_block_at_the_grid_s_barrier(body: str) -> None:
+    """The block's barriers in that of the grid pair with others', and it runs through."""
+    assert not any(certain for _, certain in _found(body, threads=96 if "64" in body else 64))

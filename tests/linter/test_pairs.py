@@ -9,7 +9,8 @@ from smemreuse.checker.traced import ANYONE, TracedAccess
 from smemreuse.ir.expr import Const
 from smemreuse.linter.pairs import Clash, clash, touching
 from smemreuse.semantics.accesses import Footprint
-from tests.checker.small import shared
+from tests.checker.small import SYNC, kernel_of, shared, under
+from tests.linter.test_linter import report_on
 
 A = shared("A", 256)
 
@@ -66,3 +67,24 @@ def test_who_touches_a_byte() -> None:
     found = touching(by([0, 1, 2], [0, 2, 4], size=4), 4)
     assert found is not None
     assert found.tolist() == [1, 2]
+
+
+FILLED = f"As[tx % 32] = D[tx % 32]\n{SYNC}"
+AGAIN = "As[tx % 32] = D[tx % 32 + 5]\n"
+READ = "O[tx] = As[tx % 32]\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "clean"),
+    [
+        (AGAIN + READ, True),  # each has stored what it reads, and so has another
+        (under("if D[tx] > 0", AGAIN + READ), True),
+        (under("if D[tx] > 0", AGAIN + under("for k in range(2)", READ)), True),
+        (under("if D[0] > 0", AGAIN) + READ, True),  # all have, or none has
+        (under("if D[tx] > 0", AGAIN) + READ, False),  # it may read what another one stores
+        (under("if D[tx] > 0", AGAIN) + under("if D[tx + 64] > 0", READ), False),
+        (under("while D[tx] > c[0]", AGAIN + "c[0] = c[0] + 1\n") + READ, False),
+    ],
+)
+def test_who_may_not_have_stored_reads_what_another_stores(body: str, clean: bool) -> None:
+    assert report_on(kernel_of(FILLED + body)).clean is clean

@@ -162,7 +162,8 @@ class BarrierMeetings:
         over who arrived the same time.
 
         Returns the mismatch of threads that nobody can have waited for: they come after something
-        that others do behind the barrier.
+        that others do behind the barrier. Certain unless some are ahead at the grid's barrier,
+        where one thread may stand for its block and the others meet it at the block's.
         """
         pairings, order = self._state.pairings, self._state.order
         found, warps = None, self._vectors.warps(ids)
@@ -178,7 +179,8 @@ class BarrierMeetings:
             phase = int(so_far[ids[0]])
             gone = arrivals.gone.get(phase, NOTHING)
             if meeting.comes and found is None and order.known_to_some(warps).knows_any_of(gone):
-                found = Mismatch(MismatchKind.AFTER_OTHERS, one, ids, certain=True)
+                certain = Group.GRID not in barriers and pairings.is_even(Group.GRID)
+                found = Mismatch(MismatchKind.AFTER_OTHERS, one, ids, certain=certain)
             learned = arrivals.handed.get(phase)
             handed = {} if released is None else {phase: released}
             if released is not None:
