@@ -103,16 +103,12 @@ class Explainer:
         return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
     def _sharing_verdict(self, pair: BufferPair) -> Verdict:
-        """The checker's verdict on a layout in which only the two share: both at 0, others after.
-
-        Where that is not sound, the verdict on the smallest plan, if the two share bytes there:
-        other sharing in that plan may bring the barriers that the two need.
+        """The checker's verdict on the smallest plan, if that is sound and the two share bytes
+        there: other sharing in it may bring the barriers that they need. Else on a layout in which
+        only the two share: both at 0, others after.
         """
-        alone = self._alone(pair)
-        if alone.sound:
-            return alone
         plan, verdict = self._smallest
-        return verdict if verdict.sound and plan.shared_bytes(*pair) else alone
+        return verdict if verdict.sound and plan.shared_bytes(*pair) else self._alone(pair)
 
     @cached_property
     def _smallest(self) -> Judged:

@@ -55,12 +55,14 @@ def install() -> None:
         _require(builder, "mutate")
         passes.MergeSharedMemoryAllocations = _merge_pass(passes.MergeSharedMemoryAllocations)
         passes.ThreadSync = _thread_sync(passes.ThreadSync)
-        KernelCache._get_base_key = staticmethod(_base_key(KernelCache._get_base_key))
+        KernelCache._get_base_key = staticmethod(_data_key(KernelCache._get_base_key))
         KernelCache.cached = _pinned(KernelCache.cached)
         JITKernel.from_database = classmethod(_noting_reload(JITKernel.from_database.__func__))
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
         compiled = _noting_registers(tvm_ffi.get_global_func(COMPILE))
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
+        if hasattr(JITImpl, "_frontend_cache_key_data"):  # TileLang 0.1.11 alone
+            JITImpl._frontend_cache_key_data = _data_key(JITImpl._frontend_cache_key_data)
         builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         call_forms = getattr(module("jit"), "_CallFormCache", None)
@@ -149,15 +151,18 @@ def _is_cuda(mod: Any) -> bool:
     return any(target is not None and target.kind.name == "cuda" for target in targets)
 
 
-def _base_key(original: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-    def base_key() -> dict[str, Any]:
+def _data_key(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """The data from which a cache makes its key, with the token of the session in force."""
+
+    @functools.wraps(original)
+    def data_key(*args: Any) -> dict[str, Any]:
         session = current_session()
-        key = dict(original())
+        key = dict(original(*args))
         if session is not None:
             key["smemreuse"] = session.cache_token
         return key
 
-    return base_key
+    return data_key
 
 
 def _tuner_key(original: Callable[..., str | None]) -> Callable[..., str | None]:
