@@ -12,11 +12,16 @@ from smemreuse.compilers.live import LiveVisitor, kernels_of
 from smemreuse.errors import BackendError
 from smemreuse.ir.expr import Const, Expr, Load, Pointer, Var
 from smemreuse.ir.kernel import Allocate, Bind, Block, Buffer, Declare, Kernel, Stmt
-from smemreuse.versions import APACHE_TVM, installed
+from smemreuse.versions import APACHE_TVM, VERSIONS, installed
 
 VERSION = installed(APACHE_TVM, tvm.__version__)
 TIR = VERSION.names.tir
 tirx = getattr(tvm, TIR)
+if not hasattr(ir, "TensorLoad"):
+    raise BackendError(
+        f"TVM {tvm.__version__} has buffers that are no variables: smemreuse gets into "
+        f"{VERSIONS[APACHE_TVM].name}, and reads dumps of this one"
+    )
 
 _INLINED_CUDA = f"{TIR}.cuda.func_call"  # printed with the type that it returns
 

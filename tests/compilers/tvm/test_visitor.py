@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -107,3 +109,13 @@ def test_a_symbolic_size_is_read_as_it_is_printed() -> None:
     (live,), (text,) = read_module(before), parse_dump(script).kernels
     assert lines(live) == lines(text)
     assert live_ranges(live) == live_ranges(text)
+
+
+def test_a_tvm_whose_buffers_are_no_variables_is_refused_in_one_line() -> None:
+    """As 0.25 and 0.26 are; their dumps are read all the same."""
+    program = "import tvm.ir; del tvm.ir.TensorLoad; import smemreuse.tvm"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].endswith(
+        "smemreuse gets into Apache TVM 0.27, and reads dumps of this one"
+    )
