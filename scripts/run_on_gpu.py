@@ -121,13 +121,13 @@ def _lowerings(fixture: Any) -> list[str]:
 def _compile(job: tuple[Any, str, str, Any], *, merge: Merge, arch: str) -> Run:
     import tilelang
 
+    # An object: TileLang 0.1.9 takes no dictionary.
+    target = tilelang.tvm.target.Target({"kind": "cuda", "arch": arch})
     fixture, config, lowering, func = job
     run = Run(merge.name, fixture=fixture.name, config=config, lowering=lowering)
     pass_configs = {**LOWERINGS[lowering], **merge.pass_configs}
     try:
-        run.kernel = tilelang.compile(
-            func, target={"kind": "cuda", "arch": arch}, pass_configs=pass_configs
-        )
+        run.kernel = tilelang.compile(func, target=target, pass_configs=pass_configs)
     except Exception as error:  # a compiler's failure is a finding to be written down
         run.compile_error = first_line(error)
         return run
