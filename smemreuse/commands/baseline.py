@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from smemreuse.commands.asked import Asked
+from smemreuse.commands.batches import Batch
 from smemreuse.commands.resultfile import read_kernels
 from smemreuse.errors import InputError
 from smemreuse.results.audit import Checked, PlanSource, violated
 from smemreuse.results.comparison import APPLIED, Comparison
 from smemreuse.results.known_hazards import KnownKernel, without_lines
 from smemreuse.results.matching import KernelName
-from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, changes
+from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, SinceBaseline, changes
 from smemreuse.results.verdict import VerdictKind
 
 Record = TypeVar("Record", Comparison, Checked)
@@ -78,28 +80,39 @@ def read_baseline_entries(path: str | None, verb: str) -> list[BaselineEntry] | 
 
 
 def compared_with(
-    before: Sequence[BaselineEntry] | None, found: list[Record], given: Sequence[str]
+    before: Sequence[BaselineEntry] | None, found: list[Record], batch: Batch
 ) -> tuple[list[Record], tuple[BaselineEntry, ...]]:
     """The results, each with what changed since the baseline if there is one, and the kernels of
-    the baseline that should be in the files and folders that were `given`, and are not."""
+    the baseline that should be in what was given, and are not.
+
+    Raises `InputError` where it is not told which kernel of the baseline one is.
+    """
     if before is None:
         return found, ()
-    held = changes([one.baseline_entry for one in found], before, _below(given))
+    asked = Asked.of(batch, (one.file for one in found), (one.file for one in before))
+    held = changes(
+        [one.baseline_entry for one in found], before, asked if batch.whole else lambda file: False
+    )
+    _require_told_apart(held, before)
     rows = zip(found, held.rows, strict=True)
     return [replace(one, change=change) for one, change in rows], held.missing
 
 
-def _below(given: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a file of a baseline should have been found: in a folder that was given, or in one
-    of another machine, say, if it is not there at all."""
-    folders = [Path(one).absolute() for one in given if Path(one).is_dir()]
+def _require_told_apart(held: SinceBaseline, before: Sequence[BaselineEntry]) -> None:
+    """Raises `InputError` for a new kernel of which files of its name have several in the baseline:
+    it may be any of these, and have grown."""
+    taken = {id(row.before) for row in held.rows}
+    left = [one for one in before if id(one) not in taken]
+    for row in held.rows:
+        name = _in_its_file(row.now)
+        files = sorted({one.file for one in left if _in_its_file(one) == name})
+        if row.before is None and len(files) > 1:
+            which = f"the baseline has kernel {row.now.kernel} of {' and of '.join(files)}"
+            raise InputError(f"{which}; give it by its path there", file=row.now.file)
 
-    def asked(file: str) -> bool:
-        path = Path(file).absolute()
-        inside = any(path.is_relative_to(folder) for folder in folders)
-        return inside or (bool(folders) and not path.exists())
 
-    return asked
+def _in_its_file(one: BaselineEntry) -> tuple[str, str, str]:
+    return Path(one.file).name, one.kernel, one.scope
 
 
 def _compared(entry: Mapping[str, Any]) -> BaselineEntry:

@@ -72,7 +72,7 @@ def check(
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     found = batch.results(work, "checking")
-    rows, missing = compared_with(before, found, batch.files if batch.whole else ())
+    rows, missing = compared_with(before, found, batch)
     gate = _Gate(allow_unproved, before is not None, bare_files(rows))
     shown = [
         row for row in rows if not batch.only_findings or gate.fails(row) or [*audit_findings(row)]

@@ -90,8 +90,7 @@ def compare(
     drawn = few and batch.output_format == "table"
     work = partial(_compared, planning=planning, json=batch.output_format == "json", drawn=drawn)
     rows = batch.results(work, "comparing", here=drawn)  # whole kernels are not sent about
-    given = batch.files if batch.whole else ()
-    held, missing = compared_with(before, [row.comparison for row in rows], given)
+    held, missing = compared_with(before, [row.comparison for row in rows], batch)
     rows = [replace(row, comparison=one) for row, one in zip(rows, held, strict=True)]
     shown = [
         row
@@ -104,7 +103,7 @@ def compare(
     emit_answer(
         batch.output_format,
         "compare",
-        _few(shown, missing) if few else _many(rows, shown, missing, every),
+        _few(rows, shown, missing) if few else _many(rows, shown, missing, every),
         {
             "kernels": map(_entry, shown),
             "partial": len(shown) < len(rows),
@@ -116,7 +115,8 @@ def compare(
         ),
         PLAN_RULES,
     )
-    batch.end(bool(missing) or any(change.worse for change in _changes(rows)))
+    gone = bool(missing) or (before is not None and not rows)
+    batch.end(gone or any(change.worse for change in _changes(rows)))
 
 
 def _compared(
@@ -147,10 +147,13 @@ def _changes(rows: Sequence[Row]) -> list[BaselineChange]:
     return [row.comparison.change for row in rows if row.comparison.change is not None]
 
 
-def _few(rows: Sequence[Row], missing: Sequence[BaselineEntry]) -> Iterator[RenderableType]:
+def _few(
+    rows: Sequence[Row], shown: Sequence[Row], missing: Sequence[BaselineEntry]
+) -> Iterator[RenderableType]:
     """Each kernel in full, with memory maps where there are few kernels."""
     out = console()
-    shown = [row for row in rows if row.comparison.buffers]
+    empty = [row.comparison for row in shown if not row.comparison.buffers]
+    shown = [row for row in shown if row.comparison.buffers]
     compared = [row.comparison for row in shown]
     if compared:
         yield compare_table(out, compared)
@@ -160,7 +163,6 @@ def _few(rows: Sequence[Row], missing: Sequence[BaselineEntry]) -> Iterator[Rend
     for change in changed:
         if change.is_any:
             yield Text(f"  {change.now.kernel} ({change.now.scope}): {change_words(change)}")
-    empty = (row.comparison for row in rows if not row.comparison.buffers)
     yield from (no_buffers(one.file, one.kernel) for one in empty)
     if len(shown) > FEW:
         return

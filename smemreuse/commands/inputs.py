@@ -67,8 +67,9 @@ def find_inputs(given: Sequence[str]) -> Inputs:
     """The dumps among files and folders; what is skipped in folders is named on standard error.
 
     Folders are searched to the bottom, but for hidden ones, in the order of their names; links to
-    folders are not followed. A folder without a dump, or one that cannot be read, is an error,
-    that of the first where no dump is found.
+    folders are not followed. What is given twice, by itself and with its folder, is there once. A
+    folder without a dump, or one that cannot be read, is an error, that of the first where no dump
+    is found.
     """
     paths: list[str] = []
     errors: list[InputError] = []
@@ -85,7 +86,16 @@ def find_inputs(given: Sequence[str]) -> Inputs:
         paths += below.dumps
     if len(given) == 1 and errors and not paths:
         raise errors[0]
-    return Inputs(paths, errors, single=list(given) == paths and len(paths) == 1)
+    once = _once(paths)
+    return Inputs(once, errors, single=list(given) == once and len(once) == 1)
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """Each file once, as it was given first."""
+    first: dict[str | Path, str] = {}
+    for path in paths:
+        first.setdefault(path if path == STDIN else Path(path).absolute(), path)
+    return [*first.values()]
 
 
 @dataclass

@@ -10,6 +10,7 @@ import click
 from rich.console import RenderableType
 
 from smemreuse.audit import BarrierStage
+from smemreuse.commands.asked import Asked
 from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source, note_if_empty
@@ -92,7 +93,7 @@ def lint(
         target.write(dump.source)
     else:
         reports = batch.results(partial(_linted, barriers=stage), "linting")
-    found = held_against(known, reports)
+    found = held_against(known, reports, batch)
     shown = [one for one in found if one.hazards or one.fails(gate) or not batch.only_findings]
     if output != "-":
         emit_answer(
@@ -106,12 +107,15 @@ def lint(
     batch.end(not found or any(linted.fails(gate) for linted in found))
 
 
-def held_against(known: Sequence[KnownKernel], reports: Sequence[Linted]) -> list[Linted]:
+def held_against(
+    known: Sequence[KnownKernel], reports: Sequence[Linted], batch: Batch
+) -> list[Linted]:
     """The reports, each with what the baseline knows of its kernel."""
+    asked = Asked.of(batch, (one.file for one in reports), (one.name.file for one in known))
     names = [KernelName(one.file, one.report.kernel) for one in reports]
     return [
         replace(one, silenced=then.silenced(one.report), expected=then.expected(one.report))
-        for one, then in zip(reports, known_to(known, names), strict=True)
+        for one, then in zip(reports, known_to(known, names, asked), strict=True)
     ]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.matching import KernelName, matched
@@ -31,10 +32,11 @@ class KnownKernel:
         places = enumerate(report.hazards)
         # The certain ones first: a certain one of the baseline is left for these.
         ordered = sorted(places, key=lambda each: not each[1].certain)
+        kernel = self.name.kernel or report.kernel  # it may have been renamed since
         return frozenset(
             place
             for place, hazard in ordered
-            if self._takes(hazard.fingerprint(report.kernel), hazard.certain)
+            if self._takes(hazard.fingerprint(kernel), hazard.certain)
         )
 
     def _takes(self, fingerprint: str, certain: bool) -> bool:
@@ -54,13 +56,30 @@ def without_lines(text: str) -> str:
     return _LINE.sub("", text)
 
 
-def known_to(before: Sequence[KnownKernel], found: Sequence[KernelName]) -> list[KnownKernel]:
+def known_to(
+    before: Sequence[KnownKernel],
+    found: Sequence[KernelName],
+    asked: Callable[[str], bool] = lambda file: True,
+) -> list[KnownKernel]:
     """For each kernel what the baseline knows of it.
 
     Those that are new share what it knows of kernels that are gone: of several of one name it is
-    not told which is which, once their files have other names.
+    not told which is which, once their files have other names. What is in a file that was not
+    `asked` for, and is there, is not gone; but for the only file of a baseline, which whatever file
+    is held against.
     """
-    places = matched(found, [one.name for one in before])
-    gone = [one for place, one in enumerate(before) if place not in places]
+    alone = len({one.name.file for one in before}) == 1
+    names = [one.name for one in before]
+    places = matched(found, names, lambda one: asked(one.file))
+    usable = [alone or asked(one.file) for one in names]
+    known = [
+        None if place is None or not (usable[place] or _of_one_name(one, names[place])) else place
+        for one, place in zip(found, places, strict=True)
+    ]
+    gone = [one for place, one in enumerate(before) if usable[place] and place not in known]
     rest = KnownKernel(KernelName("", ""), sum((one.hazards for one in gone), Counter()))
-    return [rest if place is None else before[place] for place in places]
+    return [rest if place is None else before[place] for place in known]
+
+
+def _of_one_name(one: KernelName, other: KernelName) -> bool:
+    return PurePath(one.file).name == PurePath(other.file).name
