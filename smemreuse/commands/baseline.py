@@ -31,9 +31,8 @@ baseline_option = click.option(
 )
 
 
-def _entries(path: str, verb: str) -> list[dict[str, Any]]:
-    """The kernels in what a verb wrote. Raises `InputError`."""
-    return read_kernels(path, [f"smemreuse.{verb}/1"], _mend(verb), whole=verb != "lint")
+Options = Mapping[str, str | None]
+"""What a verb was run with and its results depend on, by the names of options."""
 
 
 def _mend(verb: str) -> str:
@@ -43,13 +42,24 @@ def _mend(verb: str) -> str:
 # Hazards ----------------------------------------------------------------------------------------
 
 
-def read_known(path: str) -> list[KnownKernel]:
-    """The kernels in what `lint --format json` wrote. Raises `InputError`."""
+def read_known(path: str | None, options: Options, *, whole: bool) -> list[KnownKernel]:
+    """The kernels in what `lint --format json` wrote; none without a file.
+
+    Raises `InputError`, also where it was written with other `options` or against a baseline, and
+    where it has not all kernels and is to be `whole`.
+    """
+    if path is None:
+        return []
+    mend = _mend("lint")
+    entries = read_kernels(path, ["smemreuse.lint/1"], mend, whole=whole, options=options)
+    if any(entry.get("silenced") for entry in entries):
+        why = "hazards that another baseline knew are left out of it"
+        raise InputError(f"{why}; {mend} without --baseline", file=path)
     try:
-        return [_known(entry) for entry in _entries(path, "lint")]
+        return [_known(entry) for entry in entries]
     except (AttributeError, KeyError, TypeError):
         why = "no list of kernels with hazards that have fingerprints"
-        raise InputError(f"{why}; {_mend('lint')}", file=path) from None
+        raise InputError(f"{why}; {mend}", file=path) from None
 
 
 def _known(entry: Mapping[str, Any]) -> KnownKernel:
@@ -67,16 +77,26 @@ def _known(entry: Mapping[str, Any]) -> KnownKernel:
 # Plans ------------------------------------------------------------------------------------------
 
 
-def read_baseline_entries(path: str | None, verb: str) -> list[BaselineEntry] | None:
-    """The kernels in what `compare` or `check` wrote; None without a file. Raises `InputError`."""
+def read_baseline_entries(
+    path: str | None, verb: str, options: Options
+) -> list[BaselineEntry] | None:
+    """The kernels in what `compare` or `check` wrote; None without a file.
+
+    Raises `InputError`, also where it was written with other `options`, or has no kernel, against
+    which nothing would ever be worse.
+    """
     if path is None:
         return None
+    mend = _mend(verb)
     read = {"compare": _compared, "check": _checked}[verb]
+    entries = read_kernels(path, [f"smemreuse.{verb}/1"], mend, whole=True, options=options)
+    if not entries:
+        raise InputError(f"there is no kernel in it; {mend}", file=path)
     try:
-        return [read(entry) for entry in _entries(path, verb)]
+        return [read(entry) for entry in entries]
     except (KeyError, TypeError, ValueError, OverflowError):  # int() of an infinity
         why = "a kernel lacks its bytes or its verdict"
-        raise InputError(f"{why}; {_mend(verb)}", file=path) from None
+        raise InputError(f"{why}; {mend}", file=path) from None
 
 
 def compared_with(

@@ -66,7 +66,8 @@ def check(
     merge, say. Against a baseline exit 1 is for what is worse than there or missing, and for
     nothing else. A file that cannot be read gives 2.
     """
-    before = read_baseline_entries(baseline, "check")
+    options = {"barriers": barriers}
+    before = read_baseline_entries(baseline, "check", options)
     if plan_file is not None and not batch.single:
         raise InputError("--plan is for one FILE; check them one by one", file=plan_file)
     plans = read_plan_file(plan_file) if plan_file is not None else None
@@ -85,6 +86,7 @@ def check(
             "kernels": ({**check_entry(row), "fails": gate.fails(row)} for row in shown),
             "partial": len(shown) < len(rows),
             "missing": missing_data(missing),
+            "options": options,
         },
         chain(
             (finding for row in rows for finding in audit_findings(row)),

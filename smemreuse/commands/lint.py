@@ -83,7 +83,8 @@ def lint(
     """
     stage = BarrierStage(barriers)
     gate = Gate(strict, FailOn(fail_on))
-    known = read_known(baseline) if baseline is not None else []
+    options = {"barriers": barriers}
+    known = read_known(baseline, options, whole=strict)
     output = target.output
     if mend != (output is not None) or (mend and not batch.single):
         raise InputError("--mend writes one FILE to --output, and needs both")
@@ -100,7 +101,11 @@ def lint(
             batch.output_format,
             "lint",
             _tables(found, shown, many=not batch.single),
-            {"kernels": (_entry(one, gate) for one in shown)},
+            {
+                "kernels": (_entry(one, gate) for one in shown),
+                "partial": len(shown) < len(found),
+                "options": options,
+            },
             (hazard for linted in found for hazard in hazard_findings(linted, gate)),
             RULES,
         )

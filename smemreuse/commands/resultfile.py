@@ -24,14 +24,22 @@ def is_result(path: str) -> bool:
 
 
 def read_kernels(
-    path: str, schemas: Sequence[str], mend: str, *, whole: bool = False
+    path: str,
+    schemas: Sequence[str],
+    mend: str,
+    *,
+    whole: bool = False,
+    options: Mapping[str, str | None] | None = None,
 ) -> list[dict[str, Any]]:
     """The kernels in a result of one of these schemas. Raises `InputError` that ends in `mend`; if
-    it is to be `whole`, also where an option has left kernels out."""
+    it is to be `whole`, also where an option has left kernels out; and where it says that it was
+    written with other `options`, by their names."""
     try:
-        data = json.loads(Path(path).read_bytes())
+        data = json.loads(Path(path).read_bytes(), object_pairs_hook=_each_once)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except _Twice as twice:
+        raise InputError(f"an object has {twice} twice; {mend}", file=path) from None
     except (ValueError, RecursionError):
         raise InputError(f"not JSON; {mend}", file=path) from None
     if not isinstance(data, dict) or data.get("schema") not in schemas:
@@ -45,7 +53,30 @@ def read_kernels(
     if whole and data.get("partial"):
         left_out = "--only-findings or --changed-only have left kernels out of it"
         raise InputError(f"{left_out}; {mend} without these", file=path)
+    said = data.get("options")
+    for name, value in (options or {}).items():
+        if isinstance(said, dict) and said.get(name, value) != value:
+            other = f"written with {_given(name, said[name])}, and not with {_given(name, value)}"
+            raise InputError(f"{other}; {mend} with the same options", file=path)
     return kernels
+
+
+class _Twice(Exception):
+    """A name that one object has twice."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Twice(repr(name))
+        found[name] = value
+    return found
+
+
+def _given(name: str, value: object) -> str:
+    """An option as it was given."""
+    return f"no --{name}" if value is None else f"--{name} {value}"
 
 
 def read_layouts(path: str, policy: str) -> list[NamedLayout]:

@@ -128,6 +128,60 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, verb: str, text: str) -> Non
     assert f"give what `{verb} --format json` wrote" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("verb", "then", "now", "told"),
+    [
+        (
+            "compare",
+            ["--objective", "none"],
+            [],
+            "--objective none, and not with --objective bytes",
+        ),
+        ("compare", [], ["--packer", "tvm"], "--packer best, and not with --packer tvm"),
+        ("compare", ["--arch", "sm_80"], [], "--arch sm_80, and not with no --arch"),
+        (
+            "check",
+            ["--barriers", "present"],
+            [],
+            "--barriers present, and not with --barriers auto",
+        ),
+    ],
+)
+def test_a_baseline_of_other_options_is_refused(
+    tmp_path: Path, verb: str, then: list[str], now: list[str], told: str
+) -> None:
+    known = baseline(tmp_path, verb, SMALL, *then)
+    assert run(verb, SMALL, "--baseline", known, *then).exit_code == 0
+    result = run(verb, SMALL, "--baseline", known, *now)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert f"written with {told}; give what `{verb} --format json` wrote" in result.stderr
+
+
+def test_an_objective_has_two_names(tmp_path: Path) -> None:
+    known = baseline(tmp_path, "compare", SMALL, "--objective", "occupancy")
+    assert run("compare", SMALL, "--baseline", known, "--objective", "speed").exit_code == 0
+
+
+@pytest.mark.parametrize("verb", ["compare", "check"])
+def test_a_baseline_without_the_options_is_taken_as_it_is(tmp_path: Path, verb: str) -> None:
+    known = baseline(tmp_path, verb, SMALL)
+    data = json.loads(known.read_text())
+    del data["options"]
+    known.write_text(json.dumps(data))
+    assert run(verb, SMALL, "--baseline", known).exit_code == 0
+
+
+@pytest.mark.parametrize("verb", ["compare", "check"])
+def test_against_a_baseline_without_a_kernel_nothing_would_be_worse(
+    tmp_path: Path, verb: str
+) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({"schema": f"smemreuse.{verb}/1", "kernels": []}))
+    result = run(verb, BATCHED, "--baseline", path)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert "there is no kernel in it" in result.stderr
+
+
 STANDING = {
     **{"file": "a", "name": "b", "scope": "c", "fits": True},
     **{"verdict": "sound", "violations": [], "arena_bytes": float("inf")},

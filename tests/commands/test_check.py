@@ -232,6 +232,12 @@ def printed(*arguments: str) -> str:
             "the offset of Bs in kernel batched_gemm_kernel is no number of bytes",
         ),
         ('{"schema": "smemreuse.plan/1", "kernels": []}', "plans none of the kernels"),
+        (
+            '{"schema": "smemreuse.plan/1", "kernels": [{"name": "batched_gemm_kernel", '
+            '"scope": "shared.dyn", "offsets": {"As": 0, "Bs": 16384, "As": 16384, "Cs": 0}, '
+            '"arena_bytes": 49152}]}',
+            "an object has 'As' twice",
+        ),
         ("[" * 100_000, "not JSON"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import run
+from tests.commands.running import assert_one_line_error, run
 from tests.conftest import ROOT
 
 RACE = (ROOT / "fixtures" / "lint" / "race_between_threads.tir").read_text()
@@ -111,3 +111,32 @@ def test_a_file_may_have_a_new_name_whatever_others_there_are(tmp_path: Path) ->
     assert run("lint", moved, other, "--baseline", known).exit_code == 0
     twice = dump(tmp_path, RACE, "twice.tir")
     assert run("lint", moved, twice, "--baseline", known).exit_code == 1
+
+
+def test_a_baseline_of_other_barriers_is_refused(tmp_path: Path) -> None:
+    path, known = dump(tmp_path, CLEAN), tmp_path / "known.json"
+    known.write_text(run("lint", path, "--barriers", "later", "--format", "json").stdout)
+    assert run("lint", path, "--barriers", "later", "--baseline", known).exit_code == 0
+    result = run("lint", path, "--baseline", known)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert "written with --barriers later, and not with --barriers auto" in result.stderr
+
+
+def test_nor_is_what_was_written_against_a_baseline_one(tmp_path: Path) -> None:
+    """It lacks what was known, which would all be new."""
+    path = dump(tmp_path, RACE)
+    known, later = baseline(tmp_path, path), tmp_path / "later.json"
+    later.write_text(run("lint", path, "--baseline", known, "--format", "json").stdout)
+    result = run("lint", path, "--baseline", later)
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert "left out of it; give what `lint --format json` wrote without --bas" in result.stderr
+
+
+def test_what_was_not_followed_is_known_to_a_whole_baseline_alone(tmp_path: Path) -> None:
+    path, known = dump(tmp_path, OPEN), tmp_path / "known.json"
+    known.write_text(run("lint", path, "--format", "json", "--only-findings").stdout)
+    assert json.loads(known.read_text())["partial"] is True
+    assert run("lint", path, "--baseline", known).exit_code == 0
+    result = run("lint", path, "--baseline", known, "--strict")
+    assert_one_line_error(result.exit_code, result.stdout, result.stderr)
+    assert "have left kernels out of it" in result.stderr
