@@ -14,12 +14,14 @@ from smemreuse.commands.asked import Asked
 from smemreuse.commands.batches import Batch
 from smemreuse.commands.resultfile import read_kernels
 from smemreuse.errors import InputError
-from smemreuse.results.audit import Checked, PlanSource, violated
+from smemreuse.results.audit import Checked, PlanSource, assumed, violated
 from smemreuse.results.comparison import APPLIED, Comparison
-from smemreuse.results.known_hazards import KnownKernel, without_lines
+from smemreuse.results.hazards import HazardOrigin
+from smemreuse.results.known_hazards import Gravity, KnownKernel
 from smemreuse.results.matching import KernelName
 from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, SinceBaseline, changes
 from smemreuse.results.verdict import VerdictKind
+from smemreuse.results.words import without_lines
 
 Record = TypeVar("Record", Comparison, Checked)
 
@@ -64,12 +66,13 @@ def read_known(path: str | None, options: Options, *, whole: bool) -> list[Known
 
 def _known(entry: Mapping[str, Any]) -> KnownKernel:
     name = KernelName(str(entry["file"]), str(entry["name"]))
-    hazards = Counter[tuple[str, bool]]()
+    hazards = Counter[tuple[str, Gravity]]()
     for hazard in entry["hazards"]:
         fingerprint, certain = hazard["fingerprint"], hazard["certain"]
         if not isinstance(fingerprint, str) or not isinstance(certain, bool):
             raise TypeError
-        hazards[fingerprint, certain] += 1
+        by_compiler = hazard.get("origin") == HazardOrigin.COMPILER.value
+        hazards[fingerprint, Gravity(certain, not by_compiler)] += 1
     unknown = frozenset(without_lines(str(one)) for one in entry["unknown"])
     return KnownKernel(name, hazards, unknown)
 
@@ -138,14 +141,28 @@ def _in_its_file(one: BaselineEntry) -> tuple[str, str, str]:
 def _compared(entry: Mapping[str, Any]) -> BaselineEntry:
     applied = entry["policies"][APPLIED]
     faults = [DOES_NOT_FIT] if applied["fits"] is False else []
-    symbolic = str(applied.get("arena", ""))
-    return replace(_entry(entry, applied, faults), symbolic=symbolic)
+    blocks = applied.get("blocks_per_sm")
+    return replace(
+        _entry(entry, applied, faults),
+        symbolic=str(applied.get("arena", "")),
+        blocks=None if blocks is None else int(blocks),
+        arch=str(entry.get("arch", "")),
+    )
 
 
 def _checked(entry: Mapping[str, Any]) -> BaselineEntry:
     faults = [violated(each["rule"], each["buffers"]) for each in entry["violations"]]
-    planned = entry["plan"] != PlanSource.NOTHING_MERGED.value
-    return replace(_entry(entry, entry, faults), planned=planned)
+    planned = PlanSource(entry["plan"]).is_plan
+    return replace(_entry(entry, entry, faults), planned=planned, assumed=_rests_on(entry))
+
+
+def _rests_on(entry: Mapping[str, Any]) -> frozenset[str] | None:
+    """What a sound plan assumed of the kernel itself; None where nothing is said of it."""
+    grounds = entry.get("rests_on")
+    if grounds is None:
+        return None
+    opened = [(str(one["assumption"]), bool(one["refuted"])) for one in grounds["open"]]
+    return assumed(opened, map(str, grounds["assumptions"]))
 
 
 def _entry(entry: Mapping[str, Any], plan: Mapping[str, Any], faults: list[str]) -> BaselineEntry:

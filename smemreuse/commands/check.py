@@ -53,7 +53,8 @@ NOT_PLANNED = "the plan file says nothing of it"
 @click.option(
     "--allow-unproved",
     is_flag=True,
-    help="Exit code 0 for what is unproved too, and where there is nothing to audit.",
+    help="Exit code 0 for what is unproved too, and where there is nothing to audit; what is worse "
+    "than in a baseline fails all the same.",
 )
 @batch_options(baseline_option)
 def check(
@@ -62,9 +63,9 @@ def check(
     """Say whether a plan is sound, or name the rule, the buffers and a witness.
 
     FILE is a dump, a folder of dumps, or `-`. Exit 1 for a plan that is unsound or unproved, for a
-    kernel of which PLAN says nothing, and for a file in which no plan is: a dump from before the
-    merge, say. Against a baseline exit 1 is for what is worse than there or missing, and for
-    nothing else. A file that cannot be read gives 2.
+    kernel of which PLAN says nothing, for a file in which no plan is (a dump from before the merge,
+    say), and where there is no kernel at all. Against a baseline exit 1 is for what is worse than
+    there or missing, and for new files without a plan. A file that cannot be read gives 2.
     """
     options = {"barriers": barriers}
     before = read_baseline_entries(baseline, "check", options)
@@ -74,7 +75,7 @@ def check(
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     found = batch.results(work, "checking")
     rows, missing = compared_with(before, found, batch)
-    gate = _Gate(allow_unproved, before is not None, bare_files(rows))
+    gate = _Gate(allow_unproved, set() if allow_unproved else bare_files(rows))
     shown = [
         row for row in rows if not batch.only_findings or gate.fails(row) or [*audit_findings(row)]
     ]
@@ -91,7 +92,7 @@ def check(
         chain(
             (finding for row in rows for finding in audit_findings(row)),
             missing_findings(missing),
-            bare_findings(rows) if gate.asks_for_plans else (),
+            bare_findings(rows, gate.bare),
         ),
         PLAN_RULES,
     )
@@ -100,24 +101,19 @@ def check(
 
 @dataclass(frozen=True)
 class _Gate:
-    """What makes the exit code 1: against a baseline what is worse, and nothing else."""
+    """What makes the exit code 1: against a baseline what is worse; and `bare` files, in which no
+    plan is."""
 
     allow_unproved: bool
-    against_baseline: bool
     bare: Set[str]
 
-    @property
-    def asks_for_plans(self) -> bool:
-        """Whether a file without any plan fails."""
-        return not (self.allow_unproved or self.against_baseline)
-
     def fails(self, row: Checked) -> bool:
+        if row.file in self.bare:
+            return True
         if row.change is not None:
             return bool(row.change.worse)
         found = row.audit.verdict.verdict
-        return found is UNSOUND or (
-            not self.allow_unproved and (found is UNPROVED or row.file in self.bare)
-        )
+        return found is UNSOUND or (found is UNPROVED and not self.allow_unproved)
 
 
 def _checked(
@@ -167,5 +163,5 @@ def _tables(
         yield from check_lines(row)
         if row.change is not None and row.change.is_any:
             yield Text(f"  against the baseline: {change_words(row.change)}")
-    if many and gate.asks_for_plans:
-        yield from bare_lines(rows)
+    if many:
+        yield from bare_lines(rows, gate.bare)

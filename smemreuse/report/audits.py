@@ -111,32 +111,34 @@ def audit_findings(row: Checked) -> Iterator[Finding]:
 
 
 def bare_files(found: Sequence[Checked]) -> Set[str]:
-    """The files of which nothing was audited though there are buffers, or no kernel of any file."""
+    """The files of which nothing was audited though there are buffers, or no kernel of any file;
+    but for those that are in the baseline, which are held against that."""
     planned = {one.file for one in found if one.audit.source.is_plan}
-    return {one.file for one in found if one.has_buffers or not planned} - planned
+    held = {one.file for one in found if one.change is not None and one.change.before is not None}
+    known = planned | held
+    return {one.file for one in found if one.has_buffers or not known} - known
 
 
-def bare_findings(found: Sequence[Checked]) -> Iterator[Finding]:
-    """A finding for each file without a plan, at its first kernel."""
+def bare_findings(found: Sequence[Checked], bare: Set[str]) -> Iterator[Finding]:
+    """A finding for each of these files without a plan, at its first kernel."""
     kind = FindingKind.NOTHING
-    for row in _first_of_bare(found):
+    for row in _first_of(found, bare):
         message = f"{kind.sentence}: {NOTHING_TO_AUDIT}"
         place = Location(row.file, row.line)
         yield plan_finding(kind, Level.ERROR, row.kernel, row.scope, message, place)
 
 
-def bare_lines(found: Sequence[Checked]) -> Iterator[Text]:
-    """The files without a plan, where there are any."""
-    files = [printable(row.file) for row in _first_of_bare(found)]
+def bare_lines(found: Sequence[Checked], bare: Set[str]) -> Iterator[Text]:
+    """These files without a plan, where there are any."""
+    files = [printable(row.file) for row in _first_of(found, bare)]
     if files:
         more = ", ..." if len(files) > MAX_BARE else ""
         named = ", ".join(files[:MAX_BARE])
         yield Text(f"nothing to audit in {counted(len(files), 'file')}: {named}{more}")
 
 
-def _first_of_bare(found: Sequence[Checked]) -> Iterator[Checked]:
-    bare = bare_files(found)
+def _first_of(found: Sequence[Checked], files: Set[str]) -> Iterator[Checked]:
     first: dict[str, Checked] = {}
     for row in found:
         first.setdefault(row.file, row)
-    yield from (row for file, row in first.items() if file in bare)
+    yield from (row for file, row in first.items() if file in files)

@@ -50,6 +50,7 @@ def comparison(
         policies={plan.policy: _result(subject, plan, verdict, known) for plan, verdict in judged},
         hoped=None if hoped is None else hoped_words(*hoped),
         hoped_bytes=None if hoped is None else hoped[0].arena_bytes,
+        arch=known.name,
     )
 
 

@@ -15,9 +15,9 @@ from smemreuse.report.verdicts import tally
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told
-from smemreuse.results.known_hazards import without_lines
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
+from smemreuse.results.words import without_lines
 
 MAX_LISTED = 5
 """Hazards of a kernel that are listed where it is one of many; JSON has all."""

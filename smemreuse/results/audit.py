@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.regressions import BaselineChange, BaselineEntry
 from smemreuse.results.verdict import Verdict
+from smemreuse.results.words import without_lines
 
 
 class PlanSource(str, Enum):
@@ -67,8 +68,24 @@ class Checked:
         arena = self.audit.arena
         return BaselineEntry(
             *(self.file, self.kernel, self.scope, arena, found.verdict, faults),
-            planned=self.audit.source is not PlanSource.NOTHING_MERGED or not self.has_buffers,
+            planned=self.audit.source.is_plan or not self.has_buffers,
+            assumed=self._assumed,
         )
+
+    @property
+    def _assumed(self) -> frozenset[str] | None:
+        """What a sound plan assumes of the kernel itself; None where there is none."""
+        if self.grounds is None:
+            return None
+        opened = [(str(one.assumption), one.refuted) for one in self.grounds.open]
+        return assumed(opened, self.grounds.report.assumptions)
+
+
+def assumed(opened: Iterable[tuple[str, bool]], others: Iterable[str]) -> frozenset[str]:
+    """What is assumed of a kernel itself, as baselines have it: the words of what is `opened`, each
+    with whether it is refuted, and sentences without lines."""
+    words = [f"{word}, {how}" for word, bad in opened for how in ("open", "refuted")[: 1 + bad]]
+    return frozenset({*words, *map(without_lines, others)})
 
 
 def violated(rule: int, buffers: Sequence[str]) -> str:

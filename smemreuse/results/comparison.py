@@ -61,7 +61,8 @@ class Comparison:
 
     `line` is where its first shared buffer is allocated. `limit` says in words what a block may
     have at most, `hoped` of a smaller plan that is not proved, and why it is not; that takes
-    `hoped_bytes`. `change` is what became of it since a baseline, None without one.
+    `hoped_bytes`. Blocks are those of an SM of `arch`. `change` is what became of it since a
+    baseline, None without one.
     """
 
     file: str
@@ -74,6 +75,7 @@ class Comparison:
     policies: Mapping[str, PolicyResult]
     hoped: str | None = None
     hoped_bytes: int | None = None
+    arch: str = ""
     change: BaselineChange | None = None
 
     @property
@@ -84,6 +86,8 @@ class Comparison:
         return BaselineEntry(
             *(self.file, self.kernel, self.scope, applied.arena_bytes, applied.verdict, faults),
             symbolic=applied.symbolic,
+            blocks=applied.blocks,
+            arch=self.arch,
         )
 
     @property

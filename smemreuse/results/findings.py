@@ -28,6 +28,8 @@ class FindingKind(Worded):
     WORSE = "worse-verdict", "A verdict is worse than in the baseline"
     MISSING = "missing-kernel", "A kernel of the baseline is not there any more"
     NOTHING = "nothing-to-audit", "There is no plan in a file that was to be checked"
+    FEWER = "fewer-blocks", "An SM holds fewer blocks of a kernel than in the baseline"
+    ASSUMED = "new-assumption", "A proof assumes what it did not in the baseline"
     NEW = "new-violation", "A plan breaks what it did not break in the baseline"
 
 

@@ -2,58 +2,70 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import PurePath
+from typing import NamedTuple
 
-from smemreuse.results.hazards import LintReport
+from smemreuse.results.hazards import Hazard, HazardOrigin, LintReport
 from smemreuse.results.matching import KernelName, matched
+from smemreuse.results.words import without_lines
 
-_LINE = re.compile(r" \(line \d+\)")
+
+class Gravity(NamedTuple):
+    """How grave a hazard is: whether it is certain, and the author's."""
+
+    certain: bool
+    authors: bool
+
+    @classmethod
+    def of(cls, hazard: Hazard) -> Gravity:
+        return cls(hazard.certain, hazard.origin is HazardOrigin.AUTHOR)
+
+    def covers(self, other: Gravity) -> bool:
+        """Whether it is as grave in either way."""
+        return self.certain >= other.certain and self.authors >= other.authors
 
 
 @dataclass(frozen=True)
 class KnownKernel:
-    """A kernel of a baseline: its hazards by fingerprint and certainty, each as often as it is
-    there, and what could not be followed. What silences a hazard is taken out."""
+    """A kernel of a baseline: its hazards by fingerprint and gravity, each as often as it is there,
+    and what could not be followed. What silences a hazard is taken out."""
 
     name: KernelName
-    hazards: Counter[tuple[str, bool]]
+    hazards: Counter[tuple[str, Gravity]]
     unknown: frozenset[str] = frozenset()
 
     def silenced(self, report: LintReport) -> frozenset[int]:
         """The places of the hazards that are known.
 
-        Each of the baseline silences one. One that was only possible there does not silence one
-        that is certain.
+        Each of the baseline silences one, and none that is graver: one that was only possible does
+        not silence one that is certain, nor one of the compiler's one of the author's.
         """
-        places = enumerate(report.hazards)
-        # The certain ones first: a certain one of the baseline is left for these.
-        ordered = sorted(places, key=lambda each: not each[1].certain)
+        graveness = [Gravity.of(hazard) for hazard in report.hazards]
+        # The gravest first: what is as grave in the baseline is left for these.
+        places = sorted(range(len(graveness)), key=lambda place: graveness[place], reverse=True)
         kernel = self.name.kernel or report.kernel  # it may have been renamed since
         return frozenset(
             place
-            for place, hazard in ordered
-            if self._takes(hazard.fingerprint(kernel), hazard.certain)
+            for place in places
+            if self._takes(report.hazards[place].fingerprint(kernel), graveness[place])
         )
 
-    def _takes(self, fingerprint: str, certain: bool) -> bool:
-        for was_certain in (True,) if certain else (False, True):
-            if self.hazards[fingerprint, was_certain]:
-                self.hazards[fingerprint, was_certain] -= 1
+    def _takes(self, fingerprint: str, gravity: Gravity) -> bool:
+        """Whether the baseline has one left that is as grave; the least grave of these is taken."""
+        for certain, authors in product((False, True), repeat=2):
+            then = Gravity(certain, authors)
+            if then.covers(gravity) and self.hazards[fingerprint, then]:
+                self.hazards[fingerprint, then] -= 1
                 return True
         return False
 
     def expected(self, report: LintReport) -> frozenset[str]:
         """What could not be followed before either, but for the lines that it names."""
         return frozenset(one for one in report.unknown if without_lines(one) in self.unknown)
-
-
-def without_lines(text: str) -> str:
-    """A sentence without the lines that it names, which change with every edit."""
-    return _LINE.sub("", text)
 
 
 def known_to(

@@ -21,7 +21,8 @@ class BaselineEntry:
 
     `faults` are the same from run to run: they name no lines. `symbolic` is the whole arena where
     its size is an expression, of which `arena_bytes` are the constant part. `planned` is false
-    where there are buffers and no plan.
+    where there are buffers and no plan. `assumed` is what a proof takes for granted of the kernel
+    itself, `blocks` are those that one SM of `arch` holds; None is not known.
     """
 
     file: str
@@ -32,6 +33,9 @@ class BaselineEntry:
     faults: frozenset[str] = frozenset()
     symbolic: str = ""
     planned: bool = True
+    assumed: frozenset[str] | None = None
+    blocks: int | None = None
+    arch: str = ""
 
     @property
     def size(self) -> str:
@@ -72,7 +76,9 @@ class BaselineChange:
         return None if same else was
 
     def _placed(self, was: BaselineEntry) -> BaselineEntry:
-        return replace(was, file=self.now.file, planned=self.now.planned)
+        now = self.now
+        same = replace(was, file=now.file, planned=now.planned, assumed=now.assumed)
+        return replace(same, blocks=now.blocks, arch=now.arch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,19 @@ def _regressions(now: BaselineEntry, before: BaselineEntry | None) -> Iterator[R
     known = before.faults if before is not None else frozenset()
     for fault in sorted(now.faults - known):
         yield Regression(FindingKind.NEW, fault)
+    if before is not None:
+        yield from _weaker(now, before)
+
+
+def _weaker(now: BaselineEntry, before: BaselineEntry) -> Iterator[Regression]:
+    """What is worse where neither bytes nor verdict tell it."""
+    if now.verdict is before.verdict is SOUND and before.planned and before.assumed is not None:
+        more = sorted((now.assumed or frozenset()) - before.assumed)
+        if more:
+            yield Regression(FindingKind.ASSUMED, "; ".join(more))
+    blocks = (before.blocks, now.blocks) if before.arch == now.arch else (None, None)
+    if blocks[0] is not None and blocks[1] is not None and blocks[1] < blocks[0]:
+        yield Regression(FindingKind.FEWER, f"{blocks[0]} -> {blocks[1]} blocks per SM")
 
 
 def _may_be_larger(now: BaselineEntry, before: BaselineEntry) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TypeVar
 
@@ -22,3 +23,11 @@ class Worded(str, Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+_LINE = re.compile(r" \(line \d+\)")
+
+
+def without_lines(text: str) -> str:
+    """A sentence without the lines that it names, which change with every edit."""
+    return _LINE.sub("", text)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.commands.running import assert_one_line_error, run, run_json
-from tests.conftest import DUMPS
+from tests.commands.test_exit_codes import kernel as kernel_of
+from tests.commands.test_exit_codes import module
+from tests.conftest import DUMPS, ROOT
 
 BATCHED = DUMPS / "batched_gemm.sm_80.tir"
 REFUTED = DUMPS / "gemm_three_groups.sm_90a.tir"
@@ -51,6 +53,7 @@ def test_nothing_is_worse_than_the_same(tmp_path: Path) -> None:
     [
         ({"arena_bytes": 16_384}, "larger-footprint", "16,384 -> 32,768 bytes"),
         ({"arena_bytes": 65_536}, None, "65,536 -> 32,768 bytes"),
+        ({"blocks_per_sm": 16}, "fewer-blocks", "16 -> 4 blocks per SM"),
         ({"verdict": "unproved"}, None, "unproved -> sound"),
     ],
 )
@@ -101,6 +104,59 @@ def test_a_verdict_that_is_worse_and_a_new_violation(tmp_path: Path) -> None:
     ]
     told = run("check", *refuted, "--baseline", known).stdout
     assert "against the baseline: unproved -> unsound; rule 2, table and scratch" in told
+
+
+@pytest.mark.parametrize(
+    ("refuted", "told"),
+    [(None, "fenced, open; fenced, refuted"), (False, "fenced, refuted"), (True, None)],
+)
+def test_a_proof_assumes_what_it_did_not(
+    tmp_path: Path, refuted: bool | None, told: str | None
+) -> None:
+    dump, plan = ROOT / "fixtures/lint/refilled_without_fence.tir", tmp_path / "plan.json"
+    plan.write_text(run("plan", dump, "--format", "json").stdout)
+    known = baseline(tmp_path, "check", dump, "--plan", plan)
+    rests_on = json.loads(known.read_text())["kernels"][0]["rests_on"]
+    (assumption,) = rests_on["open"]
+    rests_on["open"] = [] if refuted is None else [{**assumption, "refuted": refuted}]
+    edited(known, rests_on=rests_on)
+    options = ("--plan", plan, "--baseline", known, "--format", "json")
+    result = run("check", dump, *options)
+    worse = json.loads(result.stdout)["kernels"][0]["baseline"]["regressions"]
+    assert result.exit_code == (told is not None)
+    assert worse == ([{"kind": "new-assumption", "sentence": told}] if told else [])
+
+
+def test_a_kernel_that_was_unproved_has_no_plan_now(tmp_path: Path) -> None:
+    plan, none = tmp_path / "plan.json", tmp_path / "none.json"
+    both = tmp_path / "both.tir"
+    both.write_text(module(kernel_of("k"), kernel_of("m")))
+    data = json.loads(run("plan", both, "--format", "json").stdout)
+    plan.write_text(json.dumps(data))
+    none.write_text(json.dumps({**data, "kernels": data["kernels"][1:]}))
+    known = edited(baseline(tmp_path, "check", both, "--plan", plan), verdict="unproved")
+    result = run("check", both, "--plan", none, "--baseline", known)
+    assert result.exit_code == 1
+    assert "unproved -> no plan" in result.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--allow-unproved"]])
+def test_a_new_file_has_a_plan(tmp_path: Path, options: list[str]) -> None:
+    """A file without one that the baseline has is as before."""
+    known = baseline(tmp_path, "check", SMALL)
+    assert run("check", SMALL, "--baseline", known).exit_code == 0
+    result = run("check", SMALL, BATCHED, "--baseline", known, *options, "--format", "github")
+    assert result.exit_code == (0 if options else 1)
+    assert result.stdout.count("title=nothing-to-audit in ") == result.exit_code
+    told = run("check", SMALL, BATCHED, "--baseline", known, *options).stdout
+    assert ("nothing to audit in 1 file: " in told) is not bool(options)
+
+
+@pytest.mark.parametrize("options", [["--only-findings"], ["--changed-only"]])
+def test_what_is_left_out_is_counted_all_the_same(tmp_path: Path, options: list[str]) -> None:
+    known = edited(baseline(tmp_path, "compare", BATCHED, SMALL), arena_bytes=16)
+    told = run("compare", BATCHED, SMALL, "--baseline", known, *options).stdout
+    assert "against the baseline: 1 worse, 1 as before" in told
 
 
 def test_files_may_move_and_a_new_kernel_is_none_unless_it_is_wrong(tmp_path: Path) -> None:

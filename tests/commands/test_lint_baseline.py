@@ -72,6 +72,19 @@ def test_what_a_baseline_silences(
     assert ("error" in levels) is bool(code)
 
 
+@pytest.mark.parametrize(("origin", "code"), [("compiler", 1), ("author", 0), (None, 0)])
+def test_one_of_the_compilers_silences_none_of_the_authors(
+    tmp_path: Path, origin: str | None, code: int
+) -> None:
+    path = dump(tmp_path, RACE)
+    known = baseline(tmp_path, path)
+    data = json.loads(known.read_text())
+    for hazard in data["kernels"][0]["hazards"]:
+        hazard["origin"] = origin
+    known.write_text(json.dumps(data))
+    assert run("lint", path, "--baseline", known).exit_code == code
+
+
 def test_lines_may_change_where_something_was_not_followed(tmp_path: Path) -> None:
     known = baseline(tmp_path, dump(tmp_path, OPEN))
     path = dump(tmp_path, "\n\n" + OPEN)

@@ -29,6 +29,26 @@ def test_what_is_worse() -> None:
     assert kinds(replace(ONE, faults=ONE.faults | {"rule 4, A and C"}), ONE) == [FindingKind.NEW]
 
 
+def test_fewer_blocks_are_worse_on_one_architecture() -> None:
+    before = replace(ONE, blocks=4, arch="sm_90")
+    (worse,) = BaselineChange(replace(before, blocks=3), before).worse
+    assert (worse.kind, worse.sentence) == (FindingKind.FEWER, "4 -> 3 blocks per SM")
+    for now in (4, 5, None):
+        assert kinds(replace(before, blocks=now), before) == []
+    assert kinds(replace(before, blocks=3, arch="sm_80"), before) == []
+    assert kinds(before, replace(before, blocks=None)) == []
+
+
+def test_a_proof_that_assumes_more_is_weaker() -> None:
+    before = replace(ONE, verdict=SOUND, assumed=frozenset({"fenced, open"}))
+    more = replace(before, assumed=frozenset({"fenced, open", "in-bounds, open"}))
+    (worse,) = BaselineChange(more, before).worse
+    assert (worse.kind, worse.sentence) == (FindingKind.ASSUMED, "in-bounds, open")
+    assert kinds(before, more) == []
+    assert kinds(more, replace(before, assumed=None)) == []
+    assert kinds(more, replace(before, verdict=UNPROVED, assumed=frozenset())) == []
+
+
 def test_a_new_kernel_has_no_bytes_to_be_larger_than() -> None:
     assert kinds(ONE, None) == [FindingKind.WORSE, FindingKind.NEW]
     assert kinds(replace(ONE, verdict=SOUND, faults=frozenset()), None) == []
