@@ -43,5 +43,10 @@ class Asked:
             return True
         if any(path.is_relative_to(folder) for folder in self.folders):
             return True
-        gone = file != STDIN_NAME and not path.exists()
-        return gone and (bool(self.folders) or path.parent.is_dir())
+        return file != STDIN_NAME and self._is_gone(path)
+
+    def _is_gone(self, path: Path) -> bool:
+        try:
+            return not path.exists() and (bool(self.folders) or path.parent.is_dir())
+        except (OSError, ValueError):  # a name that is too long, a folder that cannot be entered
+            return bool(self.folders)

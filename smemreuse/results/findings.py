@@ -66,4 +66,5 @@ def plan_finding(
 
 def fingerprint_of(*identity: str) -> str:
     """What tells a finding from others by these words."""
-    return hashlib.blake2b("\0".join(identity).encode(), digest_size=8).hexdigest()
+    text = "\0".join(identity).encode(errors="surrogatepass")  # a name of a baseline is any text
+    return hashlib.blake2b(text, digest_size=8).hexdigest()

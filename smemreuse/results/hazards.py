@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import label
+from smemreuse.results.findings import fingerprint_of
 from smemreuse.results.serialized import LOCAL
 from smemreuse.results.words import Worded
 
@@ -144,8 +144,7 @@ class Hazard:
     def fingerprint(self, kernel: str) -> str:
         """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
         other = self.other.statement if self.other is not None else ""
-        identity = "\0".join((kernel, str(self.kind), *self.buffers, self.site.statement, other))
-        return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+        return fingerprint_of(kernel, str(self.kind), *self.buffers, self.site.statement, other)
 
 
 def told(hazard: Hazard) -> str:

@@ -160,3 +160,16 @@ def test_a_kernel_of_another_name_in_a_file_of_its_own_is_new() -> None:
     baseline = known("lint", "a.tir", "b.tir")
     write(c=RACE.replace("def kernel(", "def another("))
     assert run("lint", "c.tir", "--baseline", baseline).exit_code == 1
+
+
+@pytest.mark.parametrize("verb", ["compare", "check", "lint"])
+@pytest.mark.parametrize("given", ["a.tir", "."])
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b.tir", "\ud800.tir", ""])
+def test_a_baseline_names_whatever_file_and_kernel(verb: str, given: str, name: str) -> None:
+    write(a=RACE)
+    path = Path(known(verb, "a.tir"))
+    data = json.loads(path.read_text())
+    data["kernels"].append({**data["kernels"][0], "file": name, "name": "k\ud800\n::error::"})
+    path.write_text(json.dumps(data))
+    result = run(verb, given, "--baseline", path, "--format", "github")
+    assert [line[:8] for line in result.stdout.splitlines()] == ["::error "] * result.exit_code
