@@ -85,8 +85,7 @@ def compare(
     for each kernel. One that cannot be read is told on stderr, and the exit code is 2 in the end.
     Against a baseline it is 1 for what takes more bytes, has a worse verdict or is missing.
     """
-    options = _options(planning)
-    before = read_baseline_entries(baseline, "compare", options)
+    before = read_baseline_entries(baseline, "compare", planning.named)
     few = len(batch.inputs) <= FEW
     drawn = few and batch.output_format == "table"
     work = partial(_compared, planning=planning, json=batch.output_format == "json", drawn=drawn)
@@ -109,7 +108,7 @@ def compare(
             "kernels": map(_entry, shown),
             "partial": len(shown) < len(rows),
             "missing": missing_data(missing),
-            "options": options,
+            "options": planning.named,
         },
         chain(
             (finding for row in rows for finding in comparison_findings(row.comparison)),
@@ -119,12 +118,6 @@ def compare(
     )
     gone = bool(missing) or (before is not None and not rows)
     batch.end(gone or any(change.worse for change in _changes(rows)))
-
-
-def _options(planning: Planning) -> dict[str, str | None]:
-    """What the results depend on, by the names of options."""
-    arch = planning.arch.name if planning.arch is not None else None
-    return {"packer": planning.packer, "objective": planning.options.objective, "arch": arch}
 
 
 def _compared(

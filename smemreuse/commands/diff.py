@@ -108,7 +108,7 @@ class _Side:
         if given != STDIN and not Path(given).is_dir() and is_result(given):
             if drawn:
                 raise InputError("a result has no kernels to draw; --page needs dumps", file=given)
-            return cls(read_layouts(given, planning.policy), [])
+            return cls(read_layouts(given, planning.policy, planning.named), [])
 
         def plans_of(
             source: Source,

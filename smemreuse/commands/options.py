@@ -89,6 +89,12 @@ class Planning:
     def options(self) -> PlanOptions:
         return checked_options(self.policy, self.packer, self.objective, strict=self.strict)
 
+    @property
+    def named(self) -> dict[str, str | None]:
+        """What a plan's bytes depend on, by the names of options; the policy is told by itself."""
+        arch = None if self.arch is None else self.arch.name
+        return {"packer": self.packer, "objective": self.options.objective, "arch": arch}
+
 
 def planning_options(*, policy: bool = True, strict: bool = False) -> Decorator:
     """What plans are made with, as `planning`; without `policy` those of every policy."""

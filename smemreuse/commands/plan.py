@@ -38,7 +38,8 @@ def plan(file: str, planning: Planning, output_format: str) -> None:
     chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
     plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]
     entries = (plan_entry(*made) for made in plans)
-    emit_answer(output_format, "plan", _tables(plans), {"kernels": entries})
+    answer = {"kernels": entries, "options": planning.named}
+    emit_answer(output_format, "plan", _tables(plans), answer)
 
 
 def _tables(plans: Sequence[tuple[Subject, Plan, Judged | None]]) -> Iterator[RenderableType]:

@@ -54,11 +54,19 @@ def read_kernels(
         left_out = "--only-findings or --changed-only have left kernels out of it"
         raise InputError(f"{left_out}; {mend} without these", file=path)
     said = data.get("options")
-    for name, value in (options or {}).items():
-        if isinstance(said, dict) and said.get(name, value) != value:
+    if isinstance(said, dict):
+        _require_options(said, options or {}, path, mend)
+    return kernels
+
+
+def _require_options(
+    said: Mapping[str, object], options: Mapping[str, str | None], path: str, mend: str
+) -> None:
+    """Raises `InputError` where a result says that it was written with another of the options."""
+    for name, value in options.items():
+        if said.get(name, value) != value:
             other = f"written with {_given(name, said[name])}, and not with {_given(name, value)}"
             raise InputError(f"{other}; {mend} with the same options", file=path)
-    return kernels
 
 
 class _Twice(Exception):
@@ -79,10 +87,13 @@ def _given(name: str, value: object) -> str:
     return f"no --{name}" if value is None else f"--{name} {value}"
 
 
-def read_layouts(path: str, policy: str) -> list[NamedLayout]:
-    """The plans of one policy in a result. Raises `InputError` for anything else."""
+def read_layouts(
+    path: str, policy: str, options: Mapping[str, str | None] | None = None
+) -> list[NamedLayout]:
+    """The plans of one policy in a result. Raises `InputError` for anything else, and for what was
+    written with other `options`."""
     mend = "give a dump, or what `compare` or `plan` wrote with --format json"
-    kernels = read_kernels(path, SCHEMAS, mend, whole=True)
+    kernels = read_kernels(path, SCHEMAS, mend, whole=True, options=options)
     try:
         return [_layout(entry, policy, path) for entry in kernels]
     except (KeyError, TypeError, AttributeError, ValueError) as error:

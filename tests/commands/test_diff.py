@@ -120,6 +120,17 @@ def test_what_is_no_dump_and_no_result(tmp_path: Path) -> None:
     assert_one_line_error(missing.exit_code, missing.stdout, missing.stderr)
 
 
+@pytest.mark.parametrize("verb", ["compare", "plan"])
+def test_a_result_of_other_options_is_refused(tmp_path: Path, verb: str) -> None:
+    """Side by side everything is larger, and nothing would have grown since."""
+    path = tmp_path / "result.json"
+    path.write_text(run(verb, BATCHED, "--objective", "none", "--format", "json").stdout)
+    found = run("diff", path, BATCHED)
+    assert_one_line_error(found.exit_code, found.stdout, found.stderr)
+    assert "written with --objective none, and not with --objective bytes" in found.stderr
+    assert run("diff", path, BATCHED, "--objective", "none").exit_code == 0
+
+
 def test_numbers_that_are_none(tmp_path: Path) -> None:
     path = result(BATCHED, "compare", tmp_path / "result.json")
     whole = path.read_text()
