@@ -83,7 +83,8 @@ def compare(
 
     FILE is a dump, a folder of dumps, or `-`. Of more than four there is a summary first, and a row
     for each kernel. One that cannot be read is told on stderr, and the exit code is 2 in the end.
-    Against a baseline it is 1 for what takes more bytes, has a worse verdict or is missing.
+    Against a baseline it is 1 for what takes more bytes, leaves fewer resident blocks, has a worse
+    verdict or is missing; without one it is 0 whatever is found.
     """
     before = read_baseline_entries(baseline, "compare", planning.named)
     few = len(batch.inputs) <= FEW
