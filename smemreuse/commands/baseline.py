@@ -23,6 +23,8 @@ from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, SinceBase
 from smemreuse.results.verdict import VerdictKind
 from smemreuse.results.words import without_lines
 
+Options = Mapping[str, str | None]
+"""What a verb was run with and its results depend on, by the names of options."""
 Record = TypeVar("Record", Comparison, Checked)
 
 baseline_option = click.option(
@@ -31,10 +33,6 @@ baseline_option = click.option(
     metavar="FILE",
     help="What `--format json` wrote before: what is worse now is a finding, and nothing else.",
 )
-
-
-Options = Mapping[str, str | None]
-"""What a verb was run with and its results depend on, by the names of options."""
 
 
 def _mend(verb: str) -> str:
