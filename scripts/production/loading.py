@@ -26,7 +26,7 @@ import torch
 
 from scripts.applied.lenient import Anything
 
-REAL = ("vllm.tilelang_utils",)
+REAL = ("vllm.tilelang_utils", "sglang.kernels.ops.attention.dsa.tilelang_kernel")
 ANSWERS: dict[str, Any] = {
     "is_cuda": True,
     "has_tilelang": True,
@@ -176,7 +176,7 @@ def located(checkout: Path, file: str, factory: str) -> Path:
 
     Raises `MissingFactory` where none has it.
     """
-    defines = re.compile(rf"^def {re.escape(factory)}\(", re.MULTILINE)
+    defines = re.compile(rf"^(?:    )?def {re.escape(factory)}\(", re.MULTILINE)
     named = file.removeprefix("python/")
     paths = sorted(checkout.rglob("*.py"), key=lambda path: not path.as_posix().endswith(named))
     for path in paths:

@@ -3,7 +3,8 @@
     smemreuse run --lower-only --arch sm_90a -m pytest -p scripts.production.without_gpu TESTS
 
 Tensors for the GPU have shapes and no values (`scripts/applied/fake_cuda.py`); a launch, of
-TileLang's kernels or of Triton's, does nothing; nothing that is compared differs. What such a run
+TileLang's kernels or of Triton's, does nothing; operators of PyTorch's library run what they would
+on a GPU, without gradients; nothing that is compared differs. What such a run
 tells is which kernels a suite has and what became of them, not whether its tests pass.
 """
 
@@ -12,11 +13,31 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch._library.custom_ops import CustomOpDef
+from torch.overrides import TorchFunctionMode
 
 CAPABILITY = (9, 0)
+
+
+class _OnCuda(TorchFunctionMode):  # type: ignore[misc]
+    """Every tensor says that it is on the GPU."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func == torch.Tensor.is_cuda.__get__:
+            return True
+        if func == torch.Tensor.device.__get__:
+            return torch.device("cuda", 0)
+        return func(*args, **(kwargs or {}))
+
+
+MULTIPROCESSORS, MOST_SHARED = 132, 232448
 
 
 @contextlib.contextmanager
@@ -28,16 +49,33 @@ def pretending() -> Iterator[None]:
     def launched(adapter: Any, *_args: Any, **_kwargs: Any) -> None:
         adapter.recorder.note("stopped", name=adapter.name)
 
-    with fake_cuda(CAPABILITY), pytest.MonkeyPatch.context() as patched:
+    with fake_cuda(CAPABILITY), _OnCuda(), pytest.MonkeyPatch.context() as patched:
         patched.setattr(lower_only._LoweredAdapter, "stop", launched)
+        patched.setattr(
+            CustomOpDef, "__call__", lambda op, *args, **named: op._init_fn(*args, **named)
+        )
         with contextlib.suppress(ImportError):
-            triton = importlib.import_module("triton.runtime.jit")
-            patched.setattr(triton.JITFunction, "run", lambda *_args, **_kwargs: None)
+            _without_triton(patched)
         yield
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """All that is collected and run is inside."""
+def _without_triton(patched: pytest.MonkeyPatch) -> None:
+    """Triton finds the same GPU, and launches nothing. Raises `ImportError` where there is none."""
+    runtime = importlib.import_module("triton.runtime")
+    for name in ("JITFunction", "Autotuner", "Heuristics"):
+        patched.setattr(getattr(runtime, name), "run", lambda *_args, **_kwargs: None)
+    properties = {"multiprocessor_count": MULTIPROCESSORS, "max_shared_mem": MOST_SHARED}
+    driver = SimpleNamespace(
+        get_current_target=lambda: SimpleNamespace(backend="cuda", arch=90, warp_size=32),
+        get_current_device=lambda: 0,
+        utils=SimpleNamespace(get_device_properties=lambda _device: properties),
+    )
+    patched.setattr(runtime.driver, "_active", driver)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """All that is collected and run is inside, and so is what its `conftest.py` imports."""
     stack = contextlib.ExitStack()
     stack.enter_context(pretending())
-    config.add_cleanup(stack.close)
+    early_config.add_cleanup(stack.close)

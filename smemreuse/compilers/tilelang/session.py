@@ -171,6 +171,29 @@ class TileLangSession(MergeSession):
         for observer in self.observers:
             observer.on_merged([*merged, *self._lowering.unmerged.values()])
 
+    def synchronized(self, mod: Any, sync: Pass) -> Any:
+        """What `sync`, which inserts barriers, makes of a module.
+
+        TileLang's analysis there may fail on buffers that share bytes. A function of ours that it
+        fails on stays as it is: `confirm` merges it anew.
+        """
+        try:
+            return sync(mod)
+        except Exception:  # TVM's own errors, of whatever type
+            if not self._lowering.merged:
+                raise
+
+        def alone(name: str, var: Any, func: Any) -> Any:
+            try:
+                return sync(tvm.IRModule({var: func}))[var]
+            except Exception as error:
+                if name not in self._lowering.merged:
+                    raise
+                self._lowering.merged[name].failed = error
+                return func
+
+        return self.rewrite_functions(mod, alone)
+
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
 
