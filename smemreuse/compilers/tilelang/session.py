@@ -19,6 +19,7 @@ from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.observed import ObservedMerge
+from smemreuse.compilers.tilelang.rewrite import with_plain_conditions
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -277,7 +278,7 @@ class TileLangSession(MergeSession):
         self._lowering.lowered += self.keep(
             function, choice, stock, audit.verdict, synchronized.report, mendings
         )
-        return synchronized.func
+        return with_plain_conditions(synchronized.func, merged)
 
     def note_registers(self, registers: Mapping[str, int]) -> None:
         """What each thread of a kernel has, by the kernel's name, in what was lowered here last."""

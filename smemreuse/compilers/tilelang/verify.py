@@ -117,12 +117,17 @@ class PendingMerge:
         return self.function.judged(proposal, self._seen)
 
     def _synchronize(self, proposal: Proposal) -> None:
-        """The function under a proposal, with its barriers, or what kept TileLang from that."""
+        """The function under a proposal, with its barriers, or what kept TileLang from that.
+
+        What fails on two proposals in a row, or on what TileLang itself makes, is raised: these
+        passes may take a minute each.
+        """
+        again = self.failed is not None or self.stock.makes(proposal)
         self.failed = None
         try:
             self._seen = with_barriers(self.function.name, self._under(proposal))
         except Exception as error:  # TVM's own, of whatever type
-            if self.stock.makes(proposal):
+            if again:
                 raise
             self.failed = error
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tilelang
+import tilelang.language as T
 from tilelang import tvm
 
 import smemreuse.tilelang
@@ -225,3 +226,26 @@ def test_a_plan_that_barriers_cannot_be_put_into_is_refused(
     assert one.verdict.verdict is SOUND
     assert (after.footprint().bytes_after or 0) > (before.footprint().bytes_after or 0)
     assert any("fails on it: ValueError: mismatched" in v.first_finding for _, v in one.rejected)
+
+
+def test_a_branch_may_ask_for_what_is_in_merged_buffers() -> None:
+    """TileLang 0.1.9's simplifier fails on that where pointers are bound around it."""
+
+    @T.prim_func
+    def asks(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):  # type: ignore
+        with T.Kernel(1, threads=128):
+            first = T.alloc_shared((128,), "float32")
+            second = T.alloc_shared((128,), "float32")
+            tx = T.get_thread_binding()
+            T.copy(A[0:128], first)
+            if first[127 - tx] < 1.0:
+                B[tx] = first[tx]
+            T.copy(A[128:256], second)
+            if second[127 - tx] < 1.0:
+                B[128 + tx] = second[tx]
+
+    session = lowered(asks, objective="bytes")
+    (plan,) = session.plans
+    assert session.left == []
+    assert plan.verdict.verdict is SOUND
+    assert plan.plan.arena_bytes == 512
