@@ -185,12 +185,19 @@ def located(checkout: Path, file: str, factory: str) -> Path:
     raise MissingFactory(f"there is no {factory} in this snapshot")
 
 
-def load(path: Path, checkout: Path) -> ModuleType:
-    """The module of one file of a checkout."""
+def _root(path: Path, file: str) -> Path:
+    """The folder that a module's name begins in: where the table has it, or above its packages."""
+    named = Path(file.removeprefix("python/"))
+    if path.as_posix().endswith(f"/{named.as_posix()}"):
+        return path.parents[len(named.parts) - 1]
     package = path.parent
-    while (package.parent / "__init__.py").is_file() and package.parent != checkout:
+    while (package.parent / "__init__.py").is_file():
         package = package.parent
-    root = package.parent
+    return package.parent
+
+
+def load(path: Path, root: Path) -> ModuleType:
+    """The module of one file, whose name begins in a folder `root`."""
     name = ".".join(path.relative_to(root).with_suffix("").parts)
     top, folder = name.partition(".")[0], name.rpartition(".")[0]
     for module in [one for one in sys.modules if one.partition(".")[0] in (top, "triton")]:
@@ -205,7 +212,8 @@ def load(path: Path, checkout: Path) -> ModuleType:
 def factory_of(made: Made, checkout: Path) -> Callable[[], Any]:
     """What calls the factory of a kernel, and what it gives. Raises as `located`, or what loading
     its file raises."""
-    module = load(located(checkout, made.file, made.factory), checkout)
+    path = located(checkout, made.file, made.factory)
+    module = load(path, _root(path, made.file))
     factory = getattr(module, made.factory)
 
     def make() -> Any:
