@@ -67,7 +67,7 @@ def lowered(made: Made, checkouts: Mapping[str, Path], arch: str) -> Row:
                 failed = error_line(error)
         seconds = time.process_time() - begin
     said = [str(one.message)[:400] for one in caught if "smemreuse" in str(one.message)]
-    row |= {"lowered": bool(session.kernels), "seconds": round(seconds, 2)}
+    row |= {"lowered": bool(session.kernels or session.left), "seconds": round(seconds, 2)}
     row |= {"merge_seconds": round(session.seconds, 3)}
     row |= {"error": failed} if failed else {}
     row |= {"left": [one.reason for one in session.left]} if session.left else {}

@@ -43,6 +43,8 @@ MULTIPROCESSORS, MOST_SHARED = 132, 232448
 @contextlib.contextmanager
 def pretending() -> Iterator[None]:
     """Inside, launches do nothing, and PyTorch has a GPU that knows shapes alone."""
+    from tilelang.contrib import nvcc
+
     from scripts.applied.fake_cuda import fake_cuda
     from smemreuse.compilers.tilelang import lower_only
 
@@ -54,6 +56,8 @@ def pretending() -> Iterator[None]:
         patched.setattr(
             CustomOpDef, "__call__", lambda op, *args, **named: op._init_fn(*args, **named)
         )
+        version = ".".join(map(str, CAPABILITY))
+        patched.setattr(nvcc, "get_target_compute_version", lambda *_target: version)
         with contextlib.suppress(ImportError):
             _without_triton(patched)
         yield

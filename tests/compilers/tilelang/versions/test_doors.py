@@ -232,7 +232,7 @@ def test_a_branch_may_ask_for_what_is_in_merged_buffers() -> None:
     """TileLang 0.1.9's simplifier fails on that where pointers are bound around it."""
 
     @T.prim_func
-    def asks(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):  # type: ignore
+    def asks(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
         with T.Kernel(1, threads=128):
             first = T.alloc_shared((128,), "float32")
             second = T.alloc_shared((128,), "float32")
