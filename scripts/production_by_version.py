@@ -49,6 +49,7 @@ WORST_FIRST = (UNSOUND, UNPROVED, SOUND)
 def lowered(made: Made, checkouts: Mapping[str, Path], arch: str) -> Row:
     """What came of one kernel, in this process."""
     row: Row = {"repository": made.repository, "kernel": made.name}
+    tilelang.disable_cache()  # what is only lowered is not to be kept
     if made.repository not in checkouts:
         return row | {"lowered": False, "error": "not fetched"}
     try:
