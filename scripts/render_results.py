@@ -15,6 +15,14 @@ from typing import Any
 from scripts.ablations.pages import ablation_table
 from scripts.applied.mistakes import audit_table, refuted_table
 from scripts.applied.pages import applied_coverage, applied_families, applied_table, applied_times
+from scripts.production.page import (
+    production_counts,
+    production_hazards,
+    production_kernels,
+    production_not_lowered,
+    production_refuted,
+    production_runs,
+)
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, markdown, options_of
 from scripts.spaces.pages import advice_table, tuning_table
@@ -341,6 +349,12 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "versions", version_counts(versions)
     yield "versions-differences", version_differences(versions)
     yield "versions-refuted", version_refuted(versions)
+    production = production_runs()
+    yield "production", production_counts(production)
+    yield "production-refuted", production_refuted(production)
+    yield "production-hazards", production_hazards(production)
+    yield "production-not-lowered", production_not_lowered(production)
+    yield "production-kernels", production_kernels(production)
 
 
 def filled(text: str) -> str:

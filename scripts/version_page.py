@@ -17,7 +17,8 @@ MERGES = ("default", "aggressive")
 
 def version_runs() -> list[Run]:
     """One for each version, the oldest first."""
-    found = [json.loads(path.read_text()) for path in (RESULTS / "versions").glob("*.json")]
+    paths = (RESULTS / "versions").glob("tilelang-*.json")
+    found = [json.loads(path.read_text()) for path in paths]
     return sorted(found, key=_number)
 
 

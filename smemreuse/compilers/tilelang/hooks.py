@@ -121,7 +121,9 @@ def _thread_sync(stock: Callable[..., Any]) -> Callable[..., Any]:
             return original
 
         def run(mod: Any) -> Any:
-            return session.confirm(original(mod)) if _is_cuda(mod) else original(mod)
+            if not _is_cuda(mod):
+                return original(mod)
+            return session.confirm(session.synchronized(mod, original))
 
         return run
 

@@ -7,7 +7,7 @@ fence insertion come later in the pipeline and see the aliases through those bin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,35 @@ def apply_plans(func: Any, visitor: LiveVisitor, plans: Sequence[Sequence[Plan]]
         ],
     )
     return rewriter.rewritten(func)
+
+
+def with_plain_conditions(func: Any, merged: Iterable[Any]) -> Any:
+    """The function with what a branch asks of merged buffers, by their data variables, put into a
+    variable first.
+
+    Where pointers are bound around what uses them (0.1.9), TileLang's `Simplify` puts what they are
+    bound to into the conditions that it tries to prove, and fails on buffers there.
+    """
+    if IN_SEQUENCE:
+        return func
+    pointers = list(merged)
+
+    def plain(branch: Any) -> Any:
+        read: list[Any] = []
+
+        def visit(node: Any) -> None:
+            if isinstance(node, tirx.BufferLoad):
+                read.append(node.buffer.data)
+
+        tirx.stmt_functor.post_order_visit(branch.condition, visit)
+        if not any(one.same_as(pointer) for one in read for pointer in pointers):
+            return branch
+        asked = tirx.Var("condition", branch.condition.dtype)
+        kept = tirx.IfThenElse(asked, branch.then_case, branch.else_case)
+        return tirx.LetStmt(asked, branch.condition, kept)
+
+    body = tirx.stmt_functor.ir_transform(func.body, None, plain, [f"{TIR}.IfThenElse"])
+    return func.with_body(body)
 
 
 def _prologue(

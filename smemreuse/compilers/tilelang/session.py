@@ -19,6 +19,7 @@ from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.observed import ObservedMerge
+from smemreuse.compilers.tilelang.rewrite import with_plain_conditions
 from smemreuse.compilers.tilelang.verify import (
     PendingMerge,
     StockAudit,
@@ -171,6 +172,29 @@ class TileLangSession(MergeSession):
         for observer in self.observers:
             observer.on_merged([*merged, *self._lowering.unmerged.values()])
 
+    def synchronized(self, mod: Any, sync: Pass) -> Any:
+        """What `sync`, which inserts barriers, makes of a module.
+
+        TileLang's analysis there may fail on buffers that share bytes. A function of ours that it
+        fails on stays as it is: `confirm` merges it anew.
+        """
+        try:
+            return sync(mod)
+        except Exception:  # TVM's own errors, of whatever type
+            if not self._lowering.merged:
+                raise
+
+        def alone(name: str, var: Any, func: Any) -> Any:
+            try:
+                return sync(tvm.IRModule({var: func}))[var]
+            except Exception as error:
+                if name not in self._lowering.merged:
+                    raise
+                self._lowering.merged[name].failed = error
+                return func
+
+        return self.rewrite_functions(mod, alone)
+
     def confirm(self, mod: Any) -> Any:
         """Checks what was merged, in a module that now has its barriers (rule 6).
 
@@ -254,7 +278,7 @@ class TileLangSession(MergeSession):
         self._lowering.lowered += self.keep(
             function, choice, stock, audit.verdict, synchronized.report, mendings
         )
-        return synchronized.func
+        return with_plain_conditions(synchronized.func, merged)
 
     def note_registers(self, registers: Mapping[str, int]) -> None:
         """What each thread of a kernel has, by the kernel's name, in what was lowered here last."""

@@ -15,6 +15,7 @@ import tilelang
 from tilelang import tvm
 
 from smemreuse.compilers.functions import DeviceFunction, PlannedFunction, stock_proposal
+from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.tilelang.installed import inject_fence_proxy
 from smemreuse.compilers.tilelang.rewrite import apply_plans
 from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE
@@ -32,6 +33,8 @@ def with_barriers(name: str, func: Any) -> Any:
         mod = tilelang.transform.ThreadSync(scope)(mod)
     return mod[name]
 
+
+_FAILS = "TileLang's insertion of barriers fails on it"
 
 _UNREAD = Verdict(UNPROVED, uncovered=("what TileLang's own merge leaves of its buffers",))
 
@@ -80,6 +83,7 @@ class PendingMerge:
         self._attempts = attempts
         self._wanted = attempts.best()
         self._seen: Any = None  # the function under the proposal looked at last, with its barriers
+        self.failed: Exception | None = None  # what kept TileLang from putting barriers there
 
     @property
     def planned(self) -> PlannedFunction:
@@ -98,14 +102,34 @@ class PendingMerge:
         """
         self._seen = func
         choice = choose(self._attempts, self._verified, unchecked=unchecked)
+        if self.failed is not None:  # it is refused, but where nothing is checked
+            raise self.failed
         return choice, self._seen
 
     def _verified(self, proposal: Proposal) -> Proposal:
         if proposal is not self._wanted:
-            self._seen = with_barriers(self.function.name, self._under(proposal))
+            self._synchronize(proposal)
+        if self.failed is not None:
+            refused = Verdict(UNPROVED, uncovered=(f"{_FAILS}: {error_line(self.failed)}",))
+            return proposal.with_verdicts([refused for _ in proposal])
         if self.stock.makes(proposal):
             return judged_as_merged(self.function, proposal, self._seen)
         return self.function.judged(proposal, self._seen)
+
+    def _synchronize(self, proposal: Proposal) -> None:
+        """The function under a proposal, with its barriers, or what kept TileLang from that.
+
+        What fails on two proposals in a row, or on what TileLang itself makes, is raised: these
+        passes may take a minute each.
+        """
+        again = self.failed is not None or self.stock.makes(proposal)
+        self.failed = None
+        try:
+            self._seen = with_barriers(self.function.name, self._under(proposal))
+        except Exception as error:  # TVM's own, of whatever type
+            if again:
+                raise
+            self.failed = error
 
     def _under(self, proposal: Proposal) -> Any:
         """The function as it is merged; what the compiler would do, its own pass does."""

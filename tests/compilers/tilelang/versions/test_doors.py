@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tilelang
+import tilelang.language as T
 from tilelang import tvm
 
 import smemreuse.tilelang
 from fixtures import forms
 from fixtures.forms import ARCH, TARGET, TILE, Layer
 from fixtures.kernels import FIXTURES
+from smemreuse.compilers.tilelang.hooks import LAST_SYNCHRONIZED_SCOPE, _thread_sync
 from smemreuse.errors import BackendError
 from smemreuse.results.hazards import LintStatus
 from smemreuse.results.verdict import SOUND, UNSOUND
@@ -190,3 +193,59 @@ def test_a_tilelang_that_has_no_place_for_a_hook_is_no_success(tmp_path: Path) -
     done = run_smemreuse("run", "--lower-only", "-m", "program", cwd=tmp_path)
     assert done.returncode == 2
     assert "are not seen: " in done.stdout
+
+
+def test_a_plan_that_barriers_cannot_be_put_into_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """TileLang 0.1.9's analysis ends in an error on some kernels whose buffers share bytes."""
+    fixture = FIXTURES["piecewise_fill"]
+    stock = getattr(tilelang.transform.ThreadSync, "__wrapped__", tilelang.transform.ThreadSync)
+    failures: list[str] = []
+
+    def fragile(scope: str) -> Any:
+        original = stock(scope)
+
+        def run(mod: Any) -> Any:
+            places = re.findall(r"handle_add_byte_offset\(.*?(\d+)\)", mod.script())
+            if scope == LAST_SYNCHRONIZED_SCOPE and len(places) != len(set(places)):
+                failures.append(scope)
+                raise ValueError("mismatched types")
+            return original(mod)
+
+        return run
+
+    func = fixture.make(**fixture.configs["small"])
+    shared = lowered(func, objective="bytes")
+    monkeypatch.setattr(tilelang.transform, "ThreadSync", _thread_sync(fragile))
+    session = lowered(func, objective="bytes")
+    assert failures
+    assert session.left == []
+    (before,), (after,) = (each.kernels for each in (shared, session))
+    (one,) = after.plans
+    assert one.verdict.verdict is SOUND
+    assert (after.footprint().bytes_after or 0) > (before.footprint().bytes_after or 0)
+    assert any("fails on it: ValueError: mismatched" in v.first_finding for _, v in one.rejected)
+
+
+def test_a_branch_may_ask_for_what_is_in_merged_buffers() -> None:
+    """TileLang 0.1.9's simplifier fails on that where pointers are bound around it."""
+
+    @T.prim_func
+    def asks(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128):
+            first = T.alloc_shared((128,), "float32")
+            second = T.alloc_shared((128,), "float32")
+            tx = T.get_thread_binding()
+            T.copy(A[0:128], first)
+            if first[127 - tx] < 1.0:
+                B[tx] = first[tx]
+            T.copy(A[128:256], second)
+            if second[127 - tx] < 1.0:
+                B[128 + tx] = second[tx]
+
+    session = lowered(asks, objective="bytes")
+    (plan,) = session.plans
+    assert session.left == []
+    assert plan.verdict.verdict is SOUND
+    assert plan.plan.arena_bytes == 512
