@@ -15,6 +15,7 @@ from tests.commands.running import assert_one_line_error
 from tests.conftest import DUMPS, ROOT
 
 KERNEL = str(DUMPS / "halo.sm_80.tir")
+OTHER = str(DUMPS / "gemm.sm_80.tir")
 HIDDEN = (
     *("plotly", "graphviz", "ortools", "tilelang", "tvm", "torch", "elftools", "pandas"),
     *("dask", "distributed"),
@@ -62,7 +63,7 @@ ENOUGH = (
 NEEDING = {
     ("advise", "--gemm", "64", "64", "64", "-o", "page.html"): "report",
     ("graph", KERNEL, "--format", "dot"): "graph",
-    ("lint", KERNEL, KERNEL, "--backend", "dask"): "dask",
+    ("lint", KERNEL, OTHER, "--backend", "dask"): "dask",
     ("run", "script.py"): "tilelang",
     ("advise", "script.py"): "tilelang",
 }
