@@ -10,6 +10,7 @@ from tests.linter.test_linter import found
 RACE, UNWRITTEN = ("race", False), ("uninitialised-read", False)
 BACK = f"{SYNC}O[tx] = As[63 - tx]\n"
 MINE, ZERO = "As[tx] = D[tx]\n", "As[tx] = 0\n"
+HALF = under("if tx // 32 == i", MINE)
 NEXT = "As[(tx + 1) % 64] = 0\n"
 
 
@@ -26,7 +27,7 @@ def either(then: str, orelse: str = "", condition: str = "D[tx] > 0") -> str:
         (either(MINE, either(ZERO, MINE, "D[tx + 64] > 0")) + BACK, []),
         (either(MINE, either(ZERO, MINE, "D[0] > 0")) + BACK, []),
         (either(MINE, either(either(ZERO, MINE, "tx < 7"), ZERO, "D[0] > 0")) + BACK, []),
-        (either(under("for i in range(1)", MINE), ZERO) + BACK, []),
+        (either(under("for i in T.unroll(2)", HALF), ZERO) + BACK, []),
         (under("for k in range(D[0])", either(MINE, ZERO) + BACK + SYNC), []),
         # Of what is read in one arm and written in the other by the same thread.
         (ZERO + either("O[tx] = As[tx]\n", MINE) + BACK, []),

@@ -28,7 +28,8 @@ def _rounds(grow: TextGrower, who: Threads, tiles: list[Tile]) -> str:
     found = "".join(grow.fill(one, who) for one in tiles) + meet if grow.chance(3) else ""
     for _ in range(grow.pick(2, 4)):
         tile, in_loop = grow.one_of(tiles), grow.chance(2)
-        one = grow.mostly(_ragged(grow, who, tile, tiles, "k" if in_loop else "0"), 6)
+        fill = _unrolled if grow.chance(3) else _ragged
+        one = grow.mostly(fill(grow, who, tile, tiles, "k" if in_loop else "0"), 6)
         one += grow.mostly(meet, 16) + grow.read(tile, who, own=grow.chance(4))
         one += grow.mostly(meet, 16)
         found += under(grow.rounds("k", grow.pick(1, 3)), one) if in_loop else one
@@ -64,3 +65,15 @@ def _ragged(
     if grow.chance(8):
         condition = f"if {grow.condition(loop)}"
     return under(condition, arms[0]) + grow.mostly(under("else", arms[1]), 16)
+
+
+def _unrolled(grow: TextGrower, who: Threads, tile: Tile, tiles: list[Tile], loop: str) -> str:
+    """A fill in halves, where what one iteration has in one arm may be another's in the other."""
+    arms = []
+    for _ in range(2):
+        half = "n" if grow.mostly("same", 3) else "(1 - n)"
+        place = f"(({half} * {who.count} + {who.rank}) % {tile.elements})"
+        arms.append(f"{tile.at(place)} = {place} * 3 + {grow.number()} + {loop} * 1000\n")
+    condition = f"if D[tx + n * {grow.one_of((0, 64))} + {grow.pick(0, 60)}] > 0"
+    inside = under(condition, arms[0]) + under("else", arms[1])
+    return under(f"for n in T.unroll({grow.pick(1, 2)})", inside)

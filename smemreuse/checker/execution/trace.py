@@ -285,7 +285,8 @@ class Trace:
         self.findings.forked = True
         around = agent.accesses
         is_recorded = divergent or around is not None
-        arms = [ArmAccesses(self._setting.layout) for _ in (stmt.then, stmt.orelse)]
+        once = len(np.unique(threads.ids)) == threads.count
+        arms = [ArmAccesses(self._setting.layout, once) for _ in (stmt.then, stmt.orelse)]
         with self._predicted.in_unknown_part(agent, divergent):
             timestamps = agent.timestamps.copy()
             agent.accesses = arms[0] if is_recorded else None
@@ -340,7 +341,7 @@ class Trace:
                 self.values.note_varying(stmt.var)
             if stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
-            agent.is_all_on_record(False)
+            agent.forget_accesses()
             is_case = self._setting.is_case(stmt) and not agent.partly
             length = self._loops.length(stmt, begin, step, agent) if is_case else None
             if length is not None and isinstance(begin, int):
@@ -353,9 +354,7 @@ class Trace:
         elif step == 0:
             raise Uncovered(f"`{label(stmt)}` does not go on")
         elif rounds := range(begin, begin + extent, step):
-            at_once = self._setting.at_once(stmt, threads.count * len(rounds))
-            agent.is_all_on_record(at_once)
-            if at_once:
+            if self._setting.at_once(stmt, threads.count * len(rounds)):
                 agent.threads = self._vectors.repeated(threads, stmt.var, rounds)
                 yield from self._run(stmt.body, agent)
             elif stmt.kind == "vectorized":
@@ -368,7 +367,7 @@ class Trace:
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         self._predicted.enters(stmt, agent)
-        agent.is_all_on_record(False)
+        agent.forget_accesses()
         polled = self._slice.operations.polled(stmt)
         if polled is not None and self._is_entered(stmt, agent):
             yield from self._poll(stmt, polled, agent)

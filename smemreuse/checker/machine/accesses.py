@@ -125,7 +125,8 @@ class Accesses:
             self._check(traced)
             if agent.accesses is not None:
                 agent.accesses.note(traced, certain)
-                agent.accesses.known &= access.engine is Engine.THREAD
+                if access.engine is not Engine.THREAD:
+                    agent.forget_accesses()
             if is_write:
                 for observer in self._findings.observers:
                     observer.written(traced, threads, self._values)

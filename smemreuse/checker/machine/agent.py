@@ -55,7 +55,7 @@ class Agent:
         finally:
             self.partly = before
 
-    def is_all_on_record(self, is_so: bool) -> None:
-        """Whether all accesses of the statement to come get on record among those of an arm."""
+    def forget_accesses(self) -> None:
+        """Not all that is to come gets on record among the accesses of an arm."""
         if self.accesses is not None:
-            self.accesses.known &= is_so
+            self.accesses.known = False

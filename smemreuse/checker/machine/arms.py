@@ -27,11 +27,13 @@ class ArmAccesses:
     """The accesses of one arm: who `touched` each byte of each buffer, who `wrote` it, and who has
     surely `filled` it with a value of that buffer, if in the arm at all.
 
-    `known` is False where not all of them are on record: with loops, whose iterations may be left
-    out, and asynchronous operations.
+    `once`: each thread is in the arm once; not so where iterations run together, in each of which it
+    may take another one. `known` is False where not all of them are on record: of loops whose length is not known, or of
+    which iterations are left out, and of asynchronous operations.
     """
 
     layout: ByteLayout
+    once: bool = True
     touched: ByBuffer = field(default_factory=dict)
     wrote: ByBuffer = field(default_factory=dict)
     filled: ByBuffer = field(default_factory=dict)
@@ -43,7 +45,7 @@ class ArmAccesses:
         if not traced.is_write:
             return
         self._add(self.wrote, traced.buffer, traced.where, traced.by_thread)
-        if certain:
+        if certain and self.once:
             self._of(self.filled, traced.buffer)[traced.where] = traced.by_thread
 
     def _of(self, record: ByBuffer, buffer: Buffer) -> np.ndarray:
@@ -65,10 +67,9 @@ class ArmAccesses:
     def add_branch(self, one: ArmAccesses, two: ArmAccesses) -> None:
         """Adds what the threads of this arm do in the two arms of a branch within."""
         self.known = self.known and one.known and two.known
-        for mine, theirs in ((self.touched, one.touched), (self.touched, two.touched)):
-            self._add_all(mine, theirs)
-        for mine, theirs in ((self.wrote, one.wrote), (self.wrote, two.wrote)):
-            self._add_all(mine, theirs)
+        for arm in (one, two):
+            self._add_all(self.touched, arm.touched)
+            self._add_all(self.wrote, arm.wrote)
         for buffer, where, threads in filled_by_both(one, two):
             self._of(self.filled, buffer)[where] = threads
 
@@ -97,9 +98,7 @@ def filled_by_both(
             yield buffer, where, threads[where]
 
 
-def _in_other(
-    layout: ByteLayout, record: ByBuffer, partner: Buffer, buffer: Buffer
-) -> ByteIndices:
+def _in_other(layout: ByteLayout, record: ByBuffer, partner: Buffer, buffer: Buffer) -> ByteIndices:
     """The bytes of a buffer in which a partner has something on record."""
     threads = record.get(partner)
     if threads is None:

@@ -19,7 +19,7 @@ def arm(*accesses: tuple[Buffer, list[int], list[int], bool], certain: bool = Tr
     """An arm in which bytes are accessed, each by the thread at its place."""
     found = ArmAccesses(LAYOUT)
     for buffer, where, threads, is_write in accesses:
-        found.note(access(buffer, where, threads, is_write=is_write), certain)
+        found.note(access(buffer, where, by=threads, is_write=is_write), certain)
     return found
 
 
@@ -89,14 +89,23 @@ AS, BS = "As[tx] = 1\n", "Bs[tx] = 1\n"
     [
         (AS, BS, "", SOUND),
         (AS, "Bs[63 - tx] = 1\n", "", UNPROVED),
-        (BS + AS, AS, "O[tx] = As[tx]\n", UNPROVED),
         (AS, AS, "O[tx] = As[tx]\n", SOUND),
+        (AS, "", "O[tx] = As[tx]\n", UNPROVED),
         (AS, AS + BS, "O[tx] = As[tx]\n", UNPROVED),
     ],
 )
 def test_arms_of_buffers_that_share_their_bytes(
     then: str, orelse: str, after: str, verdict: str
 ) -> None:
-    """As and Bs lie at the same place, and Bs has been there before."""
-    both = under("if D[tx] > 0", then) + under("else", orelse)
-    assert judge(BS + both + after + SYNC + BS).verdict == verdict
+    """As and Bs lie at the same place, where Bs has taken the place of As."""
+    both = under("if D[tx] > 0", then) + (under("else", orelse) if orelse else "")
+    assert judge(AS + BS + both + after + SYNC + BS).verdict == verdict
+
+
+def test_iterations_that_run_together_may_take_different_arms() -> None:
+    """What a thread stores in one arm in the first and in the other in the second."""
+    both = under("if D[tx + i * 64] > 0", "As[i * 64 + tx] = 1\n")
+    both += under("else", "As[(1 - i) * 64 + tx] = 1\n")
+    body = AS + "As[tx + 64] = 1\n" + BS + "Bs[tx + 64] = 1\n"
+    body += under("for i in T.unroll(2)", both) + "O[tx] = As[tx]\n"
+    assert judge(body, elements=128).verdict == UNPROVED
