@@ -27,9 +27,9 @@ class ArmAccesses:
     """The accesses of one arm: who `touched` each byte of each buffer, who `wrote` it, and who has
     surely `filled` it with a value of that buffer, if in the arm at all.
 
-    `once`: each thread is in the arm once; not so where iterations run together, in each of which it
-    may take another one. `known` is False where not all of them are on record: of loops whose length is not known, or of
-    which iterations are left out, and of asynchronous operations.
+    `once`: each thread is in the arm once; not so where iterations run together, in each of which
+    it may take another one. `known` is False where not all accesses are on record: of loops whose
+    length is not known, or of which iterations are left out, and of asynchronous operations.
     """
 
     layout: ByteLayout
