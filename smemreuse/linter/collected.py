@@ -11,7 +11,7 @@ from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.expr import Var
-from smemreuse.ir.kernel import Block, Buffer, Stmt
+from smemreuse.ir.kernel import Bind, Block, Buffer, For, Stmt, walk_statements
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter.guards import Guards
 from smemreuse.results.hazards import Hazard, HazardKind, Site
@@ -58,6 +58,12 @@ class LintContext:
     @cached_property
     def convergence(self) -> Convergence:
         return Convergence(self.body)
+
+    @cached_property
+    def set_in_body(self) -> frozenset[Var]:
+        """The variables of loops and bindings: what they are worth may change."""
+        kinds = (For, Bind)
+        return frozenset(one.var for one in walk_statements(self.body) if isinstance(one, kinds))
 
     @cached_property
     def tree(self) -> StatementTree:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.engines import Engines
+from smemreuse.checker.machine.events import AccessEvent
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.access import Access
-from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, walk_statements
+from smemreuse.ir.expr import Load, Var, walk
+from smemreuse.ir.kernel import Block, Buffer, If, Stmt, Store, expressions_of, walk_statements
 from smemreuse.ir.labels import label
 from smemreuse.linter import mends, words
 from smemreuse.linter.accumulators import targets_of
@@ -60,6 +63,10 @@ class OrderHazards(Collected):
         if replicated and not in_flight and self._have_stored(found, earlier.stmt, later.stmt):
             self._known.assumed.setdefault(SAME_VALUE)
             return False
+        again = found.is_write and traced.is_write and self._stores_again(earlier, later)
+        if again:
+            return False
+        certain = certain and again is not None
         in_step = in_warp and not in_flight and (met is None or met.is_in_warp)
         certain = certain and not in_step
         if met is None or met.earlier is None:
@@ -93,6 +100,25 @@ class OrderHazards(Collected):
         )
         self._add(hazard, later.stmt, traced.buffer)
         return True
+
+    def _stores_again(self, earlier: AccessEvent, later: AccessEvent) -> bool | None:
+        """Whether a store in a later iteration puts the same values into the same places; None if
+        not known. Which thread has which of them is asked of each iteration by itself.
+        """
+        stmt = earlier.stmt
+        if stmt is not later.stmt or not isinstance(stmt, Store):
+            return False
+        same = {name for name, at in earlier.loops if (name, at) in later.loops}
+        nodes = list(chain.from_iterable(map(walk, expressions_of(stmt))))
+        for node in nodes:
+            if isinstance(node, Var) and node in self._known.set_in_body and node.name not in same:
+                return False
+        loads = [node for node in nodes if isinstance(node, Load)]
+        changing = self._known.changing
+        kept = all(
+            one.buffer.scope == "global" and one.buffer.storage not in changing for one in loads
+        )
+        return True if kept else None
 
     def _have_stored(self, found: TracedAccess, store: Stmt, later: Stmt) -> bool:
         """Whether the threads at `later` have executed an earlier store that is theirs, too: data

@@ -526,3 +526,21 @@ def test_a_phase_waits_for_the_warp_whose_load_it_waits_for() -> None:
 def test_an_index_that_is_not_known_is_assumed_to_stay_inside() -> None:
     report = report_on(kernel_of(f"As[tx] = tx\n{SYNC}O[tx] = As[D[tx]]\n"))
     assert (report.status, report.assumptions) == (LintStatus.CLEAN, (INSIDE,))
+
+
+@pytest.mark.parametrize(
+    ("value", "hazards"),
+    [
+        ("D[tx % 32]", []),
+        ("D[tx % 32] + 7", []),
+        ("D[tx % 32] + n", [("race", True)]),
+        ("D[n]", [("race", True)]),
+        ("c[0]", [("race", False)]),
+    ],
+)
+def test_a_store_that_is_done_again_puts_the_same_there(
+    value: str, hazards: list[tuple[str, bool]]
+) -> None:
+    """Thread 0 in the first iteration, and thread 32 in the second."""
+    body = "c[0] = 4\n" + under("for n in range(2)", f"As[tx % 32] = {value}\n")
+    assert found(body + SYNC + "O[tx] = As[tx % 32]\n") == hazards

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.pipelines import grow_pipeline
 from tests.random_kernels.producers import grow_producers
+from tests.random_kernels.ragged import grow_ragged
 from tests.random_kernels.reductions import grow_reductions
 from tests.random_kernels.text import (
     FENCE,
@@ -309,5 +310,6 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "collectives": _collectives,
     "reductions": grow_reductions,
     "producers": grow_producers,
+    "ragged": grow_ragged,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

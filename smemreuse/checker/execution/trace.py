@@ -24,6 +24,7 @@ from smemreuse.checker.loops.iteration import Loops
 from smemreuse.checker.loops.loop_runs import LoopsOfBlock
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import BLOCKED, Agent, Steps
+from smemreuse.checker.machine.arms import ArmAccesses, conflict, filled_by_both
 from smemreuse.checker.machine.convergence import converges
 from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.state import State
@@ -282,8 +283,13 @@ class Trace:
         self._loops.leave_open(stmt, agent)
         divergent = self.values.varies(stmt.condition, threads)
         self.findings.forked = True
+        around = agent.accesses
+        is_recorded = divergent or around is not None
+        once = len(np.unique(threads.ids)) == threads.count
+        arms = [ArmAccesses(self._setting.layout, once) for _ in (stmt.then, stmt.orelse)]
         with self._predicted.in_unknown_part(agent, divergent):
             timestamps = agent.timestamps.copy()
+            agent.accesses = arms[0] if is_recorded else None
             self._drive(self._run(stmt.then, agent))
             agent.threads = threads
             after_then, agent.timestamps, timestamps = (
@@ -291,24 +297,33 @@ class Trace:
                 timestamps,
                 agent.timestamps,
             )
+            agent.accesses = arms[1] if is_recorded else None
             self._drive(self._run(stmt.orelse, agent))
             agent.threads, agent.timestamps = threads, timestamps.joined(agent.timestamps)
+        agent.accesses = around
+        if around is not None:
+            around.add_branch(*arms)
         self._predicted.skips(agent, stmt.then, stmt.orelse)
         if divergent:
-            self._report_arms(stmt)
+            self._report_arms(stmt, *arms)
             self.values.mark_divergent(after_then, self.state)
         self.state.become(after_then.joined(self.state))
+        for buffer, where, _ in filled_by_both(*arms) if divergent else ():
+            self.state.memory.fill(buffer, where)
 
-    def _report_arms(self, stmt: If) -> None:
+    def _report_arms(self, stmt: If, then: ArmAccesses, orelse: ArmAccesses) -> None:
         """Rule 4: threads may be in both arms, so that what each touches is not ordered."""
+        blocks = (stmt.then, stmt.orelse)
+        held = [self._setting.holders.read_in(block) for block in blocks]
         arms = [
-            {buffer for buffer, _ in self._slice.kinds(block)}
-            | self._setting.holders.read_in(block)
-            for block in (stmt.then, stmt.orelse)
+            {buffer for buffer, _ in self._slice.kinds(block)} | read
+            for block, read in zip(blocks, held, strict=True)
         ]
         for one, partners in self._setting.layout.partners.items():
             for two in partners:
-                if one in arms[0] and two in arms[1]:
+                if one not in arms[0] or two not in arms[1]:
+                    continue
+                if one in held[0] or two in held[1] or conflict(then, one, orelse, two):
                     self.findings.arms(stmt, one, two)
 
     # Loops --------------------------------------------------------------------------------------
@@ -326,6 +341,7 @@ class Trace:
                 self.values.note_varying(stmt.var)
             if stmt.kind == "vectorized":
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
+            agent.forget_accesses()
             is_case = self._setting.is_case(stmt) and not agent.partly
             length = self._loops.length(stmt, begin, step, agent) if is_case else None
             if length is not None and isinstance(begin, int):
@@ -351,6 +367,7 @@ class Trace:
 
     def _while(self, stmt: While, agent: Agent) -> Steps:
         self._predicted.enters(stmt, agent)
+        agent.forget_accesses()
         polled = self._slice.operations.polled(stmt)
         if polled is not None and self._is_entered(stmt, agent):
             yield from self._poll(stmt, polled, agent)

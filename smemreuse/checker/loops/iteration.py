@@ -105,6 +105,7 @@ class Loops:
                 if at + window.period <= window.end and not self.leave_out([pause]):
                     yield [pause]
                 if pause.skip:
+                    agent.forget_accesses()
                     if noted is not None:
                         noted.leave(pause)
                     if length is not None:

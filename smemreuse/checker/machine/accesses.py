@@ -93,7 +93,7 @@ class Accesses:
             raise Uncovered(f"{access.uncovered}, and gets {self._layout.names[access.buffer]}")
         start = self._start(access, threads)
         located = self._located(access, start, threads)
-        certain = access.certain and located is not None and not agent.partly
+        certain = access.certain and located is not None
         anywhere = self._footprints.whole(self._layout.sizes[access.buffer])
         where, by_thread, leaves = anywhere if located is None else located
         if leaves or start is None:
@@ -110,7 +110,7 @@ class Accesses:
                 where,
                 by_thread,
                 is_write,
-                certain,
+                certain and not agent.partly,
                 ids,
                 warps,
                 event,
@@ -123,6 +123,10 @@ class Accesses:
             if self._state.barriers.in_memory and not access.signals:
                 self._require_no_mbarrier(traced)
             self._check(traced)
+            if agent.accesses is not None:
+                agent.accesses.note(traced, certain)
+                if access.engine is not Engine.THREAD:
+                    agent.forget_accesses()
             if is_write:
                 for observer in self._findings.observers:
                     observer.written(traced, threads, self._values)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from smemreuse.checker.machine.arms import ArmAccesses
 from smemreuse.checker.machine.tallies import LoopTally
 from smemreuse.checker.machine.timestamps import Arm, Timestamps
 from smemreuse.semantics.evaluate import Threads
@@ -23,7 +24,8 @@ Steps = Iterator[object]
 class Agent:
     """Threads that run the same statements at the moment, and the loops that they are in.
 
-    `partly`: it is not known which of them act, so that no write is sure to happen. `tallies`: what
+    `partly`: it is not known which of them act, so that no write is sure to happen; `accesses` are
+    those of the arm that they are in, where data decide who takes it. `tallies`: what
     the iterations of those loops have done to mbarriers. `covered`: in a loop that is compared with
     those of other blocks as a whole (`loop_runs`). `arms` are those that these threads are in,
     `outside` the epochs of the other warps when the arms were split, and `timestamps` those of the
@@ -33,6 +35,7 @@ class Agent:
     threads: Threads
     loops: tuple[tuple[str, int], ...] = ()
     partly: bool = False
+    accesses: ArmAccesses | None = None
     tallies: tuple[LoopTally, ...] = ()
     covered: bool = False
     arms: tuple[Arm, ...] = ()
@@ -51,3 +54,8 @@ class Agent:
             yield
         finally:
             self.partly = before
+
+    def forget_accesses(self) -> None:
+        """Not all that is to come gets on record among the accesses of an arm."""
+        if self.accesses is not None:
+            self.accesses.known = False

@@ -106,6 +106,10 @@ class Memory:
             if len(lost):
                 self.shadows[partner].clobber(as_index(lost), traced.certain, traced.event)
 
+    def fill(self, buffer: Buffer, where: ByteIndices) -> None:
+        """Some bytes of a buffer have a value of its own, whichever path was taken."""
+        self.shadows[buffer].held[as_index(where)] = HELD
+
     def lost(self, traced: TracedAccess) -> ByteIndices:
         """The bytes read whose value may have been overwritten by a partner."""
         shadow, at = self.shadows[traced.buffer], as_index(traced.where)

@@ -143,7 +143,7 @@ def test_behind_a_condition_on_data_nothing_is_certain_any_more() -> None:
 
 
 def test_if_threads_may_differ_in_a_condition_both_arms_run_at_once() -> None:
-    branch = under("if D[{}] < 3", "As[tx] = 1\n") + under("else", "Bs[tx] = 1\n")
+    branch = under("if D[{}] < 3", "As[tx] = 1\n") + under("else", "Bs[63 - tx] = 1\n")
     assert judge(branch.format("0")).sound
     found = judge(branch.format("tx"))
     assert found.verdict == UNPROVED
@@ -208,7 +208,7 @@ def test_in_a_while_that_threads_leave_one_by_one_no_write_is_sure() -> None:
 
 
 def test_behind_a_while_that_threads_leave_one_by_one_its_locals_may_differ() -> None:
-    branch = under("if c[0] < 3", "As[tx] = 1\n") + under("else", "Bs[tx] = 1\n")
+    branch = under("if c[0] < 3", "As[tx] = 1\n") + under("else", "Bs[63 - tx] = 1\n")
     loop = under("while D[{}] < 3", "c[0] = D[1]\n")
     assert judge("c[0] = D[0]\n" + loop.format("0") + branch).sound
     found = judge("c[0] = D[0]\n" + loop.format("tx") + branch)

@@ -278,5 +278,5 @@ def test_what_is_no_element_names_no_mbarrier() -> None:
 def test_registers_of_a_warp_are_each_threads_own() -> None:
     """Threads are in both arms."""
     declared = 'w = T.alloc_buffer((1,), "int32", scope="warp")'
-    branch = under("if w[0] < 16", "O[tx] = As[63 - tx]\n") + under("else", "Bs[63 - tx] = 7\n")
+    branch = under("if w[0] < 16", "O[tx] = As[63 - tx]\n") + under("else", "Bs[tx] = 7\n")
     assert not judge(f"w[0] = tx\nAs[tx] = 1\n{SYNC}{branch}", declared=declared).sound
