@@ -29,6 +29,7 @@ from scripts.spaces.pages import advice_table, tuning_table
 from scripts.version_page import (
     version_counts,
     version_differences,
+    version_launches,
     version_refuted,
     version_runs,
 )
@@ -349,6 +350,9 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "versions", version_counts(versions)
     yield "versions-differences", version_differences(versions)
     yield "versions-refuted", version_refuted(versions)
+    old = read("h100-tilelang-0.1.9")
+    yield "versions-launched-machine", machine(old, "tilelang")
+    yield "versions-launched", version_launches(old, read("h100-untimed"))
     production = production_runs()
     yield "production", production_counts(production)
     yield "production-refuted", production_refuted(production)

@@ -60,6 +60,32 @@ def version_refuted(runs: Sequence[Run]) -> str:
     return markdown(("kernel", "lowering", "versions", "witness"), rows)
 
 
+def version_launches(old: Run, newest: Run) -> str:
+    """What the kernels that were launched with an older version gave, there and in the newest."""
+    found = {
+        (run["tilelang"], one["fixture"], one["config"], one["merge"]): one
+        for run in (old, newest)
+        for one in run["runs"]
+        if one["lowering"] == "plain" and one["launches"]
+    }
+    kernels = dict.fromkeys((key[1], key[2]) for key in found if key[0] == old["tilelang"])
+    merges = ("TileLang default", "TileLang aggressive", "smemreuse dataflow")
+    heads = [f"{run['tilelang']}, {merge}" for run in (old, newest) for merge in merges]
+    rows = []
+    for fixture, config in kernels:
+        keys = [(run["tilelang"], fixture, config, one) for run in (old, newest) for one in merges]
+        rows.append((f"`{fixture}`, {config}", *(_launched(found.get(key)) for key in keys)))
+    return markdown(("kernel", *heads), rows)
+
+
+def _launched(run: Run | None) -> str:
+    """The bytes of a kernel, and in how many launches it was wrong."""
+    if run is None:
+        return ""
+    wrong, launches = run["wrong_launches"], run["launches"]
+    return f"{run['shared_bytes']:,}" + (f", **wrong in {wrong} of {launches}**" if wrong else "")
+
+
 def _number(run: Run) -> tuple[int, ...]:
     return tuple(map(int, run["tilelang"].split(".")))
 
