@@ -23,9 +23,18 @@ from smemreuse.results.explanation import LIVE_TOGETHER, Cause, Explanation
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import LiveRange, StmtEntry
-from smemreuse.results.verdict import Judged, Verdict
+from smemreuse.results.verdict import UNPROVED, Judged, Verdict
 
 BufferPair = tuple[Buffer, Buffer]
+
+
+MAX_JUDGED = 10_000
+"""Layouts of two buffers that are judged where all pairs are asked for, times buffers: each takes
+as long as the kernel has buffers. All pairs of 27 buffers, and 25 of 400."""
+
+NOT_JUDGED = Verdict(
+    UNPROVED, uncovered=("one of many pairs, and not judged: name the two to have it judged",)
+)
 
 
 class Explainer:
@@ -39,6 +48,7 @@ class Explainer:
         self._found = dataflow(kernel, scope)
         self._touched = live_ranges(self.entries)
         self._known: dict[BufferPair, Explanation] = {}
+        self._judged = 0
 
     @property
     def entries(self) -> Sequence[StmtEntry]:
@@ -69,16 +79,21 @@ class Explainer:
         used = (buffer for buffer in self._buffers if buffer in self._found.live)
         return [pair for pair in combinations(used, 2) if of is None or of in pair]
 
-    def pair(self, pair: BufferPair) -> Explanation:
-        """The explanation of one pair; it is computed once."""
+    def pair(self, pair: BufferPair, *, among_many: bool = False) -> Explanation:
+        """The explanation of one pair; it is computed once. `among_many`: without a verdict of its
+        own if `MAX_JUDGED` have one already.
+        """
         if pair not in self._known:
-            self._known[pair] = self._explained(pair)
+            found = self._explained(pair, among_many)
+            if found.verdict is NOT_JUDGED:
+                return found
+            self._known[pair] = found
         return self._known[pair]
 
-    def _explained(self, pair: BufferPair) -> Explanation:
+    def _explained(self, pair: BufferPair, among_many: bool) -> Explanation:
         one, two = pair
         live = self._plan.live
-        verdict = self._sharing_verdict(pair)
+        verdict = self._sharing_verdict(pair, among_many)
         causes = tuple(self._causes(self._found, pair))
         settled: tuple[str, ...] = ()
         if verdict.sound and not self.is_touched_together(pair):
@@ -102,13 +117,18 @@ class Explainer:
             return ""
         return f"from {where(entries[live.begin].stmt)} to {where(entries[live.end - 1].stmt)}"
 
-    def _sharing_verdict(self, pair: BufferPair) -> Verdict:
+    def _sharing_verdict(self, pair: BufferPair, among_many: bool) -> Verdict:
         """The checker's verdict on the smallest plan, if that is sound and the two share bytes
         there: other sharing in it may bring the barriers that they need. Else on a layout in which
         only the two share: both at 0, others after.
         """
         plan, verdict = self._smallest
-        return verdict if verdict.sound and plan.shared_bytes(*pair) else self._alone(pair)
+        if verdict.sound and plan.shared_bytes(*pair):
+            return verdict
+        self._judged += 1
+        if among_many and self._judged * len(self._buffers) > MAX_JUDGED:
+            return NOT_JUDGED
+        return self._alone(pair)
 
     @cached_property
     def _smallest(self) -> Judged:
@@ -182,7 +202,7 @@ def explained_pairs(
     if len(wanted) == 2:
         return (explainer.pair((by_name[wanted[0]], by_name[wanted[1]])),)
     pairs = explainer.pairs_used(by_name[wanted[0]] if wanted else None)
-    return tuple(explainer.pair(pair) for pair in track(pairs, "explaining"))
+    return tuple(explainer.pair(pair, among_many=True) for pair in track(pairs, "explaining"))
 
 
 def _positions(live: LiveRange | None) -> tuple[int, int] | None:

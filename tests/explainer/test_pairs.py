@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from smemreuse.explainer.pairs import Explainer, explained_pairs
+from smemreuse.compilers.text.reader import read_dump
+from smemreuse.explainer import pairs as pairs_module
+from smemreuse.explainer.pairs import NOT_JUDGED, Explainer, explained_pairs
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
@@ -136,3 +138,19 @@ def test_a_witness_is_certain() -> None:
     (found,) = explained_pairs(kernel("while_table.sm_80"), SCOPE, ("scratch", "table")) or ()
     assert found.verdict.verdict is UNSOUND
     assert any("overwrote it" in one.witness for one in found.verdict.violations)
+
+
+def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the smallest plan settles them, or they are named."""
+    monkeypatch.setattr(pairs_module, "MAX_JUDGED", 0)
+    (made,) = read_dump(DUMPS / "while_table.sm_80.tir").kernels  # of which nothing is known yet
+    found = explained_pairs(made, SCOPE)
+    assert found is not None
+    (left,) = [one for one in found if one.verdict is NOT_JUDGED]
+    assert "name the two" in left.verdict.first_finding
+    (named,) = explained_pairs(made, SCOPE, left.names) or ()
+    assert named.verdict.verdict is UNSOUND
+    monkeypatch.undo()
+    again = explained_pairs(made, SCOPE)
+    assert again is not None
+    assert NOT_JUDGED not in [one.verdict for one in again]

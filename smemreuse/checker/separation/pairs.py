@@ -49,6 +49,7 @@ class Separation:
         self._work = work
         self._prediction = prediction
         self._facts: Facts | None = None
+        self._leaving: dict[Buffer, bool] = {}
         try:
             work.do(STATEMENT * operations.count)
             found = _facts_of(kernel, accesses, operations)
@@ -85,7 +86,9 @@ class Separation:
         if not _one_after_the_other(facts, region, accesses):
             return False
         reach = facts.reaches[region.statements[0]]
-        if not reach.together or any(_may_leave(facts, found, layout) for found in accesses):
+        if not reach.together:
+            return False
+        if any(self._may_leave(facts, buffer, layout) for buffer in (one, two)):
             return False
         self._work.do(STATEMENT * len(region.statements))
         prediction = self._prediction
@@ -108,6 +111,18 @@ class Separation:
                 )
         return True
 
+    def _may_leave(self, facts: Facts, buffer: Buffer, layout: ByteLayout) -> bool:
+        """Whether a write is seen to go beyond its buffer, in the first or last rounds of its
+        loops."""
+        if buffer not in self._leaving:
+            self._leaving[buffer] = any(
+                _leaves(facts, stmt, access, layout.sizes[buffer], last)
+                for stmt, access in facts.by_buffer[buffer]
+                if access.access is not Access.READ
+                for last in (False, True)
+            )
+        return self._leaving[buffer]
+
 
 def _facts_of(
     kernel: Kernel, accesses: Mapping[Stmt, tuple[MemoryAccess, ...]], operations: Operations
@@ -124,16 +139,6 @@ def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, 
     """Whether in a scope everything that is done to one buffer comes before the other's."""
     one, two = ({facts.tree.index_in(region, stmt) for stmt, _ in found} for found in accesses)
     return max(one) < min(two) or max(two) < min(one)
-
-
-def _may_leave(facts: Facts, accesses: Accesses, layout: ByteLayout) -> bool:
-    """Whether a write is seen to go beyond its buffer, in the first or last rounds of its loops."""
-    return any(
-        _leaves(facts, stmt, access, layout.sizes[access.buffer], last)
-        for stmt, access in accesses
-        if access.access is not Access.READ
-        for last in (False, True)
-    )
 
 
 def _leaves(facts: Facts, stmt: Stmt, access: MemoryAccess, size: int, last: bool) -> bool:

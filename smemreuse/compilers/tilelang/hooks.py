@@ -61,7 +61,7 @@ def install() -> None:
         AutoTuner.generate_cache_key = _tuner_key(AutoTuner.generate_cache_key)
         compiled = _noting_registers(tvm_ffi.get_global_func(COMPILE))
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
-        if hasattr(JITImpl, "_frontend_cache_key_data"):  # TileLang 0.1.11 alone
+        if hasattr(JITImpl, "_frontend_cache_key_data"):  # of one version alone
             JITImpl._frontend_cache_key_data = _data_key(JITImpl._frontend_cache_key_data)
         builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
