@@ -50,7 +50,7 @@ def with_plain_conditions(func: Any, merged: Iterable[Any]) -> Any:
     """The function with what a branch asks of merged buffers, by their data variables, put into a
     variable first.
 
-    Where pointers are bound around what uses them (0.1.9), TileLang's `Simplify` puts what they are
+    Where pointers are bound around what uses them, TileLang's `Simplify` puts what they are
     bound to into the conditions that it tries to prove, and fails on buffers there.
     """
     if IN_SEQUENCE:
