@@ -22,8 +22,8 @@ from typing import Any
 from unittest.mock import patch
 
 from scripts.applied.pool import forked
-from scripts.production.loading import Made, factory_of, read_table
-from scripts.results import about_gpu, first_line, options_of, write
+from scripts.production.loading import Made, asked_for, factory_of, production_options
+from scripts.results import about_gpu, first_line, write
 
 MERGES = {"side by side": "none", "TileLang default": None, "ours": "bytes", "ours, speed": "speed"}
 """Each way to merge by the objective of a session; None is no session."""
@@ -141,7 +141,8 @@ def _size(size: Any) -> int:
     """A size, with those that are open bound."""
     from tilelang import tvm
 
-    functors = (getattr(tvm, "tirx", None) or tvm.tir).stmt_functor
+    from smemreuse.compilers.tilelang.visitor import tirx
+
     bound: dict[Any, int] = {}
 
     def visit(node: Any) -> None:
@@ -150,8 +151,9 @@ def _size(size: Any) -> int:
 
     if isinstance(size, int):
         return size
-    functors.post_order_visit(size, visit)
-    return int(tvm.arith.Analyzer().simplify(functors.substitute(size, bound)))
+    tirx.stmt_functor.post_order_visit(size, visit)
+    whole = tirx.stmt_functor.substitute(size, bound)
+    return int(tvm.arith.Analyzer().simplify(whole))
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
@@ -162,20 +164,11 @@ def _same(one: list[Any], other: list[Any]) -> bool:
 
 
 def main() -> int:
-    parser = options_of(__doc__, "out", "keywords")
-    parser.add_argument("--table", action="append", type=Path, required=True)
-    parser.add_argument("--checkout", action="append", metavar="NAME=DIR", default=[])
-    parser.add_argument("--limit", type=float, default=90, help="seconds for each kernel")
+    parser = production_options(__doc__, seconds=90)
     parser.add_argument("--most", type=int, default=20, help="kernels")
     options = parser.parse_args()
-    places = (one.partition("=") for one in options.checkout)
-    checkouts = {name: Path(place).resolve() for name, _, place in places}
-    wanted = [
-        one
-        for one in read_table(options.table)
-        if one.repository in checkouts
-        and (not options.keywords or any(word in one.name for word in options.keywords))
-    ]
+    checkouts, named = asked_for(options)
+    wanted = [one for one in named if one.repository in checkouts]
     rows = []
     run = partial(launched, checkouts=checkouts)
     for made, found, error in forked(

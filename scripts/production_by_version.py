@@ -26,8 +26,14 @@ import tilelang
 import smemreuse.tilelang
 from scripts.applied.pool import forked
 from scripts.own_merge import SCOPE, our_plan
-from scripts.production.loading import Made, MissingFactory, factory_of, read_table
-from scripts.results import about, options_of, write
+from scripts.production.loading import (
+    Made,
+    MissingFactory,
+    asked_for,
+    factory_of,
+    production_options,
+)
+from scripts.results import about, write
 from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.records import Recorder
 from smemreuse.compilers.tilelang.lower_only import lowering_only
@@ -135,21 +141,10 @@ def _linted(report: LintReport | None) -> Row | None:
 
 
 def main() -> int:
-    parser = options_of(__doc__, "out", "arch", "jobs", "keywords")
-    parser.add_argument("--table", action="append", type=Path, required=True)
-    parser.add_argument("--checkout", action="append", metavar="NAME=DIR", default=[])
+    parser = production_options(__doc__, "arch", "jobs", seconds=300)
     parser.add_argument("--first", action="store_true", help="of each factory, its first kernel")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for each kernel")
     options = parser.parse_args()
-    checkouts = {
-        name: Path(place).resolve()
-        for name, _, place in (one.partition("=") for one in options.checkout)
-    }
-    wanted = [
-        one
-        for one in read_table(options.table)
-        if not options.keywords or any(word in one.title for word in options.keywords)
-    ]
+    checkouts, wanted = asked_for(options)
     if options.first:
         wanted = [one for one in wanted if one.number == 1]
     order = {id(one): number for number, one in enumerate(wanted)}

@@ -21,7 +21,6 @@ from scripts.production.page import (
     production_kernels,
     production_not_lowered,
     production_refuted,
-    production_runs,
 )
 from scripts.regenerate_fixtures import renew
 from scripts.results import RESULTS, ROOT, markdown, options_of
@@ -353,7 +352,7 @@ def parts() -> Iterator[tuple[str, str]]:
     old = read("h100-tilelang-0.1.9")
     yield "versions-launched-machine", machine(old, "tilelang")
     yield "versions-launched", version_launches(old, read("h100-untimed"))
-    production = production_runs()
+    production = version_runs("production")
     yield "production", production_counts(production)
     yield "production-refuted", production_refuted(production)
     yield "production-hazards", production_hazards(production)

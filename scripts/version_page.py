@@ -15,9 +15,9 @@ VERDICTS = ("sound", "unsound", "unproved")
 MERGES = ("default", "aggressive")
 
 
-def version_runs() -> list[Run]:
-    """One for each version, the oldest first."""
-    paths = (RESULTS / "versions").glob("tilelang-*.json")
+def version_runs(subject: str = "tilelang") -> list[Run]:
+    """One for each version, the oldest first; of other projects' kernels those of "production"."""
+    paths = (RESULTS / "versions").glob(f"{subject}-*.json")
     found = [json.loads(path.read_text()) for path in paths]
     return sorted(found, key=_number)
 

@@ -8,6 +8,7 @@ that only lowers, its kernel is lowered, and stops where it would be launched.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import csv
 import importlib.machinery
@@ -25,6 +26,7 @@ from unittest.mock import patch
 import torch
 
 from scripts.applied.lenient import Anything
+from scripts.results import options_of
 
 REAL = ("vllm.tilelang_utils", "sglang.kernels.ops.attention.dsa.tilelang_kernel")
 ANSWERS: dict[str, Any] = {
@@ -64,6 +66,23 @@ class Made:
     @property
     def title(self) -> str:
         return f"{self.repository} {self.name}"
+
+
+def production_options(doc: str | None, *names: str, seconds: float) -> argparse.ArgumentParser:
+    """The options of a script over kernels of tables, each in a process of `seconds` at most."""
+    parser = options_of(doc, "out", "keywords", *names)
+    parser.add_argument("--table", action="append", type=Path, required=True)
+    parser.add_argument("--checkout", action="append", metavar="NAME=DIR", default=[])
+    parser.add_argument("--limit", type=float, default=seconds, help="seconds for each kernel")
+    return parser
+
+
+def asked_for(options: argparse.Namespace) -> tuple[dict[str, Path], list[Made]]:
+    """The checkouts by the names of repositories, and the kernels that the keywords name."""
+    places = (one.partition("=") for one in options.checkout)
+    checkouts = {name: Path(place).resolve() for name, _, place in places}
+    words, made = options.keywords, read_table(options.table)
+    return checkouts, [one for one in made if not words or any(word in one.title for word in words)]
 
 
 def read_table(paths: Iterable[Path]) -> list[Made]:

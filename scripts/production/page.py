@@ -5,12 +5,11 @@ They come from what `scripts/production_by_version.py` wrote in an environment o
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scripts.results import RESULTS, markdown
+from scripts.results import markdown
 
 Run = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -18,14 +17,6 @@ Cells = tuple[Any, ...]
 
 STATUSES = ("clean", "hazards", "possible hazards", "unknown")
 LONGEST = 260
-
-
-def production_runs() -> list[Run]:
-    """One for each version, the oldest first."""
-    found = [
-        json.loads(path.read_text()) for path in (RESULTS / "versions").glob("production-*.json")
-    ]
-    return sorted(found, key=lambda run: tuple(map(int, run["tilelang"].split("."))))
 
 
 def production_counts(runs: Sequence[Run]) -> str:

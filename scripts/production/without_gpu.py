@@ -37,9 +37,6 @@ class _OnCuda(TorchFunctionMode):  # type: ignore[misc]
         return func(*args, **(kwargs or {}))
 
 
-MULTIPROCESSORS, MOST_SHARED = 132, 232448
-
-
 @contextlib.contextmanager
 def pretending() -> Iterator[None]:
     """Inside, launches do nothing, and PyTorch has a GPU that knows shapes alone."""
@@ -68,7 +65,11 @@ def _without_triton(patched: pytest.MonkeyPatch) -> None:
     runtime = importlib.import_module("triton.runtime")
     for name in ("JITFunction", "Autotuner", "Heuristics"):
         patched.setattr(getattr(runtime, name), "run", lambda *_args, **_kwargs: None)
-    properties = {"multiprocessor_count": MULTIPROCESSORS, "max_shared_mem": MOST_SHARED}
+    card = torch.cuda.get_device_properties(0)  # as `fake_cuda` has it
+    properties = {
+        "multiprocessor_count": card.multi_processor_count,
+        "max_shared_mem": card.shared_memory_per_block_optin,
+    }
     driver = SimpleNamespace(
         get_current_target=lambda: SimpleNamespace(backend="cuda", arch=90, warp_size=32),
         get_current_device=lambda: 0,
