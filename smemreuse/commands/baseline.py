@@ -17,7 +17,7 @@ from smemreuse.errors import InputError
 from smemreuse.results.audit import Checked, PlanSource, assumed, violated
 from smemreuse.results.comparison import APPLIED, Comparison
 from smemreuse.results.hazards import HazardOrigin
-from smemreuse.results.known_hazards import Gravity, KnownKernel
+from smemreuse.results.known_hazards import KnownKernel, Severity
 from smemreuse.results.matching import KernelName
 from smemreuse.results.regressions import DOES_NOT_FIT, BaselineEntry, SinceBaseline, changes
 from smemreuse.results.verdict import VerdictKind
@@ -64,13 +64,13 @@ def read_known(path: str | None, options: Options, *, whole: bool) -> list[Known
 
 def _known(entry: Mapping[str, Any]) -> KnownKernel:
     name = KernelName(str(entry["file"]), str(entry["name"]))
-    hazards = Counter[tuple[str, Gravity]]()
+    hazards = Counter[tuple[str, Severity]]()
     for hazard in entry["hazards"]:
         fingerprint, certain = hazard["fingerprint"], hazard["certain"]
         if not isinstance(fingerprint, str) or not isinstance(certain, bool):
             raise TypeError
         by_compiler = hazard.get("origin") == HazardOrigin.COMPILER.value
-        hazards[fingerprint, Gravity(certain, not by_compiler)] += 1
+        hazards[fingerprint, Severity(certain, not by_compiler)] += 1
     unknown = frozenset(without_lines(str(one)) for one in entry["unknown"])
     return KnownKernel(name, hazards, unknown)
 

@@ -14,51 +14,51 @@ from smemreuse.results.matching import KernelName, matched
 from smemreuse.results.words import without_lines
 
 
-class Gravity(NamedTuple):
-    """How grave a hazard is: whether it is certain, and the author's."""
+class Severity(NamedTuple):
+    """How severe a hazard is: whether it is certain, and the author's."""
 
     certain: bool
     authors: bool
 
     @classmethod
-    def of(cls, hazard: Hazard) -> Gravity:
+    def of(cls, hazard: Hazard) -> Severity:
         return cls(hazard.certain, hazard.origin is HazardOrigin.AUTHOR)
 
-    def covers(self, other: Gravity) -> bool:
-        """Whether it is as grave in either way."""
+    def covers(self, other: Severity) -> bool:
+        """Whether it is as severe in either way."""
         return self.certain >= other.certain and self.authors >= other.authors
 
 
 @dataclass(frozen=True)
 class KnownKernel:
-    """A kernel of a baseline: its hazards by fingerprint and gravity, each as often as it is there,
-    and what could not be followed. What silences a hazard is taken out."""
+    """A kernel of a baseline: its hazards by fingerprint and severity, each as often as it is
+    there, and what could not be followed. What silences a hazard is taken out."""
 
     name: KernelName
-    hazards: Counter[tuple[str, Gravity]]
+    hazards: Counter[tuple[str, Severity]]
     unknown: frozenset[str] = frozenset()
 
     def silenced(self, report: LintReport) -> frozenset[int]:
         """The places of the hazards that are known.
 
-        Each of the baseline silences one, and none that is graver: one that was only possible does
-        not silence one that is certain, nor one of the compiler's one of the author's.
+        Each of the baseline silences one, and none that is more severe: one that was only possible
+        does not silence one that is certain, nor one of the compiler's one of the author's.
         """
-        graveness = [Gravity.of(hazard) for hazard in report.hazards]
-        # The gravest first: what is as grave in the baseline is left for these.
-        places = sorted(range(len(graveness)), key=lambda place: graveness[place], reverse=True)
+        severities = [Severity.of(hazard) for hazard in report.hazards]
+        # The most severe first: what is as severe in the baseline is left for these.
+        places = sorted(range(len(severities)), key=lambda place: severities[place], reverse=True)
         kernel = self.name.kernel or report.kernel  # it may have been renamed since
         return frozenset(
             place
             for place in places
-            if self._takes(report.hazards[place].fingerprint(kernel), graveness[place])
+            if self._takes(report.hazards[place].fingerprint(kernel), severities[place])
         )
 
-    def _takes(self, fingerprint: str, gravity: Gravity) -> bool:
-        """Whether the baseline has one left that is as grave; the least grave of these is taken."""
+    def _takes(self, fingerprint: str, severity: Severity) -> bool:
+        """Whether the baseline has one left that is as severe; the least severe one is taken."""
         for certain, authors in product((False, True), repeat=2):
-            then = Gravity(certain, authors)
-            if then.covers(gravity) and self.hazards[fingerprint, then]:
+            then = Severity(certain, authors)
+            if then.covers(severity) and self.hazards[fingerprint, then]:
                 self.hazards[fingerprint, then] -= 1
                 return True
         return False

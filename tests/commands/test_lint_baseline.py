@@ -1,4 +1,4 @@
-"""`lint --baseline`: each hazard silences one of its own, and no graver one."""
+"""`lint --baseline`: each hazard silences one of its own, and no more severe one."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class Trace:
         self.findings.forked = True
         around = agent.accesses
         is_recorded = divergent or around is not None
-        once = len(np.unique(threads.ids)) == threads.count
+        once = is_recorded and len(np.unique(threads.ids)) == threads.count
         arms = [ArmAccesses(self._setting.layout, once) for _ in (stmt.then, stmt.orelse)]
         with self._predicted.in_unknown_part(agent, divergent):
             timestamps = agent.timestamps.copy()
