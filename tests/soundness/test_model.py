@@ -132,23 +132,40 @@ def test_a_copy_arrives_when_it_has_landed() -> None:
 # Barriers of threads ----------------------------------------------------------------------------
 
 
+def _over(meeting: Meeting) -> int:
+    return sum(one.over for one in meeting.rounds)
+
+
+def test_a_round_hands_on_to_those_who_waited_for_it_though_a_later_one_is_over() -> None:
+    meeting = Meeting(0, np.ones(64, dtype=bool))
+    meeting.arrive(np.arange(16), 32, np.array([5, 0]))
+    ((wait, _),) = meeting.waits(np.arange(16))
+    assert wait() is None
+    meeting.arrive(np.arange(16, 32), 32, np.array([7, 0]))
+    meeting.arrive(np.arange(32, 64), 32, np.array([0, 3]))
+    awaited = wait()
+    assert awaited is not None
+    assert awaited.clock is not None
+    assert awaited.clock.tolist() == [7, 0]
+
+
 def test_a_named_barrier_takes_whoever_comes() -> None:
     meeting = Meeting(0, np.ones(96, dtype=bool))
     meeting.arrive(np.arange(32), 64)
-    assert meeting.round == 0
+    assert _over(meeting) == 0
     meeting.arrive(np.arange(64, 80), 64)
-    assert meeting.round == 0  # half a warp is none
+    assert _over(meeting) == 0  # half a warp is none
     meeting.arrive(np.arange(80, 96), 64)
-    assert meeting.round == 1
+    assert _over(meeting) == 1
 
 
 def test_threads_that_returned_are_not_waited_for() -> None:
     alive = np.arange(64) < 32
     meeting = Meeting(0, np.ones(64, dtype=bool))
     meeting.arrive(np.arange(32), None)
-    assert meeting.round == 0
+    assert _over(meeting) == 0
     meeting.left(alive)
-    assert meeting.round == 1
+    assert _over(meeting) == 1
 
 
 def test_a_barrier_for_different_numbers_of_threads() -> None:
@@ -159,12 +176,13 @@ def test_a_barrier_for_different_numbers_of_threads() -> None:
 
 
 def test_threads_of_a_warp_meet_by_mask() -> None:
-    meeting = WarpMeeting(np.arange(32))
+    meeting = WarpMeeting(np.arange(32), 0xFF)
     alive = np.ones(32, dtype=bool)
-    meeting.arrive(np.arange(4), 0xFF, alive)
-    assert meeting.round == 0
-    meeting.arrive(np.arange(4, 8), 0xFF, alive)
-    assert meeting.round == 1
+    first = meeting.arrive(np.arange(4), alive)
+    assert not first.over
+    assert meeting.arrive(np.arange(4, 8), alive) is first
+    assert first.over
+    assert not meeting.arrive(np.arange(4, 8), alive).over
 
 
 HAND_OVER = "As[tx] = tx\n{}O[tx] = As[tx ^ 1]\n{}Bs[tx] = 5\nO[tx] = Bs[tx]\n"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,27 +13,31 @@ from tests.soundness.model.modes import IllDefined
 from tests.soundness.model.order import Clock
 
 
-class _HandsOn:
-    """What those who come hand on, and those who wait are handed."""
+@dataclass(eq=False)
+class Round:
+    """One completion of a barrier: what those who came hand on to those who wait for it."""
 
-    def __init__(self) -> None:
-        self._handed: Clock | None = None
-        self.passed: Clock | None = None
-        """What is handed on by those for whom one has waited that goes on now."""
+    clock: Clock | None = None
+    over: bool = False
 
     def take_over(self, clock: Clock | None) -> None:
         if clock is not None:
-            handed = self._handed
-            self._handed = clock if handed is None else np.maximum(handed, clock)
-
-    def hand_on(self, *, all_before: bool = False) -> None:
-        """A round is complete; with `all_before` it goes on from the rounds before it."""
-        self.passed = self._handed
-        if not all_before:
-            self._handed = None
+            self.clock = clock if self.clock is None else np.maximum(self.clock, clock)
 
 
-class Meeting(_HandsOn):
+Wait: TypeAlias = Callable[[], "Round | None"]
+"""The round that is waited for, as soon as it is over."""
+
+
+def over(awaited: Round) -> Round | None:
+    return awaited if awaited.over else None
+
+
+def _over_at(rounds: Sequence[Round], number: int) -> Round | None:
+    return over(rounds[number - 1]) if len(rounds) >= number else None
+
+
+class Meeting:
     """A barrier that is complete when so many threads have come, whoever they are.
 
     PTX's `barrier`: whole warps come, each when the last of its threads does. `count` None is all
@@ -39,14 +46,15 @@ class Meeting(_HandsOn):
 
     def __init__(self, first: int, alive: np.ndarray) -> None:
         """Those that could come are numbered from `first` on; `alive` are not gone yet."""
-        super().__init__()
         self._first = first
         self._come = np.zeros(len(alive), dtype=np.int64)
         self._arrivals = np.zeros(len(alive), dtype=np.int64)
-        self._counted: list[list[int]] = [[] for _ in range(0, len(alive), 32)]
+        self._coming = [Round() for _ in range(0, len(alive), 32)]
+        self._counted: list[list[Round]] = [[] for _ in range(0, len(alive), 32)]
         self._whole = 0
         self._count: int | None = None
-        self.round = 0
+        self.rounds = [Round()]
+        """The last one is going on."""
         self.left(alive)
 
     def left(self, alive: np.ndarray) -> None:
@@ -57,10 +65,10 @@ class Meeting(_HandsOn):
         )
         for warp in range(-(-len(alive) // 32)):
             self._come_whole(warp)
-        self._complete()
+            self._complete()
 
     def arrive(self, ids: np.ndarray, count: int | None, clock: Clock | None = None) -> None:
-        self.take_over(clock)
+        """Threads of one warp come."""
         if count == len(self._come):
             count = None
         if self._whole and count != self._count:
@@ -69,26 +77,27 @@ class Meeting(_HandsOn):
         here = ids - self._first
         self._come[here] += 1
         self._arrivals[here] += 1
-        for warp in set((here // 32).tolist()):
-            self._come_whole(warp)
+        warp = int(here[0]) // 32
+        self._coming[warp].take_over(clock)
+        self._come_whole(warp)
         self._complete()
 
-    def passing(self, ids: np.ndarray) -> Callable[[], bool]:
-        """Whether threads that have just arrived may go on: each when the round is over in which
-        its warp has been counted for that arrival."""
+    def waits(self, ids: np.ndarray) -> Iterator[tuple[Wait, np.ndarray]]:
+        """What threads of one warp that have just arrived wait for: the round in which the warp is
+        counted for that arrival."""
         here = ids - self._first
-        asked = set(zip((here // 32).tolist(), self._arrivals[here].tolist(), strict=True))
-        return lambda: all(
-            len(self._counted[warp]) >= number and self._counted[warp][number - 1] < self.round
-            for warp, number in asked
-        )
+        counted, arrivals = self._counted[int(here[0]) // 32], self._arrivals[here]
+        for number in np.unique(arrivals).tolist():
+            yield partial(_over_at, counted, number), ids[arrivals == number]
 
     def _come_whole(self, warp: int) -> None:
         """Counts a warp if all threads of it have come that are still there."""
         come = self._come[warp * 32 : warp * 32 + 32]
         if come.any() and ((come > 0) | self._gone[warp * 32 : warp * 32 + 32]).all():
             np.maximum(come - 1, 0, out=come)
-            self._counted[warp].append(self.round)
+            self.rounds[-1].take_over(self._coming[warp].clock)
+            self._coming[warp] = Round()
+            self._counted[warp].append(self.rounds[-1])
             self._whole += len(come)
 
     def _complete(self) -> None:
@@ -98,45 +107,44 @@ class Meeting(_HandsOn):
             raise IllDefined("more threads at a barrier than it takes")
         if self._whole and self._whole == needed:
             self._whole = 0
-            self.round += 1
-            self.hand_on()
+            self.rounds[-1].over = True
+            self.rounds.append(Round())
 
 
-class WarpMeeting(_HandsOn):
-    """`bar.warp.sync mask`: threads of one warp."""
+class WarpMeeting:
+    """`bar.warp.sync mask`: threads of one warp that name the same mask."""
 
-    def __init__(self, lanes: np.ndarray) -> None:
-        super().__init__()
+    def __init__(self, lanes: np.ndarray, mask: int) -> None:
         self._lanes = lanes
+        self._named = (mask >> np.arange(len(lanes))) & 1 != 0
         self._come = np.zeros(len(lanes), dtype=np.int64)
-        self.round = 0
+        self._going_on = Round()
 
     def there(self, alive: np.ndarray) -> np.ndarray:
         """Those of its threads that have not returned."""
         found: np.ndarray = self._lanes[alive[self._lanes]]
         return found
 
-    def arrive(
-        self, ids: np.ndarray, mask: int, alive: np.ndarray, clock: Clock | None = None
-    ) -> None:
-        self.take_over(clock)
+    def arrive(self, ids: np.ndarray, alive: np.ndarray, clock: Clock | None = None) -> Round:
+        """The round that these threads wait for."""
+        awaited = self._going_on
+        awaited.take_over(clock)
         inside = ids - self._lanes[0]
         self._come[inside] += 1
-        named = (mask >> np.arange(len(self._lanes))) & 1 != 0
-        if not named[inside].all():
+        if not self._named[inside].all():
             raise IllDefined("a thread at a barrier that does not name it")
-        needed = named & alive[self._lanes]
+        needed = self._named & alive[self._lanes]
         if (self._come[needed] > 0).all():
             self._come[needed] -= 1
-            self.round += 1
-            self.hand_on()
+            awaited.over = True
+            self._going_on = Round()
+        return awaited
 
 
-class Mbarrier(_HandsOn):
+class Mbarrier:
     """Pending arrivals and bytes of the phase that is going on."""
 
     def __init__(self, count: int) -> None:
-        super().__init__()
         self.initialize(count)
 
     def initialize(self, count: int) -> None:
@@ -145,10 +153,13 @@ class Mbarrier(_HandsOn):
             raise IllDefined("an mbarrier for no arrivals")
         self.count = self.pending = count
         self.bytes = self.phase = 0
+        self._coming = Round()
+        self.last = Round(over=True)
+        """The phase before the one going on; it hands on what all phases so far have."""
 
     def arrive(self, arrivals: int, expected: int = 0, clock: Clock | None = None) -> None:
         """Each announces `expected` bytes first."""
-        self.take_over(clock)
+        self._coming.take_over(clock)
         for _ in range(arrivals):
             self.bytes += expected
             if self.pending == 0:
@@ -162,7 +173,7 @@ class Mbarrier(_HandsOn):
 
     def take(self, count: int, clock: Clock | None = None) -> None:
         """Announced bytes have come."""
-        self.take_over(clock)
+        self._coming.take_over(clock)
         self.bytes -= count
         self._complete()
 
@@ -174,10 +185,13 @@ class Mbarrier(_HandsOn):
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.count
-            self.hand_on(all_before=True)
+            self.last = Round(self._coming.clock, over=True)
 
     def passes(self, parity: int) -> bool:
         """Whether the phase of that parity is complete: the one going on has the other."""
         if parity not in (0, 1):
             raise IllDefined("a wait for a number that is no parity")
         return self.phase % 2 != parity
+
+    def over(self, parity: int) -> Round | None:
+        return self.last if self.passes(parity) else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.soundness.model.machine import Machine
 from tests.soundness.model.modes import IllDefined
-from tests.soundness.model.program import Branch, Ids, Jump, Leaf
+from tests.soundness.model.program import Branch, Ids, Jump, Leaf, by_warp
 
 MAX_STEPS = 700
 """Of all agents together, for each warp."""
@@ -99,8 +99,7 @@ class Execution:
         if not outermost:
             return [ids]
         found = []
-        for warp in np.unique(ids // 32):
-            mine = ids[ids // 32 == warp]
+        for mine in by_warp(ids):
             if self._mode.parts:
                 chosen = np.array([self._random.random() < 0.5 for _ in mine])
                 found += [part for part in (mine[chosen], mine[~chosen]) if len(part)]

@@ -11,13 +11,13 @@ import numpy as np
 
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Buffer, element_bits
-from tests.soundness.model.barriers import Mbarrier, Meeting, WarpMeeting
+from tests.soundness.model.barriers import Mbarrier, Meeting, Wait, WarpMeeting, over
 from tests.soundness.model.expressions import BUFFER, Element, Fn
 from tests.soundness.model.flights import Flights, Kind
 from tests.soundness.model.memory import Layout, Memory, Seen, for_each
 from tests.soundness.model.modes import IllDefined, Mode, NotModelled
 from tests.soundness.model.order import Clock, Order
-from tests.soundness.model.program import Ids, Program
+from tests.soundness.model.program import Ids, Program, by_warp
 
 
 @dataclass(eq=False)
@@ -25,7 +25,7 @@ class State:
     """What threads share beside shared memory."""
 
     meetings: dict[tuple[int, int], Meeting] = field(default_factory=dict)
-    warps: dict[tuple[int, bool], WarpMeeting] = field(default_factory=dict)
+    warps: dict[tuple[int, int, bool], WarpMeeting] = field(default_factory=dict)
     mbarriers: dict[tuple[int, int], Mbarrier] = field(default_factory=dict)
 
 
@@ -152,39 +152,36 @@ class Machine:
     def together(self, ids: Ids, act: Callable[[Ids], None]) -> Callable[[], bool] | None:
         """Done by whole warps: when the last thread of one that is there has come."""
         if self.mode.assumed:
-            for warp in np.unique(ids // 32):
-                act(ids[ids // 32 == warp])
+            for warp in by_warp(ids):
+                act(warp)
             return None
         meeting = self.warp_meeting(ids, collective=True)
-        begun = meeting.round
-        meeting.arrive(ids, 0xFFFFFFFF, self.alive, self.release(ids))
-        passed = self.passing(lambda: meeting.round > begun, [(meeting, ids)])
-        if passed():
-            there = meeting.there(self.alive)
-            if self.order is not None:
-                self.order.acquire(there, meeting.passed)
-            act(there)
-            return None
-        return passed
+        come = meeting.arrive(ids, self.alive, self.release(ids))
+        if not come.over:
+            return self.passing([(lambda: over(come), ids)])
+        there = meeting.there(self.alive)
+        if self.order is not None:
+            self.order.acquire(there, come.clock)
+        act(there)
+        return None
 
     # What is handed on --------------------------------------------------------------------------
 
     def release(self, ids: Ids) -> Clock | None:
         return None if self.order is None else self.order.release(ids)
 
-    def passing(
-        self,
-        passes: Callable[[], bool],
-        waited: Sequence[tuple[Meeting | WarpMeeting | Mbarrier, Ids]],
-    ) -> Callable[[], bool]:
-        """Tells when threads go on, and hands them then what they have waited for."""
+    def passing(self, waits: Sequence[tuple[Wait, Ids]]) -> Callable[[], bool]:
+        """Tells when all threads go on, and hands them then what they have waited for."""
 
         def passed() -> bool:
-            found = passes()
-            if found and self.order is not None:
-                for one, ids in waited:
-                    self.order.acquire(ids, one.passed)
-            return found
+            found = [wait() for wait, _ in waits]
+            rounds = [one for one in found if one is not None]
+            if len(rounds) < len(found):
+                return False
+            if self.order is not None:
+                for awaited, (_, ids) in zip(rounds, waits, strict=True):
+                    self.order.acquire(ids, awaited.clock)
+            return True
 
         return passed
 
@@ -200,12 +197,14 @@ class Machine:
             self.state.meetings[key] = Meeting(first, self._alive_in(block))
         return self.state.meetings[key]
 
-    def warp_meeting(self, ids: Ids, *, collective: bool = False) -> WarpMeeting:
+    def warp_meeting(
+        self, ids: Ids, mask: int = 0xFFFFFFFF, *, collective: bool = False
+    ) -> WarpMeeting:
         warp = int(ids.min()) // 32
-        key = (warp, collective)
+        key = (warp, mask, collective)
         if key not in self.state.warps:
             lanes = np.arange(warp * 32, min(warp * 32 + 32, len(self.alive)))
-            self.state.warps[key] = WarpMeeting(lanes)
+            self.state.warps[key] = WarpMeeting(lanes, mask)
         return self.state.warps[key]
 
     def mbarriers(

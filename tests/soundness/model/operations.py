@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from smemreuse.ir.expr import Call, Const, Expr, Load, Pointer, Var
-from tests.soundness.model.barriers import Meeting
+from tests.soundness.model.barriers import Wait, over
 from tests.soundness.model.copies import COPIES, region_of
 from tests.soundness.model.expressions import Expressions, Fn, whole
 from tests.soundness.model.flights import Kind
 from tests.soundness.model.machine import Machine
 from tests.soundness.model.memory import for_each
 from tests.soundness.model.modes import IllDefined, NotModelled
-from tests.soundness.model.program import Action, Blocked, Ids
+from tests.soundness.model.program import Action, Blocked, Ids, by_warp
 from tests.soundness.model.reductions import SCAN, SHUFFLE
 
 Maker: TypeAlias = "Callable[[Call, Expressions], Action]"
@@ -62,21 +63,17 @@ def _named_arrive(call: Call, expressions: Expressions) -> Action:
 def _meet(number: Fn | None, count: Fn | None, *, waits: bool) -> Action:
     def action(m: Machine, ids: Ids) -> Blocked:
         threads = m.program.shape.threads
-        waited: list[tuple[Meeting, Callable[[], bool], Ids]] = []
+        waited: list[tuple[Wait, Ids]] = []
         blocks = ids // threads
         for block in set(blocks.tolist()):
             mine = ids[blocks == block]
             which = 0 if number is None else m.number(number, mine)
             meeting = m.meeting(which, mine)
             needed = None if count is None else m.number(count, mine)
-            meeting.arrive(mine, needed, m.release(mine))
-            waited.append((meeting, meeting.passing(mine), mine))
-        if not waits:
-            return None
-        return m.passing(
-            lambda: all(passes() for _, passes, _ in waited),
-            [(one, mine) for one, _, mine in waited],
-        )
+            for warp in by_warp(mine):
+                meeting.arrive(warp, needed, m.release(warp))
+                waited += meeting.waits(warp)
+        return m.passing(waited) if waits else None
 
     return action
 
@@ -87,11 +84,9 @@ def _sync_warp(call: Call, expressions: Expressions) -> Action:
     def action(m: Machine, ids: Ids) -> Blocked:
         if m.mode.assumed:
             return None
-        meeting = m.warp_meeting(ids)
-        begun = meeting.round
         named = 0xFFFFFFFF if mask is None else m.number(mask, ids)
-        meeting.arrive(ids, named, m.alive, m.release(ids))
-        return m.passing(lambda: meeting.round > begun, [(meeting, ids)])
+        awaited = m.warp_meeting(ids, named).arrive(ids, m.alive, m.release(ids))
+        return m.passing([(lambda: over(awaited), ids)])
 
     return action
 
@@ -106,13 +101,14 @@ def _cluster(*, arrives: bool, waits: bool, relaxed: bool = False) -> Maker:
             if (rounds[ids] >= 0).any() if arrives else (rounds[ids] < 0).any():
                 raise IllDefined("the halves of a cluster's barrier, but not in turns")
             if arrives:
-                rounds[ids] = meeting.round
-                meeting.arrive(ids, None, None if relaxed else m.release(ids))
+                rounds[ids] = len(meeting.rounds) - 1
+                for warp in by_warp(ids):
+                    meeting.arrive(warp, None, None if relaxed else m.release(warp))
             if not waits:
                 return None
-            begun = int(rounds[ids].max())
+            awaited = meeting.rounds[int(rounds[ids].max())]
             rounds[ids] = -1
-            return m.passing(lambda: meeting.round > begun, [(meeting, ids)])
+            return m.passing([(lambda: over(awaited), ids)])
 
         return action
 
@@ -213,15 +209,16 @@ def _wait_parity(call: Call, expressions: Expressions) -> Action:
             (m.mbarrier(key, np.array(who)), number, np.array(who))
             for (key, number), who in asked.items()
         ]
+        passes = m.passing([(partial(one.over, number), who) for one, number, who in barriers])
 
-        def passes() -> bool:
-            if not all(one.passes(number) for one, number, _ in barriers):
+        def passed() -> bool:
+            if not passes():
                 return False
             for one, _, who in barriers:
                 m.phases[who] = m.phases[who] * np.uint64(31) + np.uint64(one.phase + 1)
             return True
 
-        return m.passing(passes, [(one, who) for one, _, who in barriers])
+        return passed
 
     return action
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -306,6 +306,12 @@ class Assembler:
             inner.joins[:0] = [(end, loop.depth)] * breaks + rounds
         self._loops.pop()
         self._depth -= 2
+
+
+def by_warp(ids: Ids) -> Iterator[Ids]:
+    """The threads of each warp."""
+    for warp in np.unique(ids // 32):
+        yield ids[ids // 32 == warp]
 
 
 def _nothing(ids: Ids) -> None:
