@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -19,6 +19,8 @@ class Round:
 
     clock: Clock | None = None
     over: bool = False
+    warps: set[int] = field(default_factory=set)
+    """Those that were counted, by their numbers at the barrier."""
 
     def take_over(self, clock: Clock | None) -> None:
         if clock is not None:
@@ -90,12 +92,17 @@ class Meeting:
         for number in np.unique(arrivals).tolist():
             yield partial(_over_at, counted, number), ids[arrivals == number]
 
+    def company(self) -> list[list[list[int]]]:
+        """With which warps each warp has met, time after time."""
+        return [[sorted(one.warps) for one in rounds] for rounds in self._counted]
+
     def _come_whole(self, warp: int) -> None:
         """Counts a warp if all threads of it have come that are still there."""
         come = self._come[warp * 32 : warp * 32 + 32]
         if come.any() and ((come > 0) | self._gone[warp * 32 : warp * 32 + 32]).all():
             np.maximum(come - 1, 0, out=come)
             self.rounds[-1].take_over(self._coming[warp].clock)
+            self.rounds[-1].warps.add(warp)
             self._coming[warp] = Round()
             self._counted[warp].append(self.rounds[-1])
             self._whole += len(come)

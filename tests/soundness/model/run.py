@@ -29,6 +29,8 @@ class Outcome:
     outputs: tuple[bytes, int]
     phases: bytes
     """In which phases threads have passed their waits."""
+    company: str
+    """With which warps each warp has met at barriers."""
 
 
 def side_by_side(kernel: Kernel, scope: str) -> dict[Buffer, int]:
@@ -53,6 +55,8 @@ class Model:
         self.kernel = kernel
         self.overtaken = False
         """Whether some wait has passed in one phase in one mode, and in another one in another."""
+        self.crossed = False
+        """Whether a warp has met with some warps in one mode, and with others in another."""
         self._program = Program(kernel, shape)
         expressions = Expressions(self._program, operation)
         Assembler(self._program, expressions).block(kernel.body)
@@ -86,7 +90,9 @@ class Model:
         Execution(machine).run()
         seen = machine.seen
         outputs = seen.by_thread.tobytes(), seen.unordered
-        return Outcome(seen.differs, outputs, machine.phases.tobytes())
+        meetings = sorted(machine.state.meetings.items())
+        company = str([(key, meeting.company()) for key, meeting in meetings])
+        return Outcome(seen.differs, outputs, machine.phases.tobytes(), company)
 
     def differing(self, modes: Iterable[Mode]) -> np.ndarray:
         """Which plans differ in some mode.
@@ -101,5 +107,6 @@ class Model:
             if outcome.outputs != first.outputs:
                 raise IllDefined(RACE)
             self.overtaken = self.overtaken or outcome.phases != first.phases
+            self.crossed = self.crossed or outcome.company != first.company
             differs |= outcome.differs[1:]
         return differs
