@@ -40,13 +40,26 @@ def _boundaries(torch: Any, shape: tuple[int, ...]) -> Any:
     return torch.arange(shape[-1], device="cuda") * LONGEST // max(shape[-1] - 1, 1)
 
 
+def _all(number: int) -> Fill:
+    return lambda torch, shape: torch.full(shape, number, device="cuda")
+
+
+def _below(number: int) -> Fill:
+    return lambda torch, shape: torch.randint(number, shape, device="cuda")
+
+
 FILLED: Mapping[str, Fill] = {
+    "cu_seqlens_": _all(0),  # of two tensors whose sizes are open
     "cu_seqlens": _boundaries,
-    "seq_lens": lambda torch, shape: torch.full(shape, LONGEST, device="cuda"),
-    "ends": lambda torch, shape: torch.full(shape, OTHER_SIZE, device="cuda"),
-    "topk_length": lambda torch, shape: torch.full(shape, OTHER_SIZE, device="cuda"),
+    "seq_lens": _all(LONGEST),
+    "contextlens": _all(OTHER_SIZE),
+    "ends": _all(OTHER_SIZE),
+    "topk_length": _all(OTHER_SIZE),
+    "table": _below(OTHER_SIZE),
+    "indices": _below(OTHER_SIZE),
+    "_u8": _below(96),  # the bytes of small numbers, none of them NaN
 }
-"""Integers that are no indices of rows, by the name of the parameter or its end."""
+"""Integers that are not 0, by a part of the parameter's name."""
 
 
 def launched(made: Made, checkouts: Mapping[str, Path]) -> dict[str, Any]:
@@ -127,11 +140,11 @@ def _returned(kernel: Any, count: int) -> list[int]:
 def _argument(torch: Any, param: Any) -> Any:
     if not hasattr(param, "shape"):  # a number by itself
         return 1
-    name, shape = str(param.name), tuple(map(_size, param.shape))
+    name, shape = str(param.name).lower(), tuple(map(_size, param.shape))
     dtype = getattr(torch, TYPES.get(str(param.dtype), str(param.dtype)))
     if dtype.is_floating_point:
         return (torch.randn(shape, device="cuda") * 0.1).to(dtype)
-    fill = next((one for end, one in FILLED.items() if name.endswith(end)), None)
+    fill = next((one for part, one in FILLED.items() if part in name), None)
     if fill is not None:
         return fill(torch, shape).to(dtype).contiguous()
     return torch.zeros(shape, dtype=dtype, device="cuda")
@@ -164,16 +177,15 @@ def _same(one: list[Any], other: list[Any]) -> bool:
 
 
 def main() -> int:
-    parser = production_options(__doc__, seconds=90)
+    parser = production_options(__doc__, "jobs", seconds=90)
     parser.add_argument("--most", type=int, default=20, help="kernels")
     options = parser.parse_args()
     checkouts, named = asked_for(options)
     wanted = [one for one in named if one.repository in checkouts]
     rows = []
     run = partial(launched, checkouts=checkouts)
-    for made, found, error in forked(
-        wanted[:: max(math.ceil(len(wanted) / options.most), 1)], run, 1, options.limit
-    ):
+    some = wanted[:: max(math.ceil(len(wanted) / options.most), 1)]
+    for made, found, error in forked(some, run, options.jobs, options.limit):
         rows.append(found or {"repository": made.repository, "kernel": made.name, "error": error})
         print(rows[-1], flush=True)
     write(options.out, about_gpu("pins", tilelang=True) | {"rows": rows})
