@@ -274,18 +274,25 @@ def let_parts(call: Call) -> tuple[Var, Expr, Expr] | None:
 
 
 def contents_computing(pointer: Expr) -> Iterator[Expr]:
-    """What is evaluated to compute an address, of an expression that names one or may."""
-    if not isinstance(pointer, Call) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 0):
+    """What is evaluated to compute an address, of an expression that names one or may.
+
+    What makes no address of one (a value that is reinterpreted as another type, an element or a
+    function's result that holds an address) is evaluated itself.
+    """
+    if not isinstance(pointer, (Call, Load)):
         return
-    if pointer.op == "tvm_access_ptr":
+    if isinstance(pointer, Load) or len(pointer.args) < ADDRESS_OPS.get(pointer.op, 1 << 30):
+        yield pointer
+    elif pointer.op == "tvm_access_ptr":
         yield from contents_computing(pointer.args[1])
         yield from pointer.args[2:]
-    elif pointer.op == "address_of" and isinstance(pointer.args[0], Load):
-        yield from places_in(pointer.args[0].buffer, pointer.args[0].indices)
+    elif pointer.op == "address_of":
+        load = pointer.args[0]
+        yield from places_in(load.buffer, load.indices) if isinstance(load, Load) else (load,)
     elif pointer.op == "handle_add_byte_offset":
         yield from contents_computing(pointer.args[0])
         yield pointer.args[1]
-    elif pointer.op == "reinterpret":
+    else:  # reinterpret
         yield from contents_computing(pointer.args[-1])
 
 

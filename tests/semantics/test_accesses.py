@@ -6,10 +6,12 @@ import pytest
 
 from smemreuse.checker import check_plan
 from smemreuse.compilers.text.reader import parse_dump
-from smemreuse.ir.kernel import Kernel, walk_statements
+from smemreuse.ir.expr import Call, Const, Load, Var
+from smemreuse.ir.kernel import Bind, Buffer, Kernel, Store, walk_statements
 from smemreuse.semantics.accesses import WHOLE, MemoryAccess, accesses_of
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.pointers import find_pointers
+from smemreuse.semantics.rows import TABLE
 
 HEADER = """
 bx = T.launch_thread("blockIdx.x", 1)
@@ -148,3 +150,41 @@ def test_an_instruction_of_apache_tvm_may_go_on_behind_its_call(call: str, engin
         if access.buffer.name == "As"
     ]
     assert found == [engine]
+
+
+VALUE_OF_BS = 'T.reinterpret("int32", {})'
+
+
+@pytest.mark.parametrize("value", ["Bs[tx]", "Bs[tx] + 1", "T.exp(Bs[tx])"])
+@pytest.mark.parametrize(
+    "used",
+    [
+        "L[0] = {}\n",
+        'L[0] = T.Cast("int64", {})\n',
+        "v: T.int32 = {}\nL[0] = v\n",
+        "L[0] = X[{}]\n",
+        "if {} > 3:\n    L[0] = 1\n",
+        "L[0] = T.if_then_else({} > 3, 1, 2)\n",
+    ],
+)
+def test_a_value_read_as_another_type_is_read(value: str, used: str) -> None:
+    """As a top-k in one warp does it: packed keys, and their floats as bits."""
+    declared = 'L = T.alloc_buffer((1,), "int64", scope="local")\n'
+    declared += 'X = T.decl_buffer((32,), "int64")\n'
+    assert accessed(declared + used.format(VALUE_OF_BS.format(value))) == [("Bs", "read")]
+
+
+LOCAL = Buffer("L", "int64", (Const(1),), "local")
+
+
+@pytest.mark.parametrize("operands", range(1, 5))
+def test_what_is_read_in_an_operand_is_read_whatever_the_operation(operands: int) -> None:
+    """An operation may do more with it; that it does less is what nobody notices."""
+    kernel = kernel_of("As[tx] = 1\n")
+    (shared, _) = kernel.allocations("shared.dyn")
+    read = Call("add", (Load(shared, (Const(0),)), Const(1)))
+    for name in TABLE:
+        inner = Call("cast", (Const("int64"), Call(name, (read,) * operands)))
+        for stmt in (Store(LOCAL, (Const(0),), inner), Bind(Var("v"), inner)):
+            found = accesses_of(stmt, find_pointers(kernel.body))
+            assert any(one.buffer is shared for one in found), name

@@ -209,14 +209,23 @@ def test_what_is_evaluated_to_compute_an_address() -> None:
     assert [*contents_computing(outer)] == [i, Const(0), j]
     assert [*contents_computing(TYPED)] == [Const(2), Const(16), Const(1)]
     assert [*contents_computing(Call("reinterpret", (Const("handle"), inner)))] == [i, Const(0)]
-    assert [*contents_computing(Call("add", (i, j)))] == []
+    chosen = Call("if_then_else", (Load(A, (i,)), Pointer(A), Pointer(A)))
+    assert [*contents_computing(Call("address_of", (chosen,)))] == [chosen]
+    assert [*contents_computing(Call("handle_add_byte_offset", (chosen, j)))] == [chosen, j]
+
+
+def test_a_value_that_is_reinterpreted_is_evaluated() -> None:
+    element = Load(A, (Var("i"),))
+    for value in (element, Call("exp", (element,))):
+        assert [*contents_computing(Call("reinterpret", (Const("int32"), value)))] == [value]
 
 
 def test_too_few_operands_name_no_place() -> None:
     assert address_of(Call("tvm_access_ptr", TYPED.args[:2]), Pointers()) is None
     assert address_of(Call("address_of", ()), Pointers()) is None
     assert address_of(Call("address_of", (Const(3),)), Pointers()) is None
-    assert [*contents_computing(Call("tvm_access_ptr", TYPED.args[:2]))] == []
+    broken = Call("tvm_access_ptr", TYPED.args[:2])
+    assert [*contents_computing(broken)] == [broken]
 
 
 def test_an_offset_is_added_to_a_place() -> None:
