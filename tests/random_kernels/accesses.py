@@ -197,7 +197,12 @@ class Accesses(Grower):
             mixed = call("bitwise_and", call("mul", load(self.total, 0), 3), 0xFFFFF)
             mixed = call("add", mixed, load(buffer, self.somewhere(buffer, place)))
             return [store(self.total, 0, mixed), output(load(self.total, 0))]
-        return [output(load(buffer, self.somewhere(buffer, place)))]
+        return [output(self.within(load(buffer, self.somewhere(buffer, place))))]
+
+    def within(self, value: Expr) -> Expr:
+        """A value as an operand of operations that do not change it."""
+        as_bits = call("reinterpret", Const("int32"), value)
+        return self.one_of((value, value, as_bits, call("cast", Const("int32"), as_bits)))
 
     def step(self, counter: Buffer, by: int = 1, predicate: Expr | None = None) -> Store:
         return store(counter, 0, call("add", load(counter, 0), by), predicate)

@@ -17,6 +17,8 @@ from tests.random_kernels.choices import Grower, Pick
 
 SYNC = 'T.tvm_storage_sync("shared")\n'
 FENCE = "T.fence_proxy_async()\n"
+READ_WITHIN = ('T.Cast("int32", T.reinterpret("int32", {}))', 'T.reinterpret("int32", {} + 0)')
+"""A value as an operand of operations that do not change it."""
 
 _HEADER = """
 bx = T.launch_thread("blockIdx.x", {blocks})
@@ -137,8 +139,10 @@ class TextGrower(Grower):
 
     def read(self, tile: Tile, who: Threads, *, own: bool = False) -> str:
         """Reads a tile; with `own`, each thread what it wrote itself."""
+        value = self.one_of(("{}", "{}", "{}", *READ_WITHIN))
         if own:
-            return "".join(f"O[tx] = {tile.at(one)}\n" for one in self.places(tile, who))
+            places = self.places(tile, who)
+            return "".join(f"O[tx] = {value.format(tile.at(one))}\n" for one in places)
         count = tile.elements
         index = self.one_of(
             (
@@ -147,7 +151,7 @@ class TextGrower(Grower):
                 f"({who.rank} * 3 % {count})",
             )
         )
-        return f"O[tx] = {tile.at(index)}\n"
+        return f"O[tx] = {value.format(tile.at(index))}\n"
 
     def sync(self, who: Threads) -> str:
         """A barrier of a group."""
