@@ -25,6 +25,7 @@ from scripts.results import ARCH, about_gpu, options_of, write
 
 LAUNCHES = 40
 SECONDS_EACH = 60
+AT_ONCE = 12
 TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
 TOLD = re.compile(r"(?:RACECHECK|ERROR) SUMMARY: (\d+) (?:hazards? displayed|errors?)")
 
@@ -81,11 +82,11 @@ def judged(each: Any, kernel: Any, launches: int) -> dict[str, int]:
     return {"launches": launches, "wrong_launches": wrong, "wrong_elements": elements}
 
 
-def measured(name: str, mended: bool) -> dict[str, Any]:
-    """Lints and launches one kernel."""
-    told = answer(command_of(launched, name, mended, LAUNCHES), SECONDS_EACH)
+def measured(variant: tuple[str, bool]) -> dict[str, Any]:
+    """Launches one kernel in a process of its own: what `answer` tells, and what was wrong."""
+    told = answer(command_of(launched, *variant, LAUNCHES), SECONDS_EACH)
     found = told.pop("found", {})
-    return {"mended": mended, "lint": linted(name, mended), **told, **found}
+    return {**told, **found}
 
 
 def sanitized(task: tuple[str, bool, str]) -> str:
@@ -130,16 +131,20 @@ def main() -> int:
 
 
 def measure_all(names: list[str], out: Path | None) -> int:
-    """Launches one kernel after the other, then all under the tools, several at a time."""
-    found: list[dict[str, Any]] = []
-    for name in names:
-        variants = [measured(name, mended) for mended in (False, True)]
-        found.append({"name": name, "kind": witness(name).kind, "variants": variants})
-    tasks = [*itertools.product(names, (False, True), TOOLS)]
-    with ThreadPoolExecutor(8) as pool:
-        for (name, mended, tool), told in zip(tasks, pool.map(sanitized, tasks), strict=True):
+    """Lints all, launches all, then all under the tools, several at a time."""
+    both = [*itertools.product(names, (False, True))]
+    tasks = [(*variant, tool) for variant in both for tool in TOOLS]
+    said = {variant: linted(*variant) for variant in both}  # TileLang lowers in one thread
+    found: list[dict[str, Any]] = [
+        {"name": name, "kind": witness(name).kind, "variants": []} for name in names
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for (name, mended), told in zip(both, pool.map(measured, both), strict=True):
+            variant = {"mended": mended, "lint": said[name, mended], **told}
+            found[names.index(name)]["variants"].append(variant)
+        for (name, mended, tool), seen in zip(tasks, pool.map(sanitized, tasks), strict=True):
             variant = found[names.index(name)]["variants"][mended]
-            variant.setdefault("sanitizer", {})[tool] = told
+            variant.setdefault("sanitizer", {})[tool] = seen
     for each in found:
         for variant in each["variants"]:
             print(each["name"], variant)
