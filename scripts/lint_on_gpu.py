@@ -1,6 +1,6 @@
 """Show on a CUDA device what `lint` finds, and what compute-sanitizer finds of it.
 
-    python -m scripts.lint_on_gpu --out docs/results/lint-h200.json
+    python -m scripts.lint_on_gpu --out docs/results/lint-h100.json
     python -m scripts.lint_on_gpu --rehearse        # lints, lowers and compiles only: needs no GPU
 
 Each kernel of fixtures/witnesses, wrong and mended, is linted, and launched many times on fresh

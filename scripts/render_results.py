@@ -324,7 +324,7 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "applied-times", applied_times(applied)
     yield "audits", audit_table(functions, audits)
     yield "refuted", refuted_table(functions, audits, read("mistakes-h200"))
-    hazards, witnesses, mends = read("hazards-h100"), read("lint-h200"), read("mends-h200")
+    hazards, witnesses, mends = read("hazards-h100"), read("lint-h100"), read("mends-h200")
     yield "hazards-machine", machine(hazards)
     yield "hazards", hazard_table(hazards)
     yield "lint-machine", machine(witnesses)

@@ -98,10 +98,12 @@ def test_the_driver_carves_out_what_holds_all_resident_blocks(gpu: str) -> None:
 
 
 def test_lint_finds_what_goes_wrong_and_nothing_where_it_is_mended() -> None:
-    for kernel in read("lint-h200")["kernels"]:
+    for kernel in read("lint-h100")["kernels"]:
         wrong, mended = kernel["variants"]
         assert wrong["lint"]["certain"] == [kernel["kind"]]
-        assert wrong.get("hangs") or wrong["wrong_launches"] > 0.9 * wrong["launches"]
+        # What memory that nobody has written holds hangs on what ran there before.
+        often = 0 if kernel["kind"] == "uninitialised-read" else 0.9
+        assert wrong.get("hangs") or wrong["wrong_launches"] > often * wrong["launches"]
         assert mended["lint"]["status"] == "clean"
         assert mended["wrong_launches"] == 0
 
