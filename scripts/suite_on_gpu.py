@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,8 +49,10 @@ NEED_NO_GPU = ("audited",)
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
 
 
-def run_once(name: str, suite: Path, tests: Sequence[str], workers: int) -> dict[str, Any]:
-    """One run of a suite, with a cache of TileLang that nobody else fills."""
+def run_once(
+    name: str, suite: Path, tests: Sequence[str], workers: int, limit: float = 3600
+) -> dict[str, Any]:
+    """One run of a suite, with a cache of TileLang that nobody else fills, of `limit` seconds."""
     options = RUNS[name]
     with tempfile.TemporaryDirectory() as folder:
         table, outcomes = Path(folder, "table.json"), Path(folder, "outcomes.xml")
@@ -60,9 +63,9 @@ def run_once(name: str, suite: Path, tests: Sequence[str], workers: int) -> dict
             command += [*smemreuse, "--json", str(table)]
         command += [*asked, f"--junitxml={outcomes}"]
         started = time.monotonic()
-        done = subprocess.run(
+        exit_code, output = _ended(
             command,
-            check=False,
+            limit,
             cwd=suite,
             env={
                 **os.environ,
@@ -70,9 +73,6 @@ def run_once(name: str, suite: Path, tests: Sequence[str], workers: int) -> dict
                 "TILELANG_CACHE_DIR": str(Path(folder, "cache")),
                 **({"CUDA_VISIBLE_DEVICES": ""} if name in NEED_NO_GPU else {}),
             },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
         )
         seconds = time.monotonic() - started
         told = json.loads(table.read_text()) if table.exists() else None
@@ -80,19 +80,35 @@ def run_once(name: str, suite: Path, tests: Sequence[str], workers: int) -> dict
     if told is not None:
         told.pop("python")  # which is of this machine alone, as is where outcomes are kept
         told["args"] = [arg for arg in told["args"] if not arg.startswith("--junitxml")]
-    lines = done.stdout.splitlines()
+    lines = output.splitlines()
     summary = next((line for line in reversed(lines) if COUNTED.search(line)), "")
     return {
         "run": name,
         "command": ["python", *(smemreuse if options is not None else ()), *asked],
         "workers": workers,
-        "exit_code": done.returncode,
+        "exit_code": exit_code,
         "seconds": round(seconds, 1),
         "pytest": {word: int(count) for count, word in COUNTED.findall(summary)},
         "last_lines": lines[-12:],
         "outcomes": ended,
         "table": told,
     }
+
+
+def _ended(command: Sequence[str], limit: float, **options: Any) -> tuple[int | None, str]:
+    """The exit code of a process, None if it was ended after `limit` seconds with all that it
+    started, and what it has printed."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        with subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options
+        ) as process:
+            try:
+                exit_code: int | None = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                exit_code = None
+                os.killpg(process.pid, signal.SIGKILL)
+        output.seek(0)
+        return exit_code, output.read()
 
 
 def outcomes_in(path: Path) -> dict[str, str]:
@@ -124,7 +140,7 @@ def compared(found: list[dict[str, Any]]) -> None:
 def print_run(found: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count} {word}" for word, count in found["pytest"].items())
     print(f"{found['run']:8} exit code {found['exit_code']}, {found['seconds']} s: {counts}")
-    if found["exit_code"]:
+    if found["exit_code"] != 0:
         print(*found["last_lines"], sep="\n")
     for test, (before, after) in found.get("otherwise", {}).items():
         print(f"         {test}: {before} without smemreuse, {after} with it")
@@ -146,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tests", nargs="+", default=["tests"], help="what pytest is given")
     made.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS))
     made.add_argument("--workers", type=int, default=2)
+    made.add_argument("--limit", type=float, default=3600, help="seconds for each run")
     made.add_argument("--together", action="store_true", help="all runs at once")
     return made
 
@@ -156,7 +173,8 @@ def main() -> int:
     with ThreadPoolExecutor(len(options.runs) if options.together else 1) as pool:
         found = list(
             pool.map(
-                lambda name: run_once(name, suite, options.tests, options.workers), options.runs
+                lambda name: run_once(name, suite, options.tests, options.workers, options.limit),
+                options.runs,
             )
         )
     compared(found)
