@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -38,9 +39,8 @@ FORMATS = ("svg", "png", "dot", "html")
     "--format",
     "output_format",
     type=click.Choice(FORMATS),
-    default="svg",
-    show_default=True,
-    help="All but `dot` need Graphviz's `dot` program.",
+    help="All but `dot` need Graphviz's `dot` program. Default: what the name of -o ends in, or "
+    "svg.",
 )
 @click.option("--kernel", "kernel_name", help="This kernel alone; default: all in the file.")
 @target_options("Where it goes; default: stdout.")
@@ -48,7 +48,7 @@ FORMATS = ("svg", "png", "dot", "html")
 def graph(
     file: str,
     kind: str,
-    output_format: str,
+    output_format: str | None,
     kernel_name: str | None,
     target: Target,
     policy: str,
@@ -56,6 +56,9 @@ def graph(
     """Draw a kernel's shared buffers with Graphviz."""
     from smemreuse.report.graphs import draw, render  # and Graphviz, which the help does without
 
+    if output_format is None:
+        ending = "" if target.output is None else Path(target.output).suffix.removeprefix(".")
+        output_format = ending if ending in FORMATS else "svg"
     if output_format == "png" and target.output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
     found = of_kernel(read_subjects([file]), kernel_name, file)

@@ -31,6 +31,13 @@ def test_every_kernel_has_every_graph(kind: str, sample_path: Path) -> None:
     assert result.stdout.startswith("digraph smemreuse {")
 
 
+def test_the_name_of_the_output_says_the_format(tmp_path: Path) -> None:
+    assert run("graph", BATCHED, "-o", tmp_path / "k.dot").exit_code == 0
+    assert (tmp_path / "k.dot").read_text().startswith("digraph smemreuse {")
+    assert run("graph", BATCHED, "--format", "dot", "-o", tmp_path / "k.svg").exit_code == 0
+    assert (tmp_path / "k.svg").read_text().startswith("digraph smemreuse {")
+
+
 @pytest.mark.parametrize("policy", ["outer", "inner", "dataflow"])
 def test_lifetimes_mark_gen_kill_loops_and_waits(policy: str) -> None:
     text = run("graph", BATCHED, "--format", "dot", "--policy", policy).stdout
