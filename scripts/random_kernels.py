@@ -49,6 +49,8 @@ def main() -> int:
         for number, (found, failed) in enumerate(pool.imap_unordered(_batch, batches)):
             stats += found
             failing += failed
+            for one in failed:  # at once, for a run may be cut off
+                print(f"\n{one}", file=sys.stderr)
             done = min((number + 1) * BATCH, options.examples)
             print(
                 f"\r{done:,} of {options.examples:,} kernels, {len(failing)} failures",
