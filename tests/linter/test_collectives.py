@@ -239,3 +239,25 @@ def test_an_arm_that_is_thousands_of_barriers_ahead_is_not_followed() -> None:
 def test_one_thread_may_stand_for_its_block_at_the_grid_s_barrier(body: str) -> None:
     """The block's barriers in that of the grid pair with others', and it runs through."""
     assert not any(certain for _, certain in _found(body, threads=96 if "64" in body else 64))
+
+
+BY_NAME, ALL_BY_NAME = (
+    "T.tvm_storage_sync('shared', 1, 64)\n",
+    "T.tvm_storage_sync('shared', 5, 128)\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "certain"),
+    [
+        (BY_NAME, BY_NAME, True),
+        (ALL_BY_NAME + BY_NAME, ALL_BY_NAME + BY_NAME, True),
+        (ALL_BY_NAME + BY_NAME, BY_NAME + ALL_BY_NAME, False),  # the later arm comes there first
+        (BY_NAME + ALL_BY_NAME, ALL_BY_NAME + BY_NAME, None),
+    ],
+)
+def test_who_used_a_named_barrier_may_have_waited_for_these(
+    lower: str, upper: str, certain: bool | None
+) -> None:
+    body = under("if tx < 64", lower) + under("if tx >= 64", upper) + SYNC
+    assert _found(body, threads=128) == ([] if certain is None else [(DIVERGES, certain)])

@@ -53,6 +53,7 @@ def _differs(kernel: Kernel) -> bool:
         ARRIVE + FIRST + WAIT + THEN,
         FIRST + ARRIVE + THEN + WAIT,
         _lower(ARRIVE + WAIT) + FIRST + CLUSTER + THEN,
+        _lower(SYNC + SYNC + "O[tx] = tx\n" + FIRST + GRID) + GRID + THEN,
     ],
 )
 def test_what_runs_wrong_is_not_called_sound(body: str) -> None:

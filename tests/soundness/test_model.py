@@ -168,6 +168,20 @@ def test_threads_that_returned_are_not_waited_for() -> None:
     assert _over(meeting) == 1
 
 
+def test_who_came_and_went_is_still_one_of_those_that_meet() -> None:
+    everyone = np.ones(64, dtype=bool)
+    one_left = np.arange(64) >= 32
+    for gone_first in (False, True):
+        meeting = Meeting(0, everyone)
+        meeting.arrive(np.arange(32), None)
+        if gone_first:
+            meeting.left(one_left)
+        assert not meeting.rounds[0].over
+        meeting.arrive(np.arange(32, 64), None)
+        assert meeting.rounds[0].over
+        assert meeting.company() == [[[0, 1]], [[0, 1]]]
+
+
 def test_a_barrier_for_different_numbers_of_threads() -> None:
     meeting = Meeting(0, np.ones(64, dtype=bool))
     meeting.arrive(np.arange(32), 64)

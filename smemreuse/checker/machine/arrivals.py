@@ -172,6 +172,14 @@ class Pairings:
         """The barriers that not all threads are known to have come to equally often."""
         yield from self._uneven.items()
 
+    def may_await(self, ids: np.ndarray, others: np.ndarray) -> bool:
+        """Whether some of the others have passed a barrier that some of `ids` have yet to come to,
+        so that what the others did last may happen after what `ids` do now."""
+        return any(
+            arrivals is None or arrivals.passed[others].max() > arrivals.arrived[ids].min()
+            for arrivals in self._uneven.values()
+        )
+
     def copy(self) -> Pairings:
         twin = object.__new__(Pairings)
         twin._even, twin._uneven = self._even, dict(self._uneven)

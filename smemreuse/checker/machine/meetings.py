@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -135,8 +136,11 @@ class BarrierMeetings:
             if not meeting.comes and not waiting.all():
                 return Mismatch(MismatchKind.NOT_ARRIVED, one, ids[~waiting], certain=True)
             behind, ahead = arrived < arrived.max(), int(ids[arrived.argmax()])
-            if found is None and behind.any():
-                found = Mismatch(MismatchKind.MISSING, one, ids[behind], ahead, certain=True)
+            if behind.any():
+                # The grid's is passed by whoever meets the block's others in it.
+                certain = one is not Group.GRID
+                found = found or Mismatch(MismatchKind.MISSING, one, ids[behind], ahead)
+                found = replace(found, certain=found.certain or certain)
         return found
 
     def _parted(self, resource: Resource, ids: np.ndarray) -> Mismatch | None:
@@ -181,7 +185,9 @@ class BarrierMeetings:
             if meeting.comes and found is None and order.known_to_some(warps).knows_any_of(gone):
                 certain = Group.GRID not in barriers and pairings.is_even(Group.GRID)
                 found = Mismatch(MismatchKind.AFTER_OTHERS, one, ids, certain=certain)
-            learned = arrivals.handed.get(phase)
+            # One thread comes to the grid's barrier for its block: what orders a block's threads is
+            # that they meet at its own barrier.
+            learned = None if one is Group.GRID else arrivals.handed.get(phase)
             handed = {} if released is None else {phase: released}
             if released is not None:
                 learned = released if learned is None else learned | released
@@ -239,7 +245,8 @@ class BarrierMeetings:
         """Why others may be at a named barrier at once: these threads were not the last to use it
         as a group of their own, and do not know that the last use is over.
 
-        Certain if nothing that may be put in orders the arrivals there before these.
+        Certain if nothing that may be put in orders the arrivals there before these, nor these
+        before them.
         """
         last, ids = self._state.barriers.last_meeting(name), agent.threads.ids
         order, warps = self._state.order, self._vectors.warps(ids)
@@ -256,7 +263,7 @@ class BarrierMeetings:
         others = np.frombuffer(last.group, ids.dtype)
         there = np.unique(others // 32)
         ordered = order.clock[np.ix_(warps, there)] >= last.epochs[there]
-        certain = not agent.partly and not ordered.all()
+        certain = self._is_sure(agent, others) and not ordered.all()
         return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
 
     def _others_alone(self, name: int, alone: Mapping[int, int], agent: Agent) -> Mismatch | None:
@@ -273,9 +280,12 @@ class BarrierMeetings:
         which = each[surely if surely.any() else late]
         everyone = self._vectors.everyone
         others = everyone[np.isin(everyone // 32, which)]
-        return Mismatch(
-            MismatchKind.SHARED, name, others, certain=bool(surely.any()) and not agent.partly
-        )
+        certain = self._is_sure(agent, others) and bool(surely.any())
+        return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
+
+    def _is_sure(self, agent: Agent, others: np.ndarray) -> bool:
+        """Whether all these threads come, and nothing orders it before what others have done."""
+        return not agent.partly and not self._state.pairings.may_await(agent.threads.ids, others)
 
     # Barriers of a warp --------------------------------------------------------------------------
 

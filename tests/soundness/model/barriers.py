@@ -62,9 +62,6 @@ class Meeting:
     def left(self, alive: np.ndarray) -> None:
         """Threads have returned."""
         self._gone = ~alive
-        self._there = sum(
-            len(warp) for warp in np.split(alive, range(32, len(alive), 32)) if warp.any()
-        )
         for warp in range(-(-len(alive) // 32)):
             self._come_whole(warp)
             self._complete()
@@ -107,9 +104,15 @@ class Meeting:
             self._counted[warp].append(self.rounds[-1])
             self._whole += len(come)
 
+    def _expected(self) -> int:
+        """All threads that are still there, and those who came to this round and did not wait."""
+        warps = np.split(self._gone, range(32, len(self._gone), 32))
+        counted = self.rounds[-1].warps
+        return sum(len(gone) for at, gone in enumerate(warps) if at in counted or not gone.all())
+
     def _complete(self) -> None:
         """Begins the next round if all have come."""
-        needed = self._there if self._count is None else self._count
+        needed = self._expected() if self._count is None else self._count
         if self._whole > needed > 0:
             raise IllDefined("more threads at a barrier than it takes")
         if self._whole and self._whole == needed:

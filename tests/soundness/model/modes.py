@@ -109,15 +109,14 @@ def as_it_stands(count: int, seed: int = 0, *, fences: bool = True) -> Iterator[
 
 
 def starved(warps: int, seed: int = 0, *, fences: bool = True) -> Iterator[Mode]:
-    """Modes in which one warp is late for everything, each of so many in turn."""
+    """Modes in which one warp is late for everything, each of so many in turn: for what is in
+    flight, too, or before it."""
     random = Random(seed)
     for warp in range(warps):
-        arms, late = (
-            random.choice(("then", "else", "ranked", "shuffled")),
-            random.choice((NEVER, 0)),
-        )
-        mode = Mode(arms, late, seed=random.randrange(1 << 30), assumed=False, starved=warp)
-        yield replace(mode, fences=fences, races=late == NEVER)
+        for late in (NEVER, 0):
+            arms = random.choice(("then", "else", "ranked", "shuffled"))
+            mode = Mode(arms, late, seed=random.randrange(1 << 30), assumed=False, starved=warp)
+            yield replace(mode, fences=fences, races=late == NEVER)
 
 
 def held_at_each(places: int, seed: int = 0, *, fences: bool = True) -> Iterator[Mode]:
