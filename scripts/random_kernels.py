@@ -45,18 +45,21 @@ def main() -> int:
     ]
     stats: Counter[str] = Counter()
     failing: list[Failed] = []
+    done = 0
     with multiprocessing.Pool(options.jobs) as pool:
-        for number, (found, failed) in enumerate(pool.imap_unordered(_batch, batches)):
+        for found, failed in pool.imap_unordered(_batch, batches):
             stats += found
             failing += failed
             for one in failed:  # at once, for a run may be cut off
                 print(f"\n{one}", file=sys.stderr)
-            done = min((number + 1) * BATCH, options.examples)
+            done = min(done + BATCH, options.examples)
             print(
                 f"\r{done:,} of {options.examples:,} kernels, {len(failing)} failures",
                 end="",
                 file=sys.stderr,
             )
+            if options.limit and time.monotonic() - begin > options.limit:
+                break
     print(file=sys.stderr)
     shown: Counter[str] = Counter()
     for family, seed, way in sorted(failing):
@@ -69,7 +72,7 @@ def main() -> int:
         **about("random-kernels"),
         "seconds": round(time.monotonic() - begin, 1),
         "seed": options.seed,
-        "examples": options.examples,
+        "examples": done,
         "failures": len(failing),
         "failing_seeds": [f"{family} {seed}: {way}" for family, seed, way in sorted(failing)],
         "counts": dict(sorted(stats.items())),
@@ -84,6 +87,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
     parser.add_argument("--family", action="append", choices=ALL_FAMILIES, help="any number")
+    parser.add_argument("--limit", type=float, help="seconds, after which no more are made")
     parser.add_argument("--modes", type=int, default=TRIED, help="executions tried, of two kinds")
     return parser.parse_args()
 
