@@ -3,7 +3,8 @@
 An arrival counts for the phase that is open when it comes, and what it hands over is known to those
 who have waited for that phase. One schedule shows which phase that was; that it is the same one in
 every schedule follows if the arriving threads know the phases before it to be complete, and no more
-threads arrive than the phase expects. Otherwise it is not covered.
+threads arrive than the phase expects. They know it if they have waited for them, or if all arrivals
+of these phases happen before theirs, and nothing else ends a phase. Otherwise it is not covered.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Barrier:
 
     `copies` are those whose bytes, or whose ends, the open phase waits for; `handed` is what its
     arrivals hand over, `completed` what each phase that is complete did, with those before it.
-    `users` are the warps that have used it, each with the epoch of the last time.
+    `users` are the warps that have used it, each with the epoch of the last time; `ended` those
+    that had when the last phase ended. `plain`: nothing but arrivals that count at once has ended
+    its phases, no copy and no bytes.
     """
 
     expected: int | None = None
@@ -63,6 +66,8 @@ class Barrier:
     handed: ReleasedClocks | None = None
     completed: tuple[ReleasedClocks, ...] = ()
     users: Mapping[int, int] = field(default_factory=dict)
+    ended: Mapping[int, int] = field(default_factory=dict)
+    plain: bool = True
 
     @property
     def phase(self) -> int:
@@ -87,12 +92,17 @@ class Barrier:
             raise Misused("an mbarrier is used that has been invalidated")
         self.users = {**self.users, **dict(zip(warps.tolist(), epochs.tolist(), strict=True))}
 
+    def is_ended_before(self, clocks: np.ndarray) -> bool:
+        """Whether all phases that are complete surely are, for warps with these `clocks`: all
+        arrivals of these phases happen before what they do now."""
+        return self.plain and _are_over(self.ended, clocks)
+
     def invalidate(self, clocks: np.ndarray) -> Barrier:
         """It is plain memory again. Raises `Misused` unless all who use it have done so by the
         `clocks` of those who invalidate it, and no phase has begun."""
         if self.arrived or self.bytes_due or self.copies:
             raise Misused("an mbarrier is invalidated in the middle of a phase")
-        if any((clocks[:, warp] <= epoch).any() for warp, epoch in self.users.items()):
+        if not _are_over(self.users, clocks):
             raise Misused("threads may still use an mbarrier when it is invalidated")
         return Barrier(None, self.initialized)
 
@@ -128,7 +138,7 @@ class Barrier:
         if self.completed:
             handed |= self.completed[-1]
         self.completed = (*self.completed, handed)
-        self.arrived, self.copies, self.handed = 0, 0, None
+        self.arrived, self.copies, self.handed, self.ended = 0, 0, None, self.users
 
     def earliest(self, parity: int, known: int) -> int:
         """How many phases are complete at least when a wait for one of this parity is over, for
@@ -144,14 +154,15 @@ class Barrier:
         handed = None
         if self.handed is not None and other.handed is not None:
             handed = self.handed & other.handed
-        warps = {*self.users, *other.users}
         both = zip(self.completed, other.completed, strict=True)
         return replace(
             self,
             copies=self.copies & other.copies,
             announced=(*self.announced, *other.announced),
-            users={warp: max(one.users.get(warp, 0) for one in (self, other)) for warp in warps},
+            users=_latest(self.users, other.users),
+            ended=_latest(self.ended, other.ended),
             handed=handed,
+            plain=self.plain and other.plain,
             completed=tuple(mine & theirs for mine, theirs in both),
         )
 
@@ -180,8 +191,7 @@ class LastMeeting:
         if other is self:
             return self
         group = self.group if self.group == other.group else None
-        warps = {*self.alone, *other.alone}
-        alone = {warp: max(one.alone.get(warp, 0) for one in (self, other)) for warp in warps}
+        alone = _latest(self.alone, other.alone)
         return LastMeeting(max(self.number, other.number), group, alone=alone)
 
 
@@ -208,6 +218,11 @@ class Barriers:
         self.slots[slot] = self[slot].invalidate(clocks)
         self.in_memory -= _in_memory(slot)
 
+    def ends_with_copies(self, slot: Slot | None) -> None:
+        """Copies that land at any time end phases of an mbarrier, or of any one."""
+        for one in self.slots.values() if slot is None else (self[slot],):
+            one.plain = False
+
     def incarnation(self, slot: Slot) -> Incarnation:
         """What is known of an mbarrier's phases is known of them since it was initialized."""
         return (slot, self[slot].initialized)
@@ -232,6 +247,16 @@ class Barriers:
             {name: self.last_meeting(name).joined(other.last_meeting(name)) for name in names},
             self.in_memory | other.in_memory,
         )
+
+
+def _latest(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    """The later epoch of each warp."""
+    return {warp: max(one.get(warp, 0), other.get(warp, 0)) for warp in {*one, *other}}
+
+
+def _are_over(epochs: Mapping[int, int], clocks: np.ndarray) -> bool:
+    """Whether these epochs of warps are over, by the `clocks` of others."""
+    return all((clocks[:, warp] > epoch).all() for warp, epoch in epochs.items())
 
 
 def _in_memory(slot: Slot) -> frozenset[tuple[Buffer, int]]:

@@ -81,9 +81,10 @@ class Signals:
         threads, signal = agent.threads, effect.signals
         if effect.remote:
             raise Uncovered(f"`{call.op}` reaches another block of the cluster")
-        if signal is Signal.HOLD_FOR_COPIES:
-            return  # the phase is complete later, never sooner
         slot = self._slot(call, effect, threads)
+        if signal is Signal.HOLD_FOR_COPIES:
+            self._state.barriers.ends_with_copies(slot)
+            return  # the phase is complete later, never sooner
         if slot is None:
             raise Uncovered("an mbarrier's slot is not known")
         if agent.partly:
@@ -103,9 +104,10 @@ class Signals:
             clocks = self._state.order.inserted[self._vectors.warps(threads.ids)]
             self._state.barriers.invalidate(slot, clocks)
             return
-        self._use(slot, threads)
         self._require_phase(slot, threads)
+        self._use(slot, threads)
         barrier = self._state.barriers[slot]
+        barrier.plain &= signal is Signal.ARRIVE
         order, warps = self._state.order, self._vectors.warps(threads.ids)
         if signal is Signal.COMPLETE_WITH_BYTES:
             barrier.bytes_due -= self._load_bytes(stmt) * threads.count
@@ -133,11 +135,13 @@ class Signals:
             observer.uses(stmt, effect, slot, agent, self._state.order)
 
     def _require_phase(self, slot: Slot, threads: Threads) -> None:
-        """Raises `Misused` unless these threads know that all phases before the open one are
-        complete: otherwise the signal might count for an earlier phase in another schedule."""
-        barriers = self._state.barriers
-        known = self._state.order.known_to_all(self._vectors.warps(threads.ids))
-        if known.phase(barriers.incarnation(slot)) < barriers[slot].phase:
+        """Raises `Misused` unless all phases before the open one are surely complete: otherwise the
+        signal might count for an earlier phase in another schedule. These threads know it, or come
+        after all arrivals, and nothing but these ends a phase."""
+        barriers, order = self._state.barriers, self._state.order
+        warps, barrier = self._vectors.warps(threads.ids), barriers[slot]
+        known = order.known_to_all(warps).phase(barriers.incarnation(slot))
+        if known < barrier.phase and not barrier.is_ended_before(order.sure[warps]):
             raise Misused("a signal to an mbarrier may come in an earlier phase")
 
     def _use(self, slot: Slot, threads: Threads) -> None:

@@ -99,6 +99,37 @@ def test_an_arrival_may_come_a_phase_earlier_than_in_the_schedule_that_is_tried(
     assert judge(body).uncovered == ("a signal to an mbarrier may come in an earlier phase",)
 
 
+FIRST_AGAIN = "T.ptx_arrive_barrier(full[0])\n"
+MEET = "T.ptx_arrive_barrier(full[1])\nT.mbarrier_wait_parity(full[1], k % 2)\n"
+ONE, OTHER = (under(f"if k % 2 == {n}", under(f"if tx == {n}", FIRST_AGAIN)) for n in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("count", "lower", "upper", "follows"),
+    [
+        (64, FIRST_AGAIN + MEET, MEET, True),
+        (64, MEET + FIRST_AGAIN, MEET, True),
+        (128, FIRST_AGAIN + MEET, FIRST_AGAIN + MEET, True),
+        (128, MEET + FIRST_AGAIN, FIRST_AGAIN + MEET, False),
+        (64, FIRST_AGAIN, MEET.replace("k % 2", "0"), False),  # the lanes do not wait
+        (64, FIRST_AGAIN + "T.ptx_cp_async_barrier(full[0])\n" + MEET, MEET, False),
+        (64, "T.ptx_cp_async_barrier_noinc(full[0])\n" + MEET, MEET, False),
+        (1, ONE + OTHER, "T.evaluate(0)\n", False),
+        (1, ONE + MEET + OTHER, MEET, False),
+        (1, ONE + OTHER + MEET, MEET, True),
+    ],
+)
+def test_phases_that_ended_by_arrivals_before_need_no_wait(
+    count: int, lower: str, upper: str, follows: bool
+) -> None:
+    """Nobody waits for `full[0]`; all meet at `full[1]` in each round."""
+    first = under("if tx < 64", under("for k in range(4)", lower))
+    second = under("if tx >= 64", under("for k in range(4)", upper))
+    begun = init_barrier(count) + init_barrier(128, "full[1]")
+    unknown = () if follows else ("a signal to an mbarrier may come in an earlier phase",)
+    assert report_on(kernel_of(begun + first + second, threads=128)).unknown == unknown
+
+
 def with_the_second_warp(operation: str, count: int = 32) -> str:
     """The second warp does something to the mbarrier that counts as so many arrivals. Without it,
     the phase for which the consumer waits would not be complete."""
