@@ -83,7 +83,7 @@ class Trace:
         self._work, self._leaves = setting.work, setting.leaves
         self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared)
         self._decide = self.loops_of_block.decide
-        self._loops = Loops(setting.periods, *shared, self.loops_of_block)
+        self._loops = Loops(setting.periods, *shared, self.loops_of_block, setting.is_case)
         synchronization = Synchronization(*shared, accesses, findings)
         self.waiting = synchronization.waiting
         self._predicted = PredictedBarriers(setting.prediction, *shared, synchronization)

@@ -7,13 +7,16 @@ decide an iteration (`semantics.recurrences`), which hold for every iteration nu
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.repetition import enumerated
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.ir.expr import Expr, Load, Var, constant
+from smemreuse.checker.values.quotients import COMPARISONS
+from smemreuse.ir.expr import Call, Expr, Load, Var, constant
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value
 from smemreuse.semantics.recurrences import (
@@ -23,6 +26,15 @@ from smemreuse.semantics.recurrences import (
     Recurrence,
     Recurrences,
 )
+
+
+@dataclass(frozen=True)
+class OpenCondition:
+    """A comparison of which the round's number does not tell when it changes; `bound` are the
+    variables that the loop sets before it, by their values."""
+
+    stmt: If
+    bound: Mapping[Var, Expr]
 
 
 class UnboundedLoop:
@@ -41,10 +53,11 @@ class UnboundedLoop:
         self._ranges: dict[Var, np.ndarray] = {}
         self._recurrences = Recurrences(self._along, self._rows)
         self._first, self._period = 0, 1
+        self.open: list[OpenCondition] = []
 
     def found(self) -> tuple[int, int] | None:
         """The first iteration of the periodic part, and the period; None if unknown, as for a loop
-        that sets what decides its own iterations."""
+        that sets what decides its own iterations. It holds but for the conditions left `open`."""
         try:
             self._visit(self._loop.body)
         except NoRecurrence:
@@ -64,7 +77,7 @@ class UnboundedLoop:
         for expr in self._slice.acting(stmt):
             self._decides(expr)
         if isinstance(stmt, If):
-            self._decides(stmt.condition)
+            self._condition(stmt)
             self._visit(stmt.then)
             self._visit(stmt.orelse)
         elif isinstance(stmt, For):
@@ -80,6 +93,16 @@ class UnboundedLoop:
             self._visit(stmt.body)
         elif isinstance(stmt, (Attr, Assert)):
             self._visit(stmt.body)
+
+    def _condition(self, stmt: If) -> None:
+        """Adds a condition, or leaves it open if it is a comparison without a recurrence."""
+        try:
+            self._decides(stmt.condition)
+        except NoRecurrence:
+            condition = stmt.condition
+            if not (isinstance(condition, Call) and condition.op in COMPARISONS):
+                raise
+            self.open.append(OpenCondition(stmt, dict(self._bound)))
 
     def _bind(self, var: Var, value: Expr) -> None:
         try:

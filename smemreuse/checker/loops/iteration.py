@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from smemreuse.checker.errors import Uncovered
+from smemreuse.checker.loops.endless import OpenCondition
 from smemreuse.checker.loops.fast_forward import FastForwardPoint, leave_out
 from smemreuse.checker.loops.loop_runs import LoopRun, LoopsOfBlock
 from smemreuse.checker.loops.periods import Periods, Window
@@ -17,7 +18,7 @@ from smemreuse.checker.values.cases import LARGE, SEEN
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.symbols import Key
 from smemreuse.checker.values.unknowns import Length
-from smemreuse.ir.expr import Call
+from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
 from smemreuse.semantics.effects import Effect, Group, Meeting, Signal
@@ -35,8 +36,17 @@ the others catch up, while a producer that is ahead of them has filled more of i
 class Loops:
     """The loops of a trace."""
 
-    def __init__(self, periods: Periods, state: State, values: Values, block: LoopsOfBlock):
+    def __init__(
+        self,
+        periods: Periods,
+        state: State,
+        values: Values,
+        block: LoopsOfBlock,
+        is_case: Callable[[If | For], bool],
+    ):
+        """`is_case`: whether a branch or a loop that data decide is split into cases."""
         self._block = block
+        self._is_case = is_case
         self._slice = values.program_slice
         self._periods = periods
         self._state = state
@@ -62,9 +72,36 @@ class Loops:
         """The length of a loop in this case; None if its period is unknown."""
         if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
             return None
-        if self._periods.endless(stmt, begin, agent.threads, self._state.counters) is None:
+        window = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
+        if window is None or self._tail(stmt, begin, window, agent.threads) is None:
             return None
         return self._values.unknowns.length(stmt.extent, agent.threads)
+
+    def _tail(self, stmt: For, begin: int, window: Window, threads: Threads) -> int | None:
+        """How many last iterations of a loop of unknown length are not periodic for conditions that
+        its length decides (`values.quotients`); None if that is not known of an open one."""
+        found = 0
+        for one in window.open:
+            unknowns, condition = self._values.unknowns, one.stmt.condition
+            last = unknowns.tail(condition, stmt, begin, one.bound, threads)
+            if last is not None:
+                unknowns.settled.add(condition)
+                found = max(found, last)
+            elif not self._goes_both_ways(one, threads):
+                return None
+        return found
+
+    def _goes_both_ways(self, one: OpenCondition, threads: Threads) -> bool:
+        """Whether both arms of a branch are executed in every iteration: it is no case, and
+        something is not known of its condition, which therefore is not known."""
+        leaves = [
+            leaf
+            for leaf in self._values.vectors.interned.reading(one.stmt.condition).leaves or ()
+            if leaf not in one.bound
+        ]
+        return not self._is_case(one.stmt) and any(
+            isinstance(leaf, Load) and self._values(leaf, threads) is None for leaf in leaves
+        )
 
     def go_through(
         self,
@@ -79,7 +116,9 @@ class Loops:
         if len(rounds) > LARGE // 2:
             endless = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
             assert endless is not None
-            window = replace(endless, end=len(rounds))
+            tail = self._tail(stmt, begin, endless, agent.threads)
+            assert tail is not None
+            window = replace(endless, end=len(rounds) - tail)
         yield from self._iterate(stmt, rounds, window, length.key, agent, run)
 
     def _iterate(
@@ -109,7 +148,8 @@ class Loops:
                     if noted is not None:
                         noted.leave(pause)
                     if length is not None:
-                        unknowns.case.need(length, window.first, pause.unit)
+                        tail = len(rounds) - window.end
+                        unknowns.case.need(length, window.first + tail, pause.unit)
                         is_long = False
                     at += pause.skip
                     self._go_on(pause, at, threads, outer)

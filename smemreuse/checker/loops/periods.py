@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from smemreuse.checker.budget import Work
-from smemreuse.checker.loops.endless import UnboundedLoop
+from smemreuse.checker.loops.endless import OpenCondition, UnboundedLoop
 from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbered
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
@@ -39,13 +39,14 @@ class Window:
     """Iterations `first` to `end`: each does what the one `period` iterations before it did.
 
     `counters` is what each local that the loop sets holds before each iteration, and after
-    the last.
+    the last. It holds but for what is `open`, of a loop of unknown length.
     """
 
     first: int
     period: int
     end: int
     counters: Mapping[Local, np.ndarray] = field(default_factory=dict)
+    open: tuple[OpenCondition, ...] = ()
 
 
 class Periods:
@@ -90,11 +91,12 @@ class Periods:
         asked, kept = self._asked(loop, threads, counters)
         key = (loop, begin, *asked)
         if key not in self._known:
-            found = None
+            window = None
             if not self._slice.counters_set(loop.body):
-                found = UnboundedLoop(self._slice, loop, begin, threads, self._work).found()
-            is_short = found is not None and found[1] <= MAX_PERIOD
-            window = Window(*found, 0) if found is not None and is_short else None
+                here = UnboundedLoop(self._slice, loop, begin, threads, self._work)
+                found = here.found()
+                if found is not None and found[1] <= MAX_PERIOD:
+                    window = Window(*found, 0, open=tuple(here.open))
             self._known[key] = (window, kept)
         return self._known[key][0]
 

@@ -6,6 +6,7 @@ where that is the same for all threads (`symbols`); every use of it then has the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,21 @@ import numpy as np
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
+from smemreuse.checker.values.quotients import (
+    ONE,
+    QUOTIENT,
+    Linear,
+    Quotient,
+    atoms_of,
+    decided,
+    distance,
+    linear,
+    tail,
+)
 from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
-from smemreuse.ir.expr import Const, Expr, Load, Var, literal
-from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, literal
+from smemreuse.ir.kernel import Buffer, For
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
 from smemreuse.semantics.formulas import is_condition, negative
 from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
@@ -51,6 +63,12 @@ class Unknowns:
         self._uneven: list[np.ndarray] = []
         self._recurrences: dict[tuple[Key, Key], tuple[Recurrence, Recurrence] | None] = {}
         self._followed: dict[tuple[InternedExpr, int], int | None] = {}
+        self._implied_by_length: dict[tuple[InternedExpr, int], int | None] = {}
+        self._quotients: dict[InternedExpr, Quotient | None] = {}
+        self.settled: set[Expr] = set()
+        """Conditions that the length of the loop around them decides alike in all rounds but the
+        last ones, which are never left out. What it says of any other condition is not asked: it
+        may hold for this length and not for a shorter one that is not tried."""
 
     # Expressions, written out -------------------------------------------------------------------
 
@@ -131,8 +149,12 @@ class Unknowns:
     def value(self, expr: Expr, threads: Threads) -> int | None:
         """The value of an expression under the assumptions; None if they do not decide it."""
         written = self.written(expr, threads) if self.case.given else None
-        value = None if written is None else self._follows(written.form)
-        return value if value is None or written is None else self._noted(value, written, threads)
+        if written is None:
+            return None
+        value = self._follows(written.form)
+        if value is None:
+            return self._by_length(expr, written.form)
+        return self._noted(value, written, threads)
 
     def truth(self, expr: Expr, threads: Threads) -> int | None:
         """Whether an unknown condition holds in this case; None if threads may differ in it."""
@@ -142,6 +164,9 @@ class Unknowns:
         condition = self._interned.condition(written.form)
         value = self._follows(condition)
         if value is None:
+            by_length = self._by_length(expr, condition)
+            if by_length is not None:
+                return by_length
             value = self.case.truth(condition)
         return self._noted(value, written, threads)
 
@@ -195,6 +220,63 @@ class Unknowns:
         up, down = both
         self.case.need(lengths[0], up.first, up.period, down.first)
         return value
+
+    def _by_length(self, expr: Expr, written: InternedExpr) -> int | None:
+        """What an assumed length says of a condition in its loop: no round that is left out has
+        another value of it, so it is not noted as one iteration's alone."""
+        if expr not in self.settled:
+            return None
+        asked = (written, len(self.case.given))
+        if asked not in self._implied_by_length:
+            self._implied_by_length[asked] = self._implied(written)
+        return self._implied_by_length[asked]
+
+    def _implied(self, written: InternedExpr) -> int | None:
+        if self._interned.wraps(written):
+            return None
+        found = distance(written.expr, atoms_of(self._interned))
+        if found is None or not isinstance(written.expr, Call):
+            return None
+        for length, rounds in self.case.given.items():
+            quotient = self._quotient(length) if self.case.is_length(length) else None
+            rest = None if quotient is None else quotient.within(found)
+            if quotient is None or rest is None or rest.sum.keys() - {QUOTIENT, ONE}:
+                continue
+            each = rest.sum.get(QUOTIENT, 0)
+            ends = rest.ends(rest.sum.get(ONE, 0) + each * (rounds - quotient.offset))
+            value = decided(written.expr.op, *ends)
+            if value is not None:
+                return value
+        return None
+
+    def tail(
+        self, condition: Expr, loop: For, begin: int, bound: Mapping[Var, Expr], threads: Threads
+    ) -> int | None:
+        """How many of the last rounds of a loop of unknown length a comparison in it may decide
+        otherwise than all before; None if that is not known. `bound` are the variables that are
+        set in the loop, by their values."""
+        length = self.written(loop.extent, threads)
+        quotient = None if length is None else self._quotient(length.form)
+        if quotient is None or wraps(condition):
+            return None
+
+        def of_atom(expr: Expr) -> Linear | None:
+            if expr is loop.var:
+                return {loop.var: 1}
+            if isinstance(expr, Var) and expr in bound:
+                return None if wraps(bound[expr]) else linear(bound[expr], of_atom)
+            form = self._written(expr, threads)
+            if form is None or self._interned.wraps(form):
+                return None
+            return linear(form.expr, atoms_of(self._interned))
+
+        found = distance(condition, of_atom)
+        return None if found is None else tail(quotient, found, loop.var, begin)
+
+    def _quotient(self, length: InternedExpr) -> Quotient | None:
+        if length not in self._quotients:
+            self._quotients[length] = Quotient.of(length, self._interned)
+        return self._quotients[length]
 
     def _longer(self, written: InternedExpr) -> Length | None:
         """A length that differs from an assumed one by a constant, whatever that one is."""
