@@ -80,11 +80,12 @@ def run_once(
     if told is not None:
         told.pop("python")  # which is of this machine alone, as is where outcomes are kept
         told["args"] = [arg for arg in told["args"] if not arg.startswith("--junitxml")]
-    lines = output.splitlines()
+    lines = [line for line in output.splitlines() if "generated xml file" not in line]
     summary = next((line for line in reversed(lines) if COUNTED.search(line)), "")
     return {
         "run": name,
         "command": ["python", *(smemreuse if options is not None else ()), *asked],
+        "selected": os.environ.get("PYTEST_ADDOPTS", ""),
         "workers": workers,
         "exit_code": exit_code,
         "seconds": round(seconds, 1),
