@@ -1,5 +1,11 @@
 """How the byte trace gives up."""
 
+from __future__ import annotations
+
+from collections.abc import Set
+
+from smemreuse.ir.kernel import Stmt
+
 
 class Uncovered(Exception):
     """The trace cannot go on; the plan stays unproved."""
@@ -11,6 +17,15 @@ class BoundReached(Uncovered):
 
 class Stuck(Uncovered):
     """All threads that are followed wait for each other."""
+
+
+class Contended(Uncovered):
+    """Groups of threads may be at a named barrier together. The trace can be run anew, with `uses`
+    of it that order nothing; not if there are none."""
+
+    def __init__(self, reason: str, uses: Set[Stmt]):
+        super().__init__(reason)
+        self.uses = uses
 
 
 class Misused(Uncovered):

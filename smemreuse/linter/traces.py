@@ -32,6 +32,9 @@ class HazardTraces(BlockTraces):
     def _is_clear(self) -> bool:
         return not self._known.hazards
 
+    def _restart(self) -> None:
+        """What has been found stays."""
+
     def _any_block(self, body: Block) -> bool:
         """Whether a trace with unknown block indices finds no new hazard; its findings
         are dropped.

@@ -12,7 +12,7 @@ import pytest
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.verdict import SOUND
-from tests.checker.small import SCOPE, SYNC, judge_kernel, kernel_of, under
+from tests.checker.small import SCOPE, SYNC, init_barrier, judge_kernel, kernel_of, under
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each
 from tests.soundness.model.run import Model
 
@@ -96,3 +96,69 @@ def test_any_one_warp_may_be_late(arms: str) -> None:
     model = Model(kernel, [dict.fromkeys(kernel.allocations(SCOPE), 0)], np.arange(1, 4097))
     for warp, differs in ((0, True), (1, False)):
         assert model.differing([Mode(arms, assumed=False, starved=warp)])[0] == differs
+
+
+BY_NAME = "T.tvm_storage_sync('shared', 3, 64)\n"
+"""Takes two warps, whichever come: both halves of a block of four have the same number."""
+
+OTHER = "T.tvm_storage_sync('shared', 4, 64)\n"
+MINE, THEN_MINE = "As[tx] = tx\nO[tx] = As[tx]\n", "Bs[tx] = tx\nO[tx] = Bs[tx]\n"
+MEET_AGAIN = "T.ptx_arrive_barrier(full[0])\nT.mbarrier_wait_parity(full[0], 0)\n"
+CROSSED = ("O[tx] = As[tx ^ 63]\n", "Bs[tx] = tx + 1\n")
+
+
+def _halves(first: str, second: str) -> str:
+    return init_barrier(128) + under("if tx < 64", first) + under("if tx >= 64", second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (BY_NAME, BY_NAME),
+        (BY_NAME + MEET_AGAIN, BY_NAME + MEET_AGAIN + BY_NAME),  # the first is over by then
+        (BY_NAME + MEET_AGAIN + BY_NAME, BY_NAME + MEET_AGAIN + BY_NAME),
+        (BY_NAME + OTHER, BY_NAME + OTHER.replace(" 4", " 5")),
+    ],
+)
+def test_a_barrier_that_others_may_be_at_orders_nothing_and_is_passed(
+    first: str, second: str
+) -> None:
+    harmless = _halves(MINE + first + THEN_MINE, MINE + second + THEN_MINE)
+    kernel = kernel_of(harmless, threads=128)
+    assert judge_kernel(kernel).verdict is SOUND
+    assert not _differs(kernel)
+    filled = "As[tx] = tx\n" + SYNC
+    crossing = filled + _halves(first.join(CROSSED), second.join(CROSSED))
+    if first == BY_NAME:
+        assert _differs(kernel_of(crossing, threads=128))
+        assert not judge_kernel(kernel_of(crossing, threads=128)).sound
+
+
+WAITS = "T.mbarrier_wait_parity(full[1], 0)\n"
+ARRIVES = "T.ptx_arrive_barrier(full[1])\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # Twice in one arm, once in the other, which then waits for it: 12 warps come, and the last
+        # two of the first round may be left with none to meet.
+        (BY_NAME + WAITS, BY_NAME + BY_NAME + ARRIVES),
+        # The last warp comes after the first has gone on, which may need it there.
+        (BY_NAME + under("if tx < 32", ARRIVES), under("if tx >= 96", WAITS) + BY_NAME),
+        (
+            BY_NAME + under("if tx == 0", ARRIVES),
+            under("if tx == 96", WAITS) + BY_NAME,
+        ),
+        (BY_NAME, BY_NAME.replace("64", "128")),
+    ],
+)
+def test_where_it_may_not_be_passed_nothing_is_proved(first: str, second: str) -> None:
+    count = 1 if "tx == 0" in first else 32 if "tx < 32" in first else 64
+    init = init_barrier(count, "full[1]")
+    kernel = kernel_of(
+        init + _halves(MINE + first + THEN_MINE, MINE + second + THEN_MINE), threads=128
+    )
+    with pytest.raises(IllDefined):
+        _differs(kernel)
+    assert not judge_kernel(kernel).sound

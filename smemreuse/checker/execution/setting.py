@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
@@ -17,7 +18,7 @@ from smemreuse.checker.values.footprints import Footprints
 from smemreuse.checker.values.vectors import Vectors
 from smemreuse.ir.access import Access
 from smemreuse.ir.expr import Const
-from smemreuse.ir.kernel import Attr, Block, For, If, Kernel
+from smemreuse.ir.kernel import Attr, Block, For, If, Kernel, Stmt, While, walk_statements
 from smemreuse.ir.launch import AXES, UnknownThreads, stride_of, tag_of, thread_axes
 from smemreuse.semantics.evaluate import Threads, Value
 
@@ -60,6 +61,7 @@ class Setting:
     `every_case`: whatever data decide is a case, not only what mbarriers depend on.
     `compares_loops`: whether loops are compared with those of other blocks as a whole. Not where
     data decide: what is given in a case may be given for one round alone.
+    `contended`: the uses of named barriers where others may be at once.
     """
 
     def __init__(
@@ -90,7 +92,22 @@ class Setting:
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced
         self.compares_loops = True
+        self.contended: frozenset[Stmt] = frozenset()
         self._at_once: dict[For, bool] = {}
+
+    def contend(self, uses: Set[Stmt]) -> bool:
+        """Follows more uses of named barriers as contended from now on; False if that is no help.
+
+        Loops that end when others have written may wait for what nothing tells of.
+        """
+        if uses <= self.contended or self._may_poll:
+            return False
+        self.contended |= uses
+        return True
+
+    @cached_property
+    def _may_poll(self) -> bool:
+        return any(isinstance(one, While) for one in walk_statements(self.program_slice.body))
 
     def is_case(self, stmt: If | For) -> bool:
         """Whether a data-dependent branch or loop is split into cases, instead of joined."""

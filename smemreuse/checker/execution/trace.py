@@ -84,7 +84,7 @@ class Trace:
         self.loops_of_block = LoopsOfBlock(self.values, setting.is_compared)
         self._decide = self.loops_of_block.decide
         self._loops = Loops(setting.periods, *shared, self.loops_of_block, setting.is_case)
-        synchronization = Synchronization(*shared, accesses, findings)
+        synchronization = Synchronization(*shared, accesses, findings, setting.contended)
         self.waiting = synchronization.waiting
         self._predicted = PredictedBarriers(setting.prediction, *shared, synchronization)
         self._statements = Statements(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.checker.errors import BoundReached, Uncovered
+from smemreuse.checker.errors import BoundReached, Contended, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
@@ -94,7 +94,13 @@ class BlockTraces(ABC):
         decisions: list[Decision] = []
         runs: list[LoopRun] = []
         for case in Cases(short_first=self._is_bounded):
-            trace, goes_on = self._trace(body, index, case)
+            try:
+                trace, goes_on = self._trace(body, index, case)
+            except Contended as found:
+                if not self._setting.contend(found.uses):
+                    raise
+                self._restart()
+                return self._cases(body, index)
             if case.given and trace.loops_of_block.runs:
                 self._begin_anew()
                 return self._cases(body, index)
@@ -129,6 +135,11 @@ class BlockTraces(ABC):
         """Prepares to trace all cases of a block again. Loops are then no longer compared with
         those of other blocks, since data decide in them."""
         self._setting.compares_loops = False
+        self._restart()
+
+    @abstractmethod
+    def _restart(self) -> None:
+        """All cases of a block are traced again."""
 
     @abstractmethod
     def _any_block(self, body: Block) -> bool:
@@ -165,8 +176,7 @@ class Traces(BlockTraces):
     def _is_exhausted(self) -> bool:
         return self._left == 0
 
-    def _begin_anew(self) -> None:
-        super()._begin_anew()
+    def _restart(self) -> None:
         self._left = None if self._left is None else BOUNDED_TRACES
 
     def _any_block(self, body: Block) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from smemreuse.checker.errors import Uncovered
 from smemreuse.checker.machine.order import NOTHING, Knowledge, ReleasedClocks
+from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Group
 
 Resource: TypeAlias = int | Group
@@ -47,7 +48,8 @@ class Mismatch:
     """Threads that come to a barrier which may be passed without those whom it is for.
 
     `who` are those to whom the kind applies: who is missing, not named, there as well; empty where
-    that is not known. `ahead` is a thread that waits for them, if there is one.
+    that is not known. `ahead` is a thread that waits for them, if there is one. `uses` are the
+    statements where a named barrier can be followed as one that orders nothing, if it can.
     """
 
     kind: MismatchKind
@@ -55,6 +57,7 @@ class Mismatch:
     who: np.ndarray = field(default_factory=lambda: np.arange(0))
     ahead: int | None = None
     certain: bool = False
+    uses: frozenset[Stmt] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smemreuse.checker.errors import Misused, Uncovered
+from smemreuse.checker.machine.contended import ContendedUse
 from smemreuse.checker.machine.order import Knowledge, ReleasedClocks
 from smemreuse.checker.values.evaluation import Slot
-from smemreuse.ir.kernel import SHARED_SCOPES, Buffer
+from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Stmt
 
 MBARRIER_BYTES = 8
 
@@ -172,7 +173,8 @@ class LastMeeting:
     """How often a named barrier has been used by several warps, and by which threads at last; None
     if unknown.
 
-    `epochs` are those of all warps right after that; None if it is not sure that they met there.
+    `epochs` are those of all warps right after that; None if it is not sure that they met there, at
+    `stmt`, which takes `expected` threads.
     `alone` are warps that have used it each by itself since, with their epochs right after: one
     that takes a warp is complete when it comes, and nobody else is ever at it.
     """
@@ -180,6 +182,8 @@ class LastMeeting:
     number: int = 0
     group: bytes | None = None
     epochs: np.ndarray | None = None
+    expected: int = 0
+    stmt: Stmt | None = None
     alone: Mapping[int, int] = field(default_factory=dict)
 
     def by(self, warp: int, epoch: int) -> LastMeeting:
@@ -200,11 +204,15 @@ class Barriers:
     """All mbarriers and named barriers of a kernel that have been used so far.
 
     `in_memory` are the valid mbarriers that lie in plain shared memory: its first byte of each.
+    `contended` are uses of named barriers that may not be over, where others may be at once;
+    `waited_in_part` the warps of which some lanes alone have waited for a phase.
     """
 
     slots: dict[Slot, Barrier] = field(default_factory=dict)
     meetings: dict[int, LastMeeting] = field(default_factory=dict)
     in_memory: frozenset[tuple[Buffer, int]] = frozenset()
+    contended: dict[int, tuple[ContendedUse, ...]] = field(default_factory=dict)
+    waited_in_part: frozenset[int] = frozenset()
 
     def __getitem__(self, slot: Slot) -> Barrier:
         return self.slots.setdefault(slot, Barrier())
@@ -232,7 +240,13 @@ class Barriers:
 
     def copy(self) -> Barriers:
         slots = {slot: barrier.copy() for slot, barrier in self.slots.items()}
-        return Barriers(slots, dict(self.meetings), self.in_memory)
+        return Barriers(
+            slots,
+            dict(self.meetings),
+            self.in_memory,
+            dict(self.contended),
+            self.waited_in_part,
+        )
 
     def joined(self, other: Barriers) -> Barriers:
         """The join after a branch."""
@@ -242,10 +256,16 @@ class Barriers:
             for slot in {**self.slots, **other.slots}
         }
         names = {**self.meetings, **other.meetings}
+        used, others = self.contended, other.contended
         return Barriers(
             slots,
             {name: self.last_meeting(name).joined(other.last_meeting(name)) for name in names},
             self.in_memory | other.in_memory,
+            {
+                name: tuple(dict.fromkeys((*used.get(name, ()), *others.get(name, ()))))
+                for name in {**used, **others}
+            },
+            self.waited_in_part | other.waited_in_part,
         )
 
 

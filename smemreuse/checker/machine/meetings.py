@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +10,15 @@ import numpy as np
 from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Resource
-from smemreuse.checker.machine.events import Findings
+from smemreuse.checker.machine.contended import ContendedUse
+from smemreuse.checker.machine.events import AccessEvent, Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
 from smemreuse.checker.machine.order import NOTHING
 from smemreuse.checker.machine.state import State
 from smemreuse.checker.values.evaluation import Values
 from smemreuse.checker.values.vectors import ALL_LANES
 from smemreuse.ir.expr import Call
+from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Group, Meeting
 from smemreuse.semantics.evaluate import Threads, Value
 from smemreuse.semantics.table import counted
@@ -35,7 +37,11 @@ BARRIERS_OF_A_BLOCK = range(16)
 class BarrierMeetings:
     """What barriers of threads do to the state."""
 
-    def __init__(self, state: State, values: Values, findings: Findings):
+    def __init__(
+        self, state: State, values: Values, findings: Findings, contended: Set[Stmt] = frozenset()
+    ):
+        """`contended`: where threads come to a named barrier, and others may be there at once."""
+        self._contended = contended
         self._vectors = values.vectors
         self._state = state
         self._values = values
@@ -60,7 +66,7 @@ class BarrierMeetings:
             self._vectors.full_warps(threads.ids), optimistic=optimistic
         )
 
-    def meet(self, call: Call, meeting: Meeting, agent: Agent) -> Came:
+    def meet(self, call: Call, meeting: Meeting, stmt: Stmt, agent: Agent) -> Came:
         """Threads come to a barrier: those meet of which that is known (rule 12). Raises
         `Uncovered`."""
         threads, group = agent.threads, meeting.group
@@ -80,7 +86,7 @@ class BarrierMeetings:
         expected = self._expected(call, meeting, threads)
         if expected not in (threads.count, len(self._vectors.everyone)):
             raise Uncovered("a named barrier is shared by several arms")
-        shared = self._also_used(name, agent)
+        shared = self._also_used(name, stmt, expected, agent)
         if shared is not None:
             return Came((), shared, named=name)
         if expected == len(self._vectors.everyone):
@@ -88,7 +94,7 @@ class BarrierMeetings:
         parted = self._parted(name, threads.ids)
         if parted is not None:
             return Came((), parted)
-        self._meet_by_name(name, agent)
+        self._meet_by_name(name, stmt, expected, agent)
         return Came(named=name)
 
     # Barriers of all threads ---------------------------------------------------------------------
@@ -224,24 +230,41 @@ class BarrierMeetings:
             raise Misused("a named barrier takes whole warps, and so a multiple of 32 threads")
         return expected
 
-    def _meet_by_name(self, name: int, agent: Agent) -> None:
+    def _meet_by_name(self, name: int, stmt: Stmt, expected: int, agent: Agent) -> None:
         """A barrier is complete when as many threads have come, whichever they are. They are these
-        where these were the last to use it, or know that the last use is over."""
+        where these were the last to use it, or know that the last use is over. Nothing is ordered
+        where others may be there at once."""
         threads, order, barriers = agent.threads, self._state.order, self._state.barriers
         if agent.partly:
             raise Uncovered("data decide which threads come to a named barrier")
         if not self._state.pairings.is_even(name):
             raise Misused(f"other threads may be at barrier {name} at once")
         full, last = self._vectors.full_warps(threads.ids), barriers.last_meeting(name)
+        if stmt in self._contended:
+            uses = self._open_uses(name, full)
+            barriers.contended[name] = (*uses, ContendedUse.now(full, expected, order))
+            self._findings.forked = True
+            event = AccessEvent(stmt, agent.loops)
+            self._findings.uneven = self._findings.uneven or (
+                f"threads come to named barrier {name} in {event}, and {MismatchKind.SHARED.value}"
+            )
+            return
         self._meet(full)
         if len(full) == 1:
             barriers.meetings[name] = last.by(int(full[0]), int(order.epochs[full[0]]))
             return
         number = last.number + 1
         order.note_phase(full, name, number)
-        barriers.meetings[name] = LastMeeting(number, threads.ids.tobytes(), order.epochs.copy())
+        barriers.meetings[name] = LastMeeting(
+            number, threads.ids.tobytes(), order.epochs.copy(), expected, stmt
+        )
 
-    def _also_used(self, name: int, agent: Agent) -> Mismatch | None:
+    def _open_uses(self, name: int, warps: np.ndarray) -> list[ContendedUse]:
+        """The contended uses of a barrier that are not over for all of these warps."""
+        uses = self._state.barriers.contended.get(name, ())
+        return [one for one in uses if not one.is_over(warps, self._state.order)]
+
+    def _also_used(self, name: int, stmt: Stmt, expected: int, agent: Agent) -> Mismatch | None:
         """Why others may be at a named barrier at once: these threads were not the last to use it
         as a group of their own, and do not know that the last use is over.
 
@@ -254,6 +277,13 @@ class BarrierMeetings:
             found = self._others_alone(name, last.alone, agent)
             if found is not None:
                 return found
+        there_yet = self._open_uses(name, warps)
+        if there_yet:
+            held = self._state.barriers.waited_in_part.intersection(warps.tolist())
+            if held or not all(one.lets_pass(warps, expected, order) for one in there_yet):
+                return Mismatch(MismatchKind.SHARED, name)
+            if stmt not in self._contended:
+                return Mismatch(MismatchKind.SHARED, name, uses=frozenset({stmt}))
         if last.group == ids.tobytes() or not last.number:
             return None
         if order.known_to_all(warps).phase(name) >= last.number:
@@ -264,7 +294,10 @@ class BarrierMeetings:
         there = np.unique(others // 32)
         ordered = order.clock[np.ix_(warps, there)] >= last.epochs[there]
         certain = self._is_sure(agent, others) and not ordered.all()
-        return Mismatch(MismatchKind.SHARED, name, others, certain=certain)
+        uses: frozenset[Stmt] = frozenset()
+        if last.stmt is not None and last.expected == expected:
+            uses = frozenset((stmt, last.stmt))
+        return Mismatch(MismatchKind.SHARED, name, others, certain=certain, uses=uses)
 
     def _others_alone(self, name: int, alone: Mapping[int, int], agent: Agent) -> Mismatch | None:
         """Why warps that each used a named barrier by themselves may be at it together with these:

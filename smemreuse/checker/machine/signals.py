@@ -66,6 +66,8 @@ class Signals:
             full = self._vectors.full_warps(threads.ids)
             if len(full) < len(self._vectors.warps(threads.ids)):
                 self._findings.forked = True  # the threads of other warps learn of it too
+                all_of_them = self._vectors.warps(threads.ids).tolist()
+                barriers.waited_in_part |= frozenset(all_of_them) - frozenset(full.tolist())
             handed = barriers[slot].completed[complete - 1]
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from smemreuse.checker.errors import Misused, Uncovered
+from collections.abc import Set
+
+from smemreuse.checker.errors import Contended, Misused, Uncovered
 from smemreuse.checker.machine.accesses import Accesses
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import BLOCK, MismatchKind
@@ -20,11 +22,18 @@ from smemreuse.semantics.effects import Effect, Engine, Meeting
 class Synchronization:
     """What the synchronizing intrinsics do to the state."""
 
-    def __init__(self, state: State, values: Values, accesses: Accesses, findings: Findings):
+    def __init__(
+        self,
+        state: State,
+        values: Values,
+        accesses: Accesses,
+        findings: Findings,
+        contended: Set[Stmt],
+    ):
         self._findings = findings
         self._operations = values.program_slice.operations
         self._state, self._everyone = state, len(values.vectors.everyone)
-        self._meetings = BarrierMeetings(state, values, findings)
+        self._meetings = BarrierMeetings(state, values, findings, contended)
         self._accesses = accesses
         self._groups = Groups(state, values)
         self._signals = Signals(state, values, findings)
@@ -99,7 +108,7 @@ class Synchronization:
 
     def _meet(self, call: Call, meeting: Meeting, stmt: Stmt, agent: Agent) -> None:
         """Threads come to a barrier. Raises `Uncovered` where what it orders is undefined."""
-        came = self._meetings.meet(call, meeting, agent)
+        came = self._meetings.meet(call, meeting, stmt, agent)
         for observer in self._findings.observers:
             observer.meets(stmt, came, agent)
         if came.mismatch is not None:
@@ -108,11 +117,13 @@ class Synchronization:
             why = f"threads come to {name}{AccessEvent(stmt, agent.loops)}, and {kind.value}"
             self._findings.forked = True
             self._findings.uneven = self._findings.uneven or why
+            if kind is MismatchKind.SHARED:
+                raise Contended(why, came.mismatch.uses)
             if kind in _UNDEFINED:
                 raise Uncovered(why)
 
 
-_UNDEFINED = (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED, MismatchKind.SHARED)
+_UNDEFINED = (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED)
 """After these, nothing is known of who passes the barrier when."""
 
 
