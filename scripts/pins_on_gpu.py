@@ -31,13 +31,23 @@ MERGES = {"side by side": "none", "TileLang default": None, "ours": "bytes", "ou
 SIZES = {"num_tokens": 512, "n_tokens": 512, "batch": 4, "batch_size": 4, "n_seq_plus_one": 5}
 OTHER_SIZE = 64
 LONGEST = 512
+RAGGED = 500
+"""Tokens of several sequences, none of whose lengths is a multiple of a chunk's."""
+
+CHUNK = 64
 TYPES = {"float8_e4m3": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "bool": "bool"}
 
 Fill = Callable[[Any, tuple[int, ...]], Any]
 
 
 def _boundaries(torch: Any, shape: tuple[int, ...]) -> Any:
-    return torch.arange(shape[-1], device="cuda") * LONGEST // max(shape[-1] - 1, 1)
+    return torch.arange(shape[-1], device="cuda") * RAGGED // max(shape[-1] - 1, 1)
+
+
+def _chunks(torch: Any, shape: tuple[int, ...]) -> Any:
+    """How many chunks the sequences before one have."""
+    longest = math.ceil(RAGGED / max(shape[-1] - 1, 1))
+    return torch.arange(shape[-1], device="cuda") * math.ceil(longest / CHUNK)
 
 
 def _all(number: int) -> Fill:
@@ -51,6 +61,7 @@ def _below(number: int) -> Fill:
 FILLED: Mapping[str, Fill] = {
     "cu_seqlens_": _all(0),  # of two tensors whose sizes are open
     "cu_seqlens": _boundaries,
+    "chunk_offsets": _chunks,
     "seq_lens": _all(LONGEST),
     "contextlens": _all(OTHER_SIZE),
     "ends": _all(OTHER_SIZE),
