@@ -20,6 +20,9 @@ PAIR = 15_000
 OF_CHECK = 1_200_000_000
 """Units for one plan."""
 
+OF_CASES = 100_000_000
+"""Units for tracing a kernel once more, whatever data decide being a case."""
+
 OF_KERNEL = 1_800_000_000
 """Units for all plans of one kernel together."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
+from functools import cached_property
 
-from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, walk
+from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, format_expr, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
+    Attr,
     Bind,
     Block,
     Buffer,
@@ -237,6 +239,20 @@ class ProgramSlice:
                 for _, effect in self.synchronizing(inner)
             )
         return known
+
+    @cached_property
+    def decides_again(self) -> bool:
+        """Whether one condition on more than threads, blocks and rounds stands at several branches,
+        one of which orders accesses."""
+        inside = list(walk_statements(self.body))
+        numbers = {one.var for one in inside if isinstance(one, (For, Attr))}
+        found: dict[str, list[If]] = {}
+        for one in inside:
+            if isinstance(one, If) and self(one):
+                leaves = [node for node in walk(one.condition) if isinstance(node, (Var, Load))]
+                if not numbers.issuperset(leaves):
+                    found.setdefault(format_expr(one.condition), []).append(one)
+        return any(len(alike) > 1 and self.synchronizes(tuple(alike)) for alike in found.values())
 
     def synchronizes(self, block: Block) -> bool:
         """Whether anything in a block orders accesses, or needs its iterations one by one."""

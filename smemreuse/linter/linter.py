@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
-from smemreuse.checker.budget import Work
+from smemreuse.checker.budget import OF_CASES, Work
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.unfollowed import unfollowed
@@ -46,9 +46,6 @@ from smemreuse.semantics.pointers import let_parts, views_beyond
 
 OF_LINT = 2_000_000_000
 """Units of work for one kernel."""
-
-OF_CASES = 100_000_000
-"""Of these, for the cases of a kernel in which data decide."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from tests.random_kernels.pipelines import grow_pipeline
 from tests.random_kernels.producers import grow_producers
 from tests.random_kernels.ragged import grow_ragged
 from tests.random_kernels.reductions import grow_reductions
+from tests.random_kernels.repeated import grow_repeated
 from tests.random_kernels.tails import grow_tails
 from tests.random_kernels.text import (
     FENCE,
@@ -313,5 +314,6 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "producers": grow_producers,
     "ragged": grow_ragged,
     "tails": grow_tails,
+    "repeated": grow_repeated,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

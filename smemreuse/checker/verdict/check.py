@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smemreuse.checker.budget import OF_CHECK, STATEMENT, Work, work_of
+from smemreuse.checker.budget import OF_CASES, OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.checker.errors import BoundReached, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.traces import TraceOutcome, Traces
@@ -180,7 +180,11 @@ def _remaining(
 def _traces(
     kernel: Kernel, layout: ByteLayout, setup: _Setup, prediction: Prediction | None
 ) -> tuple[list[PairFinding], _Uncovered]:
-    """Findings of one trace for each kind of block, and what could not be covered."""
+    """Findings of one trace for each kind of block, and what could not be covered.
+
+    Where all is followed and it is no proof, and data decide several times alike, they are cases:
+    what is decided twice by the same data does not go two ways.
+    """
     if not layout.partners:
         return [], _Uncovered({})
     operations = operations_of(kernel)
@@ -193,6 +197,29 @@ def _traces(
     reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
     if reasons:
         return [], _Uncovered({}, reasons)
+
+    def traced(work: Work, *, every_case: bool) -> tuple[list[PairFinding], _Uncovered]:
+        return _traced(kernel, program_slice, layout, setup, prediction, work, every_case)
+
+    findings, uncovered = traced(setup.work, every_case=False)
+    is_followed = not uncovered.reasons and not any(one.certain for one in findings)
+    if findings and is_followed and program_slice.decides_again:
+        in_cases, left = traced(Work(OF_CASES, setup.work), every_case=True)
+        if not in_cases and (left.stopped_early or not left.reasons):
+            return in_cases, left
+    return findings, uncovered
+
+
+def _traced(
+    kernel: Kernel,
+    program_slice: ProgramSlice,
+    layout: ByteLayout,
+    setup: _Setup,
+    prediction: Prediction | None,
+    work: Work,
+    every_case: bool,
+) -> tuple[list[PairFinding], _Uncovered]:
+    """As `_traces`, of a slice; with `every_case` whatever data decide is a case."""
     outcome = TraceOutcome()
     try:
         setting = Setting(
@@ -200,8 +227,9 @@ def _traces(
             layout,
             thread_axes(kernel.body),
             budget=setup.budget,
-            work=setup.work,
+            work=work,
             remembered=remembered_of(kernel),
+            every_case=every_case,
             prediction=prediction,
         )
         for buffer in layout.partners:

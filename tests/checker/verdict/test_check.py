@@ -153,3 +153,34 @@ def test_a_plan_has_to_place_every_buffer_that_is_used() -> None:
     found = check_plan(kernel, SCOPE, {one: 0}, 1024, {})
     assert found.verdict == UNPROVED
     assert found.uncovered == ("the plan gives no place to Bs, which is used",)
+
+
+_COPIED = under("if {0} > 0", f"{COPY_A}T.ptx_commit_group()\n") + under("else", "As[tx] = 0\n")
+_WAITED = under("if {0} > 0", "T.ptx_wait_group(0)\n")
+
+
+@pytest.mark.parametrize(
+    ("copied", "between", "waited", "sound"),
+    [
+        ("D[0]", "", "D[0]", True),
+        ("D[0]", "", "D[1]", False),
+        ("D[0]", "D[0] = 0\n", "D[0]", False),
+        ("D[0]", "D[5] = 0\n", "D[0]", False),  # may be the same memory
+        ("D[tx]", "", "D[tx]", False),  # nothing that all threads have in common
+    ],
+)
+def test_what_the_same_data_decide_twice_does_not_go_two_ways(
+    copied: str, between: str, waited: str, sound: bool
+) -> None:
+    body = f"{_COPIED.format(copied)}{between}{_WAITED.format(waited)}{SYNC}O[tx] = As[tx]\n"
+    found = judge(f"{body}{SYNC}{USE_B}")
+    assert found.sound is sound
+    assert found.sound or any(one.rule == 5 for one in found.violations)
+
+
+def test_cases_that_are_too_many_leave_what_has_been_found() -> None:
+    many = "".join(under(f"if D[{n}] > 0", "As[tx] = 1\n") for n in range(2, 14))
+    body = f"{_COPIED.format('D[0]')}{many}{_WAITED.format('D[0]')}{SYNC}{USE_B}"
+    found = judge(body)
+    assert not found.sound
+    assert [one.rule for one in found.violations] == [5]
