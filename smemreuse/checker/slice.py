@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from functools import cached_property
 
 from smemreuse.ir.expr import Call, Expr, Load, Pointer, Var, format_expr, walk
 from smemreuse.ir.kernel import (
@@ -240,7 +239,6 @@ class ProgramSlice:
             )
         return known
 
-    @cached_property
     def decides_again(self) -> bool:
         """Whether one condition on more than threads, blocks and rounds stands at several branches,
         one of which orders accesses."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property
 
 from smemreuse.checker.budget import Work
 from smemreuse.checker.execution.leaves import Leaves
@@ -100,14 +99,11 @@ class Setting:
 
         Loops that end when others have written may wait for what nothing tells of.
         """
-        if uses <= self.contended or self._may_poll:
+        inside = walk_statements(self.program_slice.body)
+        if uses <= self.contended or any(isinstance(one, While) for one in inside):
             return False
         self.contended |= uses
         return True
-
-    @cached_property
-    def _may_poll(self) -> bool:
-        return any(isinstance(one, While) for one in walk_statements(self.program_slice.body))
 
     def is_case(self, stmt: If | For) -> bool:
         """Whether a data-dependent branch or loop is split into cases, instead of joined."""

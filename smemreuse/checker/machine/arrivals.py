@@ -63,11 +63,20 @@ class Mismatch:
 @dataclass(frozen=True)
 class Came:
     """Threads have come to the barriers of all threads `barriers`; to none of these, if they come
-    to one of their own, which has the number `named` in the block."""
+    to one of their own, which has the number `named` in the block. `contended`: it is passed, and
+    orders nothing, since others may be there at once."""
 
     barriers: tuple[Resource, ...] = ()
     mismatch: Mismatch | None = None
     named: int | None = None
+    contended: bool = False
+
+    @property
+    def kind(self) -> MismatchKind | None:
+        """Why it may be passed without those whom it is for; None if it is not."""
+        if self.contended:
+            return MismatchKind.SHARED
+        return None if self.mismatch is None else self.mismatch.kind
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class ContendedUse:
     def now(warps: np.ndarray, expected: int, order: Order) -> ContendedUse:
         """Whole warps get past a barrier, which orders none of them."""
         order.advance(warps)
-        return ContendedUse(warps, order.epochs[warps].copy(), order.step(warps), expected)
+        return ContendedUse(warps, order.epochs[warps], order.step(warps), expected)
 
     def is_over(self, warps: np.ndarray, order: Order) -> bool:
         """Whether all of `warps` happen after it."""

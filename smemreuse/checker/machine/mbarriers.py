@@ -240,13 +240,8 @@ class Barriers:
 
     def copy(self) -> Barriers:
         slots = {slot: barrier.copy() for slot, barrier in self.slots.items()}
-        return Barriers(
-            slots,
-            dict(self.meetings),
-            self.in_memory,
-            dict(self.contended),
-            self.waited_in_part,
-        )
+        meetings, contended = dict(self.meetings), dict(self.contended)
+        return replace(self, slots=slots, meetings=meetings, contended=contended)
 
     def joined(self, other: Barriers) -> Barriers:
         """The join after a branch."""

@@ -11,7 +11,7 @@ from smemreuse.checker.errors import Misused, Uncovered
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import Came, Mismatch, MismatchKind, Resource
 from smemreuse.checker.machine.contended import ContendedUse
-from smemreuse.checker.machine.events import AccessEvent, Findings
+from smemreuse.checker.machine.events import Findings
 from smemreuse.checker.machine.mbarriers import LastMeeting
 from smemreuse.checker.machine.order import NOTHING
 from smemreuse.checker.machine.state import State
@@ -37,9 +37,7 @@ BARRIERS_OF_A_BLOCK = range(16)
 class BarrierMeetings:
     """What barriers of threads do to the state."""
 
-    def __init__(
-        self, state: State, values: Values, findings: Findings, contended: Set[Stmt] = frozenset()
-    ):
+    def __init__(self, state: State, values: Values, findings: Findings, contended: Set[Stmt]):
         """`contended`: where threads come to a named barrier, and others may be there at once."""
         self._contended = contended
         self._vectors = values.vectors
@@ -95,7 +93,7 @@ class BarrierMeetings:
         if parted is not None:
             return Came((), parted)
         self._meet_by_name(name, stmt, expected, agent)
-        return Came(named=name)
+        return Came(named=name, contended=stmt in self._contended)
 
     # Barriers of all threads ---------------------------------------------------------------------
 
@@ -243,11 +241,6 @@ class BarrierMeetings:
         if stmt in self._contended:
             uses = self._open_uses(name, full)
             barriers.contended[name] = (*uses, ContendedUse.now(full, expected, order))
-            self._findings.forked = True
-            event = AccessEvent(stmt, agent.loops)
-            self._findings.uneven = self._findings.uneven or (
-                f"threads come to named barrier {name} in {event}, and {MismatchKind.SHARED.value}"
-            )
             return
         self._meet(full)
         if len(full) == 1:
@@ -277,10 +270,10 @@ class BarrierMeetings:
             found = self._others_alone(name, last.alone, agent)
             if found is not None:
                 return found
-        there_yet = self._open_uses(name, warps)
-        if there_yet:
-            held = self._state.barriers.waited_in_part.intersection(warps.tolist())
-            if held or not all(one.lets_pass(warps, expected, order) for one in there_yet):
+        still_open = self._open_uses(name, warps)
+        if still_open:
+            in_part = self._state.barriers.waited_in_part.intersection(warps.tolist())
+            if in_part or not all(one.lets_pass(warps, expected, order) for one in still_open):
                 return Mismatch(MismatchKind.SHARED, name)
             if stmt not in self._contended:
                 return Mismatch(MismatchKind.SHARED, name, uses=frozenset({stmt}))

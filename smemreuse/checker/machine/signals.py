@@ -63,11 +63,10 @@ class Signals:
         if complete < barriers[slot].phase:
             self._findings.forked = True  # another schedule than the one that is tried
         if complete:
-            full = self._vectors.full_warps(threads.ids)
-            if len(full) < len(self._vectors.warps(threads.ids)):
+            warps, full = self._vectors.warps(threads.ids), self._vectors.full_warps(threads.ids)
+            if len(full) < len(warps):
                 self._findings.forked = True  # the threads of other warps learn of it too
-                all_of_them = self._vectors.warps(threads.ids).tolist()
-                barriers.waited_in_part |= frozenset(all_of_them) - frozenset(full.tolist())
+                barriers.waited_in_part |= frozenset(warps.tolist()).difference(full.tolist())
             handed = barriers[slot].completed[complete - 1]
             order.acquire(full, handed)
             self._state.proxies.fences.acquire(full, handed.fenced)

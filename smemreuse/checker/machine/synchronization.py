@@ -111,16 +111,17 @@ class Synchronization:
         came = self._meetings.meet(call, meeting, stmt, agent)
         for observer in self._findings.observers:
             observer.meets(stmt, came, agent)
-        if came.mismatch is not None:
-            kind = came.mismatch.kind
-            name = "" if came.named is None else f"named barrier {came.named} in "
-            why = f"threads come to {name}{AccessEvent(stmt, agent.loops)}, and {kind.value}"
-            self._findings.forked = True
-            self._findings.uneven = self._findings.uneven or why
-            if kind is MismatchKind.SHARED:
-                raise Contended(why, came.mismatch.uses)
-            if kind in _UNDEFINED:
-                raise Uncovered(why)
+        kind = came.kind
+        if kind is None:
+            return
+        name = "" if came.named is None else f"named barrier {came.named} in "
+        why = f"threads come to {name}{AccessEvent(stmt, agent.loops)}, and {kind.value}"
+        self._findings.forked = True
+        self._findings.uneven = self._findings.uneven or why
+        if came.mismatch is not None and kind is MismatchKind.SHARED:
+            raise Contended(why, came.mismatch.uses)
+        if kind in _UNDEFINED:
+            raise Uncovered(why)
 
 
 _UNDEFINED = (MismatchKind.ARRIVED_TWICE, MismatchKind.NOT_ARRIVED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smemreuse.checker.budget import OF_CASES, OF_CHECK, STATEMENT, Work, work_of
 from smemreuse.checker.errors import BoundReached, Uncovered
@@ -139,7 +139,8 @@ def _unplaced(
 
 @dataclass(frozen=True)
 class _Setup:
-    """The parameters of `check_plan` beside the plan."""
+    """The parameters of `check_plan` beside the plan; with `every_case` whatever data decide is a
+    case."""
 
     accesses: KernelAccesses
     assume_barriers: bool
@@ -147,6 +148,7 @@ class _Setup:
     work: Work
     bounded: bool
     optimistic: bool
+    every_case: bool = False
 
 
 def _prediction(kernel: Kernel, scope: str, layout: ByteLayout, setup: _Setup) -> Prediction | None:
@@ -197,14 +199,11 @@ def _traces(
     reasons = tuple(dict.fromkeys(unfollowed(program_slice)))
     if reasons:
         return [], _Uncovered({}, reasons)
-
-    def traced(work: Work, *, every_case: bool) -> tuple[list[PairFinding], _Uncovered]:
-        return _traced(kernel, program_slice, layout, setup, prediction, work, every_case)
-
-    findings, uncovered = traced(setup.work, every_case=False)
+    findings, uncovered = _traced(kernel, program_slice, layout, setup, prediction)
     is_followed = not uncovered.reasons and not any(one.certain for one in findings)
-    if findings and is_followed and program_slice.decides_again:
-        in_cases, left = traced(Work(OF_CASES, setup.work), every_case=True)
+    if findings and is_followed and program_slice.decides_again():
+        each_case = replace(setup, work=Work(OF_CASES, setup.work), every_case=True)
+        in_cases, left = _traced(kernel, program_slice, layout, each_case, prediction)
         if not in_cases and (left.stopped_early or not left.reasons):
             return in_cases, left
     return findings, uncovered
@@ -216,10 +215,8 @@ def _traced(
     layout: ByteLayout,
     setup: _Setup,
     prediction: Prediction | None,
-    work: Work,
-    every_case: bool,
 ) -> tuple[list[PairFinding], _Uncovered]:
-    """As `_traces`, of a slice; with `every_case` whatever data decide is a case."""
+    """As `_traces`, of a slice, once."""
     outcome = TraceOutcome()
     try:
         setting = Setting(
@@ -227,9 +224,9 @@ def _traced(
             layout,
             thread_axes(kernel.body),
             budget=setup.budget,
-            work=work,
+            work=setup.work,
             remembered=remembered_of(kernel),
-            every_case=every_case,
+            every_case=setup.every_case,
             prediction=prediction,
         )
         for buffer in layout.partners:
