@@ -8,6 +8,9 @@ from __future__ import annotations
 from smemreuse.checker.errors import Uncovered
 from smemreuse.ir.kernel import Kernel
 
+BUDGET = "budget: "
+"""How a reason begins that is no more than a lack of time."""
+
 STEP = 25_000
 """Units of a statement that is executed, beside what it does to bytes."""
 
@@ -20,7 +23,7 @@ PAIR = 15_000
 OF_CHECK = 1_200_000_000
 """Units for one plan."""
 
-OF_CASES = 100_000_000
+OF_CASES = 400_000_000
 """Units for tracing a kernel once more, whatever data decide being a case."""
 
 OF_KERNEL = 1_800_000_000
@@ -46,7 +49,7 @@ class Work:
     def do(self, units: int) -> None:
         """Counts some more, before it is done."""
         if self.done + units > self.limit:
-            raise Uncovered("budget: it takes too long to follow what the kernel does")
+            raise Uncovered(f"{BUDGET}it takes too long to follow what the kernel does")
         if self._part_of is not None:
             self._part_of.do(units)
         self.done += units

@@ -15,6 +15,10 @@ class BoundReached(Uncovered):
     """A bounded check has found nothing wrong so far, and there is more to follow."""
 
 
+class Infeasible(Exception):
+    """The assumptions of a case contradict each other: no execution is like that."""
+
+
 class Stuck(Uncovered):
     """All threads that are followed wait for each other."""
 

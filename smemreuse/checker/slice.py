@@ -325,7 +325,7 @@ class ProgramSlice:
             yield stmt.condition
         elif isinstance(stmt, For):
             yield from (stmt.begin, stmt.extent, stmt.step)
-        elif isinstance(stmt, Bind):
+        elif isinstance(stmt, Bind) and stmt.var in self.variables:
             yield stmt.value
         elif self.sets_counter(stmt):
             assert isinstance(stmt, Store)

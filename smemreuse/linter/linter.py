@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, applied_layout, barriers_follow, inseparable_arena
-from smemreuse.checker.budget import OF_CASES, Work
+from smemreuse.checker.budget import BUDGET, OF_CASES, Work
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting, remembered_of
 from smemreuse.checker.execution.unfollowed import unfollowed
@@ -201,7 +201,8 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
         return _found_by(run, known)
 
     found, reasons, assumed = traced(Work(OF_LINT, subject.work))
-    if any(not one.certain for one in found.values()):
+    too_long = any(reason.startswith(BUDGET) for reason in reasons)
+    if not too_long and any(not one.certain for one in found.values()):
         # What is decided twice by the same data may not go two ways.
         cases, unclear, more = traced(Work(OF_CASES, subject.work), every_case=True)
         if not unclear:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smemreuse.checker.errors import Stuck, Uncovered
+from smemreuse.checker.errors import Infeasible, Stuck, Uncovered
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
 from smemreuse.checker.execution.traces import BlockTraces
@@ -55,8 +55,12 @@ class HazardTraces(BlockTraces):
         hazards = KernelHazards(self._known, self._setting.layout, index)
         hazards.observers = (hazards,)
         trace = Trace(self._setting, hazards, index, case)
+        before = dict(self._known.hazards), dict(self._known.assumed)
         try:
             trace.run(body)
+        except Infeasible:
+            self._known.hazards, self._known.assumed = before
+            return trace, True
         except Stuck:
             hazards.stuck(trace.waiting.values())
             raise

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from smemreuse.audit import BarrierStage, barriers_follow
-from smemreuse.checker.budget import Work
+from smemreuse.checker.budget import BUDGET, Work
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     Allocate,
@@ -42,7 +42,7 @@ NOT_FOLLOWED = "lint does not follow all of the kernel, and could not tell wheth
 NOT_WRITTEN = "how its compiler writes waits and proxy fences is not known here"
 NO_PLACE = "nothing that could be put in orders the two"
 NONE_CLEAN = "none of {} that might be put in makes it clean"
-GIVEN_UP = "budget: it takes too long to try what might mend it"
+GIVEN_UP = f"{BUDGET}it takes too long to try what might mend it"
 
 Key = tuple[HazardKind, object, object, tuple[str, ...]]
 Found = tuple[object, tuple[str, ...]]

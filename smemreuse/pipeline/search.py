@@ -36,7 +36,7 @@ from smemreuse.targets.architectures import Architecture
 from smemreuse.versions import version_of
 from smemreuse.versions.merges import Merge, merge_of
 
-ROUNDS = 8
+ROUNDS = 12
 """Plans that are made of the same ranges at most; each has more conflicts."""
 
 FEW_ROUNDS = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.random_kernels.choices import Pick
+from tests.random_kernels.dynamic import grow_dynamic
 from tests.random_kernels.pipelines import grow_pipeline
 from tests.random_kernels.producers import grow_producers
 from tests.random_kernels.ragged import grow_ragged
@@ -315,5 +316,6 @@ FAMILIES: Mapping[str, Callable[[Pick], str]] = {
     "ragged": grow_ragged,
     "tails": grow_tails,
     "repeated": grow_repeated,
+    "dynamic": grow_dynamic,
 }
 """Kernels with all the barriers that they will ever have, by what they are about."""

@@ -79,7 +79,6 @@ class Setting:
         self.program_slice = program_slice
         self.every_case = every_case
         self.work = work or Work()
-        self.periods = Periods(program_slice, self.work)
         self.leaves = Leaves(program_slice)
         self.holders = Holders(program_slice.body, program_slice.accesses)
         self.layout = layout
@@ -88,6 +87,7 @@ class Setting:
         self.budget = budget
         remembered = remembered or Remembered.of(axes)
         self.vectors = remembered.vectors
+        self.periods = Periods(program_slice, self.work, self.vectors.interned)
         self.footprints = remembered.footprints.counted_by(self.work)
         self.fenced = frozenset() if prediction is None else prediction.view.fenced
         self.compares_loops = True

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.budget import STEP
+from smemreuse.checker.budget import BUDGET, STEP
 from smemreuse.checker.errors import Stuck, Uncovered
 from smemreuse.checker.execution.leaves import Leaf
 from smemreuse.checker.execution.setting import Setting
@@ -92,7 +92,9 @@ class Trace:
         )
 
     def run(self, body: Block) -> None:
-        """Executes a kernel. Raises `Uncovered` for what it cannot follow."""
+        """Executes a kernel. Raises `Uncovered` for what it cannot follow, and `Infeasible` if
+        no execution is like this case."""
+        self.values.unknowns.require_feasible()
         self._drive(self._run(body, Agent(self.values.everyone())))
 
     def _drive(self, steps: Steps) -> None:
@@ -111,7 +113,7 @@ class Trace:
     def _tick(self) -> None:
         self.steps += 1
         if self.steps > self._setting.budget:
-            raise Uncovered(f"budget: more than {self._setting.budget:,} steps")
+            raise Uncovered(f"{BUDGET}more than {self._setting.budget:,} steps")
 
     # Blocks -------------------------------------------------------------------------------------
 
@@ -304,6 +306,7 @@ class Trace:
         if around is not None:
             around.add_branch(*arms)
         self._predicted.skips(agent, stmt.then, stmt.orelse)
+        self._predicted.after_branch(stmt, agent)
         if divergent:
             self._report_arms(stmt, *arms)
             self.values.mark_divergent(after_then, self.state)
@@ -343,10 +346,11 @@ class Trace:
                 raise Uncovered(f"`{label(stmt)}` is vectorized, and not followed")
             agent.forget_accesses()
             is_case = self._setting.is_case(stmt) and not agent.partly
-            length = self._loops.length(stmt, begin, step, agent) if is_case else None
-            if length is not None and isinstance(begin, int):
+            first = self._loops.begin(stmt, begin, step, agent) if is_case else None
+            length = None if first is None else self._loops.length(stmt, first, agent)
+            if first is not None and length is not None:
                 self.findings.forked = True
-                yield from self._loops.go_through(stmt, begin, length, agent, self._run)
+                yield from self._loops.go_through(stmt, first, length, agent, self._run)
                 if not length.rounds:
                     self._predicted.skips_loop(agent, stmt)
             else:

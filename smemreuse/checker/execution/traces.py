@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.checker.errors import BoundReached, Contended, Uncovered
+from smemreuse.checker.errors import BoundReached, Contended, Infeasible, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
@@ -197,10 +197,12 @@ class Traces(BlockTraces):
         trace = Trace(self._setting, violations, index, case)
         try:
             trace.run(body)
+        except Infeasible:
+            return trace, True
         except Uncovered:
+            self.outcome.add(violations)
             if self._is_bounded and trace.steps > LONG:
                 raise BoundReached(CHECK_WAS_BOUNDED) from None
             raise
-        finally:
-            self.outcome.add(violations)
+        self.outcome.add(violations)
         return trace, not violations.found  # the other cases cannot make the plan sound

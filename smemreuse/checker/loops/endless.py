@@ -15,7 +15,9 @@ import numpy as np
 from smemreuse.checker.budget import Work
 from smemreuse.checker.loops.repetition import enumerated
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.checker.values.quotients import COMPARISONS
+from smemreuse.checker.values.interned import InternTable
+from smemreuse.checker.values.linear import COMPARISONS, ONE, Linear, combined, linear
+from smemreuse.checker.values.quotients import atoms_of
 from smemreuse.ir.expr import Call, Expr, Load, Var, constant
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value
@@ -38,16 +40,24 @@ class OpenCondition:
 
 
 class UnboundedLoop:
-    """The expressions that decide the iterations of a loop, from `begin` on, for `threads`."""
+    """The expressions that decide the iterations of a loop, for `threads`; it begins at `begin`,
+    or with None at what is not known."""
 
     def __init__(
-        self, program_slice: ProgramSlice, loop: For, begin: int, threads: Threads, work: Work
+        self,
+        program_slice: ProgramSlice,
+        loop: For,
+        begin: int | None,
+        threads: Threads,
+        work: Work,
+        interned: InternTable,
     ):
         self._slice = program_slice
         self._loop = loop
         self._begin = begin
         self._threads = threads
         self._work = work
+        self._atoms = atoms_of(interned)
         self._along: dict[Var, Recurrence | None] = {loop.var: EACH_ROUND}
         self._bound: dict[Var, Expr] = {}
         self._ranges: dict[Var, np.ndarray] = {}
@@ -131,12 +141,29 @@ class UnboundedLoop:
         known: dict[Var, Value] = {
             name: value for name, value in values.items() if isinstance(value, int)
         }
+        if self._begin is None:
+            return self._from_begin(expr, count)
         known[self._loop.var] = np.arange(self._begin, self._begin + count)
         iterations = Threads(np.arange(count), known, self._local, NOBODY)
         found = enumerated(expr, iterations, self._threads, self._ranges, self._bound, self._work)
         if found is None:
             return None
         return np.full((count, 1), found) if isinstance(found, int) else found.reshape(count, -1)
+
+    def _from_begin(self, expr: Expr, count: int) -> np.ndarray | None:
+        """The values of a sum in which where the loop begins cancels out."""
+        first = linear(self._loop.begin, self._atoms)
+        if first is None:
+            return None
+        var = self._loop.var
+
+        def of_atom(expr: Expr) -> Linear | None:
+            return combined({var: 1}, first, 1) if expr is var else self._atoms(expr)
+
+        found = linear(expr, of_atom)
+        if found is None or found.keys() - {var, ONE}:
+            return None
+        return (found.get(ONE, 0) + found.get(var, 0) * np.arange(count))[:, None]
 
     def _local(self, load: Load, asking: Threads) -> Value:
         """A local, which the loop does not set, where all threads have the same."""

@@ -16,8 +16,7 @@ from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.tallies import LoopTally
 from smemreuse.checker.values.cases import LARGE, SEEN
 from smemreuse.checker.values.evaluation import Values
-from smemreuse.checker.values.symbols import Key
-from smemreuse.checker.values.unknowns import Length
+from smemreuse.checker.values.unknowns import Begin, Length
 from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
 from smemreuse.ir.labels import label
@@ -68,16 +67,28 @@ class Loops:
             window = self._periods.window(stmt, rounds, threads, self._state.counters)
         yield from self._iterate(stmt, rounds, window, None, agent, run, noted)
 
-    def length(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Length | None:
-        """The length of a loop in this case; None if its period is unknown."""
-        if not isinstance(begin, int) or not isinstance(step, int) or step != 1:
+    def begin(self, stmt: For, begin: Value, step: Value, agent: Agent) -> Begin | None:
+        """Where a loop begins that goes on by ones, and is the same for all threads; None for any
+        other one."""
+        if not isinstance(step, int) or step != 1:
             return None
-        window = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
+        if begin is not None:
+            return begin if isinstance(begin, int) else None
+        written = self._values.unknowns.written(stmt.begin, agent.threads)
+        return None if written is None else written.form
+
+    def length(self, stmt: For, begin: Begin, agent: Agent) -> Length | None:
+        """The length of a loop in this case; None if its period is unknown."""
+        window = self._endless(stmt, begin, agent.threads)
         if window is None or self._tail(stmt, begin, window, agent.threads) is None:
             return None
         return self._values.unknowns.length(stmt.extent, agent.threads)
 
-    def _tail(self, stmt: For, begin: int, window: Window, threads: Threads) -> int | None:
+    def _endless(self, stmt: For, begin: Begin, threads: Threads) -> Window | None:
+        known = begin if isinstance(begin, int) else None
+        return self._periods.endless(stmt, known, threads, self._state.counters)
+
+    def _tail(self, stmt: For, begin: Begin, window: Window, threads: Threads) -> int | None:
         """How many last iterations of a loop of unknown length are not periodic for conditions that
         its length decides (`values.quotients`); None if that is not known of an open one."""
         found = 0
@@ -106,31 +117,35 @@ class Loops:
     def go_through(
         self,
         stmt: For,
-        begin: int,
+        begin: Begin,
         length: Length,
         agent: Agent,
         run: Callable[[Block, Agent], Steps],
     ) -> Steps:
         """Runs the iterations of a loop of which it is given for this case how many it has."""
-        rounds, window = range(begin, begin + length.rounds), None
+        first = begin if isinstance(begin, int) else 0
+        rounds, window = range(first, first + length.rounds), None
         if len(rounds) > LARGE // 2:
-            endless = self._periods.endless(stmt, begin, agent.threads, self._state.counters)
+            endless = self._endless(stmt, begin, agent.threads)
             assert endless is not None
             tail = self._tail(stmt, begin, endless, agent.threads)
             assert tail is not None
             window = replace(endless, end=len(rounds) - tail)
-        yield from self._iterate(stmt, rounds, window, length.key, agent, run)
+        yield from self._iterate(stmt, rounds, window, length, agent, run, begin=begin)
 
     def _iterate(
         self,
         stmt: For,
         rounds: range,
         window: Window | None,
-        length: Key | None,
+        length: Length | None,
         agent: Agent,
         run: Callable[[Block, Agent], Steps],
         noted: LoopRun | None = None,
+        begin: Begin = 0,
     ) -> Steps:
+        """Executes iterations; `rounds` count from 0 where data decide what the variable is at the
+        `begin`."""
         threads, loops, outer = agent.threads, agent.loops, agent.tallies
         tally, at, unknowns = LoopTally(), 0, self._values.unknowns
         since, is_long = unknowns.now, len(rounds) > LARGE // 2 and length is not None
@@ -149,7 +164,8 @@ class Loops:
                         noted.leave(pause)
                     if length is not None:
                         tail = len(rounds) - window.end
-                        unknowns.case.need(length, window.first + tail, pause.unit)
+                        seen = window.first + tail - length.more
+                        unknowns.case.need(length.key, seen, pause.unit)
                         is_long = False
                     at += pause.skip
                     self._go_on(pause, at, threads, outer)
@@ -157,8 +173,12 @@ class Loops:
             if window is not None:
                 tally.begin()
                 agent.tallies = (*outer, tally)
-            agent.threads = threads.bind(stmt.var, rounds[at])
-            agent.loops = (*loops, (stmt.var.name, rounds[at]))
+            if isinstance(begin, int):
+                agent.threads, name = threads.bind(stmt.var, rounds[at]), stmt.var.name
+            else:
+                self._values.unknowns.begin_round(stmt, begin, at, threads)
+                agent.threads, name = threads.bind(stmt.var, None), f"{stmt.var.name} - begin"
+            agent.loops = (*loops, (name, rounds[at]))
             agent.timestamps.begin_round(stmt)
             yield from run(stmt.body, agent)
             at += 1

@@ -18,7 +18,7 @@ from smemreuse.checker.loops.repetition import Local, Repetition, Unclear, numbe
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import SEEN
 from smemreuse.checker.values.counters import Counters
-from smemreuse.checker.values.interned import is_whole
+from smemreuse.checker.values.interned import InternTable, is_whole
 from smemreuse.checker.values.vectors import identity
 from smemreuse.ir.expr import Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import For, Store, nodes_of, walk_statements
@@ -52,8 +52,11 @@ class Window:
 class Periods:
     """Finds and caches the periodic parts of the loops of one kernel."""
 
-    def __init__(self, program_slice: ProgramSlice, work: Work):
+    def __init__(
+        self, program_slice: ProgramSlice, work: Work, interned: InternTable | None = None
+    ):
         self._work = work
+        self._interned = interned or InternTable()
         self._slice = program_slice
         self._names: dict[For, tuple[Var, ...]] = {}
         self._locals: dict[For, list[Local]] = {}
@@ -85,15 +88,17 @@ class Periods:
             self._known[key] = (found, kept)
         return self._known[key][0]
 
-    def endless(self, loop: For, begin: int, threads: Threads, counters: Counters) -> Window | None:
-        """The periodic part of a loop of any length; its `end` (0) has no meaning. None if
-        unknown."""
+    def endless(
+        self, loop: For, begin: int | None, threads: Threads, counters: Counters
+    ) -> Window | None:
+        """The periodic part of a loop of any length, from its first round on; its `end` (0) has no
+        meaning. None if unknown. `begin` is None where data decide."""
         asked, kept = self._asked(loop, threads, counters)
         key = (loop, begin, *asked)
         if key not in self._known:
             window = None
             if not self._slice.counters_set(loop.body):
-                here = UnboundedLoop(self._slice, loop, begin, threads, self._work)
+                here = UnboundedLoop(self._slice, loop, begin, threads, self._work, self._interned)
                 found = here.found()
                 if found is not None and found[1] <= MAX_PERIOD:
                     window = Window(*found, 0, open=tuple(here.open))

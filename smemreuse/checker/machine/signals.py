@@ -165,7 +165,7 @@ class Signals:
         operands, at = call.args, effect.mbarrier.count if effect.mbarrier else None
         if at is None or at >= len(operands):
             return None
-        value = self._values(operands[at], threads)
+        value = self._values.decide(operands[at], threads)
         return value if isinstance(value, int) else None
 
     def _times(self, call: Call, effect: Effect, threads: Threads) -> int:

@@ -13,9 +13,10 @@ from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import Bindings, SymbolicValue
 from smemreuse.checker.values.unknowns import Unknowns
 from smemreuse.checker.values.vectors import Key, Vectors
-from smemreuse.ir.expr import Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store, element_bits
-from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
+from smemreuse.semantics.evaluate import Threads, Value, dtype_of, holds, is_integer
+from smemreuse.semantics.formulas import operands_of
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
 
@@ -66,6 +67,7 @@ class Values:
             program_slice, state, case or Case(), self._varying, self._interned
         )
         self._now = self._asked_by(self.everyone())
+        self._substituted: dict[tuple[object, ...], Expr] = {}
 
     def everyone(self) -> Threads:
         """All threads of the block, at the beginning of the kernel."""
@@ -73,7 +75,31 @@ class Values:
 
     def __call__(self, expr: Expr, threads: Threads) -> Value:
         value = self.vectors.evaluate(expr, threads)
-        return self.unknowns.value(expr, threads) if value is None else value
+        if value is None:
+            value = self.unknowns.value(expr, threads)
+        return self._given_in_part(expr, threads) if value is None else value
+
+    def _given_in_part(self, expr: Expr, threads: Threads) -> Value:
+        """The value of an expression that threads differ in, where assumptions decide the rest."""
+        if not self.unknowns.tells_anything or self._interned.reading(expr).leaves is None:
+            return None
+        parts: dict[Expr, int] = {}
+        self._find_given(expr, threads, parts)
+        if not parts:
+            return None
+        key = (expr, *parts.items())
+        if key not in self._substituted:
+            self._substituted[key] = _substituted(expr, parts)
+        return self.vectors.evaluate(self._substituted[key], threads)
+
+    def _find_given(self, expr: Expr, threads: Threads, found: dict[Expr, int]) -> None:
+        """Adds the largest parts of an expression whose values the assumptions decide."""
+        for part in operands_of(expr) or () if isinstance(expr, Call) else ():
+            value = self.unknowns.value(part, threads)
+            if value is None:
+                self._find_given(part, threads, found)
+            else:
+                found[part] = value
 
     def decide(self, expr: Expr, threads: Threads) -> Value:
         """The value of an expression that decides control flow. Where it depends on the block
@@ -140,9 +166,7 @@ class Values:
     def _slot(self, load: Load, threads: Threads) -> Slot | None:
         if element_bits(load.buffer.dtype) != 64:
             return None  # an element is no mbarrier
-        index = self(self.program_slice.operations.flat_index(load), threads)
-        if isinstance(index, np.ndarray) and len(index):
-            index = self.vectors.uniform(index)
+        index = self.decide(self.program_slice.operations.flat_index(load), threads)
         return (load.buffer.storage, index) if isinstance(index, int) else None
 
     def bind(self, stmt: Bind, threads: Threads) -> Threads:
@@ -245,6 +269,15 @@ class Values:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}
+
+
+def _substituted(expr: Expr, values: Mapping[Expr, int]) -> Expr:
+    """An expression with numbers in place of some of its parts."""
+    if expr in values:
+        return Const(values[expr], dtype_of(expr))
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.op, tuple(_substituted(one, values) for one in expr.args), expr.annotations)
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.values.linear import cancelled
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, children, walk
 from smemreuse.ir.kernel import Buffer
 from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
@@ -101,6 +102,10 @@ class InternTable:
         if known is not None:
             return known
         expr = Call(like.op, tuple(one.expr for one in args), like.annotations)
+        number = cancelled(expr, lambda one: {self(one): 1})
+        if number is not None:
+            known = self._alike[(like.op, *args)] = self(number)
+            return known
         return self._same((like.op, *args), expr, args)
 
     def _same(self, key: Hashable, expr: Expr, inside: tuple[InternedExpr, ...]) -> InternedExpr:

@@ -8,67 +8,12 @@ and `r` then.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from smemreuse.checker.values.interned import InternedExpr, InternTable
-from smemreuse.ir.expr import Call, Const, Expr
-from smemreuse.ir.types import INT32, INT64, NO_INTEGER, integer_type
-from smemreuse.semantics.evaluate import dtype_of
-
-Linear = dict[Hashable, int]
-"""A sum: the factor of each atom, and of `ONE` the number that is added."""
-
-ONE = "one"
-
-OfAtom = Callable[[Expr], "Linear | None"]
-"""What is to be taken for an expression that is no sum; None if nothing is."""
-
-COMPARISONS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
-
-
-def linear(expr: Expr, of_atom: OfAtom) -> Linear | None:
-    """A signed expression as a sum of atoms; None if one of them is not to be had."""
-    if isinstance(expr, Const):
-        return {ONE: expr.value} if isinstance(expr.value, int) else None
-    if not isinstance(expr, Call) or len(expr.args) != 2:
-        return of_atom(expr)
-    one, two = expr.args
-    if expr.op == "cast" and _holds(one, two):
-        return linear(two, of_atom)
-    if expr.op in ("add", "sub"):
-        left, right = linear(one, of_atom), linear(two, of_atom)
-        if left is None or right is None:
-            return None
-        return combined(left, right, 1 if expr.op == "add" else -1)
-    if expr.op == "mul":
-        factor, other = (one, two) if isinstance(one, Const) else (two, one)
-        if isinstance(factor, Const) and isinstance(factor.value, int):
-            found = linear(other, of_atom)
-            return None if found is None else combined({}, found, factor.value)
-    return of_atom(expr)
-
-
-def _holds(dtype: Expr, operand: Expr) -> bool:
-    """Whether a type has every value of an operand."""
-    made = integer_type(str(dtype.value) if isinstance(dtype, Const) else NO_INTEGER)
-    inside = integer_type(dtype_of(operand))
-    return made in (INT32, INT64) and inside is not None and inside.is_within(made)
-
-
-def combined(one: Linear, other: Linear, times: int) -> Linear:
-    """One sum and a multiple of another."""
-    atoms = {**one, **other}
-    found = {atom: one.get(atom, 0) + times * other.get(atom, 0) for atom in atoms}
-    return {atom: factor for atom, factor in found.items() if factor}
-
-
-def distance(condition: Expr, of_atom: OfAtom) -> Linear | None:
-    """By how much the first operand of a comparison is more than the second."""
-    if not isinstance(condition, Call) or condition.op not in COMPARISONS:
-        return None
-    return linear(Call("sub", condition.args), of_atom)
+from smemreuse.checker.values.linear import COMPARISONS, ONE, Linear, OfAtom, combined, linear
+from smemreuse.ir.expr import Call, Const
 
 
 def atoms_of(interned: InternTable) -> OfAtom:
@@ -141,11 +86,11 @@ def decided(comparison: str, least: int, most: int) -> int | None:
     return one if one == two else None
 
 
-def tail(quotient: Quotient, found: Linear, var: Hashable, begin: int) -> int | None:
+def tail(quotient: Quotient, found: Linear, var: Hashable) -> int | None:
     """How many of a loop's last rounds a comparison may decide otherwise than all before; None if
-    that is not known. `found` is its distance, `var` the loop's variable, which is `begin` first.
+    that is not known. `found` is its distance, `var` the number of the round, from 0.
 
-    In the round before the last `j - 1` the variable is `begin + length - j`.
+    The round before the last `j - 1` has number `length - j`.
     """
     rest = quotient.within(found)
     if rest is None or rest.sum.keys() - {var, QUOTIENT, ONE}:
@@ -153,7 +98,7 @@ def tail(quotient: Quotient, found: Linear, var: Hashable, begin: int) -> int | 
     each = rest.sum.get(var, 0)
     if not each or rest.sum.get(QUOTIENT, 0) != -each:
         return None
-    fixed = rest.sum.get(ONE, 0) + each * (begin + quotient.offset)
+    fixed = rest.sum.get(ONE, 0) + each * quotient.offset
     least, most = rest.ends(fixed)
     # `fixed - each * j` is past 0 for every larger j, too.
     nearest = -least if each < 0 else most

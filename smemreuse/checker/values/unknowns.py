@@ -6,25 +6,17 @@ where that is the same for all threads (`symbols`); every use of it then has the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from smemreuse.checker.errors import Infeasible
 from smemreuse.checker.slice import ProgramSlice
-from smemreuse.checker.values.cases import Case
+from smemreuse.checker.values.cases import LARGE, Case
 from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
-from smemreuse.checker.values.quotients import (
-    ONE,
-    QUOTIENT,
-    Linear,
-    Quotient,
-    atoms_of,
-    decided,
-    distance,
-    linear,
-    tail,
-)
+from smemreuse.checker.values.linear import ONE, Linear, combined, distance, linear
+from smemreuse.checker.values.quotients import QUOTIENT, Quotient, Rest, atoms_of, decided, tail
 from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, literal
 from smemreuse.ir.kernel import Buffer, For
@@ -32,13 +24,21 @@ from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
 from smemreuse.semantics.formulas import is_condition, negative
 from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
+MAX_SETTLING = 8
+"""The longest loop at whose length a comparison is seen to change."""
+
 
 @dataclass(frozen=True)
 class Length:
-    """A number of iterations, and the symbolic value that it is assumed for."""
+    """A number of iterations: `more` than the number that is assumed for a symbolic value."""
 
     rounds: int
     key: Key
+    more: int = 0
+
+
+Begin = int | InternedExpr
+"""What the variable of a loop is in its first round: a number, or what data decide."""
 
 
 class Unknowns:
@@ -57,9 +57,11 @@ class Unknowns:
         self._state = state
         self._varying = varying
         self._interned = interned
+        self._atoms = atoms_of(interned)
         self._changing = program_slice.written | program_slice.escaped
         self._turning = program_slice.turning
         self._even = True
+        self._counts_rounds = False
         self._uneven: list[np.ndarray] = []
         self._recurrences: dict[tuple[Key, Key], tuple[Recurrence, Recurrence] | None] = {}
         self._followed: dict[tuple[InternedExpr, int], int | None] = {}
@@ -144,13 +146,21 @@ class Unknowns:
             return None if at is None else self._definition((storage, at), threads)
         return self._interned.load(load, tuple(indices)) if load.buffer.scope == "global" else None
 
+    @property
+    def tells_anything(self) -> bool:
+        """Whether a value may follow from what is assumed, or from the number of a round."""
+        return bool(self.case.given) or self._counts_rounds
+
     # What is given ------------------------------------------------------------------------------
 
     def value(self, expr: Expr, threads: Threads) -> int | None:
         """The value of an expression under the assumptions; None if they do not decide it."""
-        written = self.written(expr, threads) if self.case.given else None
+        written = self.written(expr, threads) if self.tells_anything else None
         if written is None:
             return None
+        number = self._interned.number(written.form)
+        if number is not None:  # nothing is assumed
+            return number
         value = self._follows(written.form)
         if value is None:
             return self._by_length(expr, written.form)
@@ -161,12 +171,17 @@ class Unknowns:
         written = self.written(expr, threads)
         if written is None:
             return None
+        number = self._interned.number(written.form)
+        if number is not None:
+            return int(bool(number))
         condition = self._interned.condition(written.form)
         value = self._follows(condition)
         if value is None:
             by_length = self._by_length(expr, condition)
             if by_length is not None:
                 return by_length
+            value = self._settled_by_lengths(condition) if written.even else None
+        if value is None:
             value = self.case.truth(condition)
         return self._noted(value, written, threads)
 
@@ -175,12 +190,41 @@ class Unknowns:
         written = self.written(extent, threads)
         if written is None or is_condition(written.form.expr):
             return None
-        key = written.form
+        number = self._interned.number(written.form)
+        if number is not None:
+            return Length(number, written.form)
+        key, more = self._without_constant(written.form)
         found = self._longer(key) if key not in self.case.given else None
         if found is None:
+            is_new = key not in self.case.given
             found = Length(self.case.length(key), key)
+            if is_new:
+                self.require_feasible(key)
+            if more > 0:
+                self.case.need(key, 0, 1, more)
+        found = Length(found.rounds + more, found.key, found.more + more)
         self._noted(found.rounds, written, threads)
         return found
+
+    def _without_constant(self, form: InternedExpr) -> tuple[InternedExpr, int]:
+        """An expression as another one and a number: lengths that differ by a number are one
+        unknown."""
+        found = None if self._interned.wraps(form) else linear(form.expr, self._atoms)
+        atoms = [atom for atom in found or {} if isinstance(atom, InternedExpr)]
+        if found is None or len(atoms) != 1 or found[atoms[0]] != 1:
+            return form, 0
+        return atoms[0], found.get(ONE, 0)
+
+    def require_feasible(self, *lengths: Key) -> None:
+        """Raises `Infeasible` if what is given for these lengths, or for any, contradicts the
+        outcome of a condition."""
+        given = self.case.given
+        for length in lengths or filter(self.case.is_length, given):
+            for condition, truth in given.items():
+                if not self.case.is_length(condition):
+                    value = self._settled(condition, length)
+                    if value is not None and value != truth:
+                        raise Infeasible
 
     def is_uneven(self, since: int, threads: Threads) -> bool:
         """Whether, since `since` (see `now`), these threads used an assumption about one iteration
@@ -232,25 +276,60 @@ class Unknowns:
         return self._implied_by_length[asked]
 
     def _implied(self, written: InternedExpr) -> int | None:
-        if self._interned.wraps(written):
+        return self._by_any_length(
+            lambda length: self._comparison(written, length, self.case.given[length])
+        )
+
+    def _settled_by_lengths(self, condition: InternedExpr) -> int | None:
+        return self._by_any_length(lambda length: self._settled(condition, length))
+
+    def _by_any_length(self, says: Callable[[Key], int | None]) -> int | None:
+        lengths = filter(self.case.is_length, self.case.given)
+        return next((found for found in map(says, lengths) if found is not None), None)
+
+    def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
+        """What a comparison is worth where a length is `number`; None if that does not tell. It
+        only ever changes once as the number grows."""
+        if self._interned.wraps(condition) or not isinstance(condition.expr, Call):
             return None
-        found = distance(written.expr, atoms_of(self._interned))
-        if found is None or not isinstance(written.expr, Call):
+        found, quotient = distance(condition.expr, self._atoms), self._quotient(length)
+        if found is None:
             return None
-        for length, rounds in self.case.given.items():
-            quotient = self._quotient(length) if self.case.is_length(length) else None
-            rest = None if quotient is None else quotient.within(found)
-            if quotient is None or rest is None or rest.sum.keys() - {QUOTIENT, ONE}:
-                continue
-            each = rest.sum.get(QUOTIENT, 0)
-            ends = rest.ends(rest.sum.get(ONE, 0) + each * (rounds - quotient.offset))
-            value = decided(written.expr.op, *ends)
-            if value is not None:
+        found = combined(found, {length: -1, ONE: number}, found.get(length, 0))
+        rest = (quotient.within(found) if quotient is not None else None) or Rest(found, 0)
+        if rest.sum.keys() - {QUOTIENT, ONE}:
+            return None
+        more = 0 if quotient is None else quotient.offset
+        each = rest.sum.get(QUOTIENT, 0)
+        ends = rest.ends(rest.sum.get(ONE, 0) + each * (number - more))
+        return decided(condition.expr.op, *ends)
+
+    def _settled(self, condition: InternedExpr, length: Key) -> int | None:
+        """What a comparison is worth in this case, for all lengths as well that are not tried: the
+        lengths are then tried up to where it changes."""
+        given = self.case.given[length]
+        value = self._comparison(condition, length, given)
+        sign = 1 if given >= 0 else -1
+        far = None if value is None else self._comparison(condition, length, sign * LARGE)
+        for near in range(MAX_SETTLING) if far is not None else ():
+            if self._comparison(condition, length, sign * near) == far:
+                self.case.need(length, *((near, 1) if sign > 0 else (0, 1, near)))
                 return value
         return None
 
+    def begin_round(self, loop: For, begin: InternedExpr, number: int, threads: Threads) -> None:
+        """The variable of a loop is `begin` and a number of rounds now, which data decide."""
+        self._counts_rounds = True
+        form = self._interned(Call("add", (begin.expr, Const(number))))
+        self._state.memo.set(loop.var, threads.ids, SymbolicValue(form, False))
+
     def tail(
-        self, condition: Expr, loop: For, begin: int, bound: Mapping[Var, Expr], threads: Threads
+        self,
+        condition: Expr,
+        loop: For,
+        begin: Begin,
+        bound: Mapping[Var, Expr],
+        threads: Threads,
     ) -> int | None:
         """How many of the last rounds of a loop of unknown length a comparison in it may decide
         otherwise than all before; None if that is not known. `bound` are the variables that are
@@ -260,18 +339,22 @@ class Unknowns:
         if quotient is None or wraps(condition):
             return None
 
+        first = linear(Const(begin) if isinstance(begin, int) else begin.expr, self._atoms)
+        if first is None:
+            return None
+
         def of_atom(expr: Expr) -> Linear | None:
-            if expr is loop.var:
-                return {loop.var: 1}
+            if expr is loop.var:  # below it is the number of the round
+                return combined({loop.var: 1}, first, 1)
             if isinstance(expr, Var) and expr in bound:
                 return None if wraps(bound[expr]) else linear(bound[expr], of_atom)
             form = self._written(expr, threads)
             if form is None or self._interned.wraps(form):
                 return None
-            return linear(form.expr, atoms_of(self._interned))
+            return linear(form.expr, self._atoms)
 
         found = distance(condition, of_atom)
-        return None if found is None else tail(quotient, found, loop.var, begin)
+        return None if found is None else tail(quotient, found, loop.var)
 
     def _quotient(self, length: InternedExpr) -> Quotient | None:
         if length not in self._quotients:
@@ -285,9 +368,9 @@ class Unknowns:
         if value is None or both is None or both[0].step != both[0].period:
             return None
         up, down = both
-        distance = abs(value - self.case.given[lengths[0]])
-        self.case.need(lengths[0], up.first + distance, up.period, down.first + distance)
-        return Length(value, lengths[0])
+        more = value - self.case.given[lengths[0]]
+        self.case.need(lengths[0], up.first + abs(more), up.period, down.first + abs(more))
+        return Length(value, lengths[0], more)
 
     def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
         """The value with all assumptions substituted, and the assumed lengths in the expression."""

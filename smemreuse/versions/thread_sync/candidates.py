@@ -8,7 +8,7 @@ only some threads are in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -151,18 +151,29 @@ class BarrierCandidates:
     @once
     def may_be_in(self, block: Block) -> bool:
         """Whether there may be a barrier in a block."""
-        if any(map(self.is_barrier, walk_statements(block))):
-            return True
-        seen: dict[Kinds, None] = {}
-        for stmt, loops in _inside(block, ()):
+        return any(map(self.is_barrier, walk_statements(block))) or self._clashes(block, (), set())
+
+    def _clashes(self, block: Block, loops: tuple[For, ...], seen: set[Kinds]) -> bool:
+        """Whether a statement in a block may collide with itself in another round, or with what was
+        `seen` before, to which all that is in the block is added. `loops` are the `for` loops
+        around it: from round to round of a `while` the pass compares nothing."""
+        for stmt in block:
             kinds = self._own(stmt)
             if kinds and (
                 self._may_repeat(stmt, loops)
                 or any(self._may_collide(before, kinds) for before in seen)
             ):
                 return True
-            if kinds:
-                seen[kinds] = None
+            seen.add(kinds)
+            within = (*loops, stmt) if isinstance(stmt, For) else loops
+            if isinstance(stmt, If) and not within:  # no round has both arms, nor the next one
+                arms = seen.copy(), seen.copy()
+                clash = any(map(self._clashes, nested_blocks(stmt), ((), ()), arms))
+                seen.update(*arms)
+            else:
+                clash = any(self._clashes(one, within, seen) for one in nested_blocks(stmt))
+            if clash:
+                return True
         return False
 
     @once
@@ -295,13 +306,3 @@ class BarrierCandidates:
         if one.buffer is two.buffer or two.buffer in self._partners.get(one.buffer, ()):
             return True
         return one.by_pointer or two.by_pointer or not self._rules.compares_bytes
-
-
-def _inside(block: Block, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
-    """All statements in a block, each with the `for` loops within the block around it: from round
-    to round of a `while` the pass compares nothing."""
-    for stmt in block:
-        yield stmt, loops
-        within = (*loops, stmt) if isinstance(stmt, For) else loops
-        for inner in nested_blocks(stmt):
-            yield from _inside(inner, within)

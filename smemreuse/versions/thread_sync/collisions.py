@@ -31,6 +31,7 @@ from smemreuse.versions.thread_sync.access_entries import AccessEntry
 from smemreuse.versions.thread_sync.path_conditions import (
     BLOCKS,
     ActiveThreads,
+    Model,
     PathConditions,
     Symbols,
     held,
@@ -199,7 +200,26 @@ class Collisions:
     def _collide_at(
         self, one: Made, two: Made, loop: For | None, places: tuple[int, ...], spend: Spend
     ) -> bool:
-        """As `_collide`, for buffers that begin at `places`: tries some blocks and rounds.
+        """As `_collide`, for buffers that begin at `places`: where something unknown is not
+        understood, in any of the models."""
+        found = self._collide_under(None, one, two, loop, places, spend)
+        if found is None:
+            return any(
+                self._collide_under(model, one, two, loop, places, spend)
+                for model in self._paths.models
+            )
+        return found
+
+    def _collide_under(
+        self,
+        model: Model | None,
+        one: Made,
+        two: Made,
+        loop: For | None,
+        places: tuple[int, ...],
+        spend: Spend,
+    ) -> bool | None:
+        """As `_collide_at`, in one model; None if not understood. Tries some blocks and rounds.
 
         Elements collide if they meet in one of these; pointers only if each reaches the other in
         some.
@@ -208,10 +228,10 @@ class Collisions:
         reaches = [False, False]
         for place, rounds in tried:
             shifted = None if one[1].by_pointer else loop
-            first = self._elements_of(one, rounds, place, None)
-            second = self._elements_of(two, rounds, place, shifted)
+            first = self._elements_of(one, rounds, place, None, model)
+            second = self._elements_of(two, rounds, place, shifted, model)
             if first is None or second is None or not _compatible(first, second):
-                return False
+                return None
             if shifted is not None and not _goes_on(shifted, rounds, first):
                 continue
             spend(LANE * (first.index.size + second.index.size))
@@ -275,12 +295,13 @@ class Collisions:
         rounds: Mapping[For, int],
         place: int,
         shifted: For | None,
+        model: Model | None,
     ) -> _Elements | None:
         """The elements of one access in these rounds and this block; see `_indices`."""
         stmt, entry = made
-        key = (entry, tuple(rounds.items()), place, shifted)
+        key = (entry, tuple(rounds.items()), place, shifted, model)
         if key not in self._elements:
-            found = self._paths.at(stmt, rounds, place)
+            found = self._paths.at(stmt, rounds, place, model)
             self._elements[key] = self._indices(stmt, entry, found, shifted)
         return self._elements[key]
 

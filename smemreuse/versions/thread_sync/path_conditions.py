@@ -2,13 +2,15 @@
 
 The pass keeps for each access the ranges of the loops around it, the conditions of
 the branches, and what variables were bound to. Here all of that is evaluated for all threads at
-once: in given rounds of some loops, and in any round of the others.
+once: in given rounds of some loops, and in any round of the others. What no thread's index decides
+(arguments, block indices, what memory holds) stays unknown, or is what a model says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,9 +28,18 @@ from smemreuse.ir.kernel import (
     While,
     expressions_of,
     nested_blocks,
+    nodes_of,
+    walk_statements,
 )
 from smemreuse.ir.launch import AXES, tag_of
-from smemreuse.semantics.evaluate import Threads, Value, all_threads, axis_index, evaluate
+from smemreuse.semantics.evaluate import (
+    Threads,
+    Value,
+    all_threads,
+    axis_index,
+    evaluate,
+    is_integer,
+)
 from smemreuse.semantics.table import varies_by_thread
 from smemreuse.versions.thread_sync import BoundValues
 
@@ -39,6 +50,46 @@ Symbols = frozenset[Var | Buffer]
 
 BLOCKS = (0, 1, 2, 3, -1)
 """Blocks that are tried: the index on each axis, or counted from its end."""
+
+
+MANY = 1 << 20
+"""A large argument."""
+
+MAX_RISING = 6
+"""Buffers of which it is tried that later elements are larger."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """What everything unknown is assumed to be: each of the `arguments`, and each element of
+    `memory`; but those of the buffer `rising` are `STEP` times their index.
+
+    What the pass proves holds for all arguments and all contents of memory, so one model in which
+    two accesses collide shows that it has no proof.
+    """
+
+    arguments: int
+    memory: int
+    rising: Buffer | Var | None = None
+
+    STEP: ClassVar[int] = 1 << 10
+    """More than the elements of any tile."""
+
+    def load(self, load: Load, threads: Threads) -> Value:
+        """What an element holds; None for one of an unknown index."""
+        if load.buffer.storage is not self.rising:
+            return self.memory
+        found: Value = 0
+        for index in load.indices:
+            value = evaluate(index, threads)
+            if value is None or found is None:
+                return None
+            found = found + self.STEP * value
+        return found
+
+
+ASSUMED = "tl.assume"
+"""The key of an annotation that states a condition, which the pass takes to hold."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +139,13 @@ class PathConditions:
         self.frames: dict[Stmt, tuple[Frame, ...]] = {}
         self.order: dict[Stmt, int] = {}
         self._everyone = all_threads(axes)
-        self._known: dict[tuple[Stmt, tuple[tuple[For, int], ...], int], ActiveThreads | None] = {}
+        self._known: dict[
+            tuple[Stmt, tuple[tuple[For, int], ...], int, Model | None], ActiveThreads | None
+        ] = {}
         self._of_block: set[Var] = set()
         self._block(body, ())
+        self._free = _free_variables(body)
+        self.models = _models(body)
 
     def _block(self, block: Block, frames: tuple[Frame, ...]) -> None:
         """Records the frames around each statement of a block, and the statements' order."""
@@ -155,33 +210,51 @@ class PathConditions:
         return (one for one in self.frames[stmt] if not isinstance(one.stmt, Bind))
 
     def at(
-        self, stmt: Stmt, rounds: Mapping[For, int], place: int = BLOCKS[0]
+        self,
+        stmt: Stmt,
+        rounds: Mapping[For, int],
+        place: int = BLOCKS[0],
+        model: Model | None = None,
     ) -> ActiveThreads | None:
         """The threads that reach a statement in these rounds, from 0, of some loops around it; None
-        where that is not understood. `place` is one of `BLOCKS`."""
+        where that is not understood. `place` is one of `BLOCKS`. Without a model, what is unknown
+        stays so."""
         mine = tuple((loop, rounds[loop]) for loop in self.loops(stmt) if loop in rounds)
-        key = (stmt, mine, place)
+        key = (stmt, mine, place, model)
         if key not in self._known:
-            self._known[key] = self._active_at(stmt, dict(mine), place)
+            self._known[key] = self._active_at(stmt, dict(mine), place, model)
         return self._known[key]
 
-    def _active_at(self, stmt: Stmt, rounds: Mapping[For, int], place: int) -> ActiveThreads | None:
+    def _active_at(
+        self, stmt: Stmt, rounds: Mapping[For, int], place: int, model: Model | None
+    ) -> ActiveThreads | None:
         """The threads that reach a statement: all threads, restricted frame by frame."""
-        active: ActiveThreads | None = ActiveThreads(self._everyone, frozenset(), ())
+        threads = self._everyone
+        if model is not None:
+            values = dict.fromkeys(self._free, model.arguments)
+            threads = Threads(threads.ids, values, model.load, threads.row)
+        active: ActiveThreads | None = ActiveThreads(threads, frozenset(), ())
         for frame in self.frames[stmt]:
             if active is not None:
-                active = self._within(frame, active, rounds, place)
+                active = self._within(frame, active, rounds, place, model)
         return active
 
     def _within(
-        self, frame: Frame, active: ActiveThreads, rounds: Mapping[For, int], place: int
+        self,
+        frame: Frame,
+        active: ActiveThreads,
+        rounds: Mapping[For, int],
+        place: int,
+        model: Model | None,
     ) -> ActiveThreads | None:
         """The threads inside one frame, of those that are `active` outside; None if not
         understood.
         """
         stmt, threads = frame.stmt, active.threads
         if isinstance(stmt, Bind):
-            value = evaluate(stmt.value, threads) if self._knows_values else None
+            value: Value = None if model is None else model.arguments
+            if self._knows_values:
+                value = evaluate(stmt.value, threads)
             return _restricted(active, threads.bind(stmt.var, value))
         if isinstance(stmt, For):
             return self._round(frame, stmt, active, rounds)
@@ -191,6 +264,8 @@ class PathConditions:
             return None
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT and stmt.var is not None:
             return _restricted(active, threads.bind(stmt.var, self._axis(stmt, threads, place)))
+        if isinstance(stmt, Attr) and stmt.key == ASSUMED and model is not None:
+            return held(active, stmt.node, True, frame)
         return active
 
     def _axis(self, stmt: Attr, threads: Threads, place: int) -> Value:
@@ -233,6 +308,30 @@ class PathConditions:
         count = min(count, max(MAX_LANES // max(threads.count, 1), 1))
         values = begin + step * np.arange(count)
         return ActiveThreads(threads.repeated(loop.var, values), active.free | {loop}, conditions)
+
+
+def _models(body: Block) -> tuple[Model, ...]:
+    """Those that are tried: nothing is there, all data are alike, or those rise of one buffer that
+    may decide anything, as ends of sequences do."""
+    rising: dict[Buffer | Var, None] = {}
+    for stmt in walk_statements(body):
+        if isinstance(stmt, (If, For, While, Bind)):
+            loads = [node for node in nodes_of(stmt) if isinstance(node, Load)]
+            whole = (one.buffer for one in loads if is_integer(one.buffer.dtype))
+            rising.update(dict.fromkeys(one.storage for one in whole))
+    alike = (Model(0, 0), Model(MANY, MANY), Model(MANY, 0))
+    return (*alike, *(Model(MANY, 0, one) for one in list(rising)[:MAX_RISING]))
+
+
+def _free_variables(body: Block) -> frozenset[Var]:
+    """The variables that no statement sets: the kernel's arguments."""
+    used, bound = set[Var](), set[Var]()
+    for stmt in walk_statements(body):
+        for expr in expressions_of(stmt):
+            used |= variables_in(expr)
+        if isinstance(stmt, (Bind, For, Attr)) and stmt.var is not None:
+            bound.add(stmt.var)
+    return frozenset(used - bound)
 
 
 def held(

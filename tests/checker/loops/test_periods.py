@@ -18,6 +18,7 @@ from smemreuse.checker.loops.periods import MAX_PERIOD, Periods, Window
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.findings import Violations
 from smemreuse.checker.values.counters import Counters
+from smemreuse.checker.values.interned import InternTable
 from smemreuse.ir.expr import Load
 from smemreuse.ir.kernel import For, Kernel, Stmt, nodes_of, walk_statements
 from smemreuse.ir.launch import launches
@@ -192,7 +193,7 @@ def test_threads_and_rounds_inside_are_compared_each_with_each(rounds: int) -> N
     assert isinstance(loop, For)
     (axis,) = (one.var for one in launches(kernel.body) if one.var and one.var.name == "tx")
     threads = Threads(np.arange(64)).bind(axis, np.arange(64))
-    found = UnboundedLoop(relevance_of(kernel), loop, 0, threads, Work()).found()
+    found = UnboundedLoop(relevance_of(kernel), loop, 0, threads, Work(), InternTable()).found()
     assert found is not None
     assert found[0] >= 630
 

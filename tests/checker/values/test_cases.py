@@ -379,3 +379,31 @@ def test_a_bounded_check_follows_a_trace_so_far(monkeypatch: pytest.MonkeyPatch)
     wrong = judge("As[tx] = 1\nBs[tx] = 1\nO[tx] = As[63 - tx]\n" + late, bounded=True)
     assert wrong.violations
     assert CHECK_WAS_BOUNDED in wrong.findings
+
+
+# Loops that begin at data -----------------------------------------------------------------------
+
+
+def _beginning(begin: str, number: str = "", length: str = "D[0]") -> str:
+    body = pipeline(f"{begin}, {begin} + {length}")
+    return body.replace("k %", f"({number or f'k - ({begin})'}) %").replace(
+        "k //", f"({number or f'k - ({begin})'}) //"
+    )
+
+
+@pytest.mark.parametrize("begin", ["D[1]", "D[1] // 2 + 3", "T.max(D[1] * 64 - 511, 0) // 64", "m"])
+def test_a_loop_may_begin_anywhere(begin: str) -> None:
+    declared = "m = T.int32()\n" if begin == "m" else ""
+    assert verdict(declared + _beginning(begin) + SYNC + USE_B) is SOUND
+    assert verdict(declared + _beginning(begin, length="4") + SYNC + USE_B) is SOUND
+
+
+@pytest.mark.parametrize("number", ["k", "k - D[2]", "k - D[1] + 1", "k - D[1] - 1"])
+def test_the_wrong_number_of_a_round_is_noticed(number: str) -> None:
+    assert verdict(_beginning("D[1]", number) + SYNC + USE_B) is not SOUND
+
+
+def test_a_variable_that_is_bound_to_what_is_read_decides_nothing() -> None:
+    """Nor does the local that it is made of, which a loop of any length may set."""
+    computed = "v: T.int32 = c[1] + As[k % 2 * 32 + tx - 32]\nc[1] = v\n"
+    assert verdict(pipeline(extra=computed) + SYNC + USE_B) is SOUND

@@ -148,3 +148,25 @@ def test_calls_that_may_answer_threads_differently_are_told() -> None:
     forms = InternTable()
     assert forms.reading(add(A, Call("tl_shuffle_elect", (Const(0),)))).varies
     assert not forms.reading(add(A, B)).varies
+
+
+N, WIDE, REAL = Var("n"), Var("w", "uint32"), Buffer("F", "float32", (Const(8),), "global")
+
+
+@pytest.mark.parametrize(
+    ("expr", "number"),
+    [
+        (Call("sub", (add(N, Const(3)), N)), 3),
+        (Call("sub", (add(N, A), add(A, N))), 0),
+        (Call("eq", (add(N, Const(1)), N)), 0),
+        (Call("le", (N, add(N, Const(1)))), 1),
+        (Call("floormod", (Call("sub", (add(N, Const(5)), N)), Const(4))), 1),
+        (Call("sub", (add(N, N), N)), None),
+        (Call("lt", (N, add(A, N))), None),
+        (Call("sub", (add(WIDE, Const(3)), WIDE)), None),
+        (Call("lt", (Load(REAL, (A,)), Load(REAL, (A,)))), None),  # it may be no number
+    ],
+)
+def test_what_cancels_out_is_a_number(expr: Expr, number: int | None) -> None:
+    forms = InternTable()
+    assert forms.number(forms(expr)) == number

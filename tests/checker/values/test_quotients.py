@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smemreuse.checker.values.interned import InternTable
-from smemreuse.checker.values.quotients import (
-    COMPARISONS,
-    Quotient,
-    atoms_of,
-    decided,
-    distance,
-    tail,
-)
+from smemreuse.checker.values.linear import COMPARISONS, ONE, combined, distance
+from smemreuse.checker.values.quotients import Quotient, atoms_of, decided, tail
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import SYNC, USE_B, under
@@ -74,11 +68,13 @@ def test_no_round_before_the_tail_differs(
     condition = Call(comparison, (END, place) if swapped else (place, END))
 
     def atoms(expr: Expr) -> dict[object, int]:
-        return {K: 1} if expr is K else dict(atoms_of(forms)(expr) or {})
+        if expr is K:  # in terms of the number of the round
+            return combined({K: 1}, {ONE: begin}, 1)
+        return dict(atoms_of(forms)(expr) or {})
 
     found = distance(condition, atoms)
     assert found is not None
-    last = tail(quotient, found, K, begin)
+    last = tail(quotient, found, K)
     if step != divisor:
         assert last is None  # which rounds differ depends on how many there are
         return

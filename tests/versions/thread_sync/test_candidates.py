@@ -6,6 +6,7 @@ import pytest
 
 from smemreuse.results.verdict import SOUND, UNPROVED, VerdictKind
 from tests.checker.small import COPY_A, SYNC, judge, under
+from tests.linter.test_linter import found
 
 MEET = 'T.tvm_storage_sync("shared", 1, 32)\n'
 GOES_ROUND_C = under("for k in range(3)", "Cs[31 - tx] = k\nO[tx] = Cs[tx]\n")
@@ -114,3 +115,25 @@ def test_what_a_round_leaves_open_collides_with_the_next_one() -> None:
     )
     body = under("for k in range(3)", f"{arms}")
     assert not judge(body, assume_barriers=True).sound  # at the same time, in one round
+
+
+def test_there_is_no_barrier_between_the_arms_of_a_branch() -> None:
+    """So that what threads have done in the other arm before is not forgotten for it."""
+
+    def filled(orelse: str) -> str:
+        then = "As[63 - tx] = D[tx]\n"
+        return under("if D[1] == 0", then) + under("else", orelse) + "O[tx] = As[tx]\n"
+
+    either = under("if D[0] < tx", "As[tx] = 1\n") + under("else", "As[tx] = 2\n")
+    assert found(filled(either), later=True) == []
+    again = under("for k in range(2)", "O[tx] = As[63 - tx]\n" + either)
+    assert found(filled("As[tx] = 0\n" + again), later=True) == [("race", False)]
+
+
+def test_a_barrier_after_a_branch_comes_whichever_arm_threads_take() -> None:
+    """In a loop, too, in one round of which they may take the one, and in another the other."""
+    fill = under("if tx < D[0] + k", "As[k * 64 + tx] = D[tx]\n")
+    fill += under("else", "As[k * 64 + tx] = 0\n")
+    filled = under("for k in range(3)", fill) + "O[tx] = As[tx + 65]\n"
+    body = FORTH + filled + "Bs[tx] = 1\nO[tx] = Bs[tx]\n"
+    assert judge(body, elements=192, assume_barriers=True).sound

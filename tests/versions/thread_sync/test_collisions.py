@@ -151,3 +151,36 @@ def test_conditions_within_expressions_may_exclude_each_other(condition: str, fo
     kernel = kernel_of(body)
     first, second = _touching(kernel, "As")
     assert collides(kernel, first, second) is found
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("D[0] <= tx", True),  # where D[0] is 0, all threads write
+        ("D[0] + tx < D[1]", False),  # no thread, where all data are the same
+        ("tx < D[0] - 1", True),
+        ("D[0] * 100 + tx < bx", False),  # in no block is it 1, 2 or more
+    ],
+)
+def test_what_threads_differ_in_for_data_is_tried_for_some_data(
+    condition: str, found: bool
+) -> None:
+    """The pass has no proof where there are data for which threads collide."""
+    kernel = kernel_of(under(f"if {condition}", "As[tx] = 1\n") + "O[tx] = As[63 - tx]\n")
+    written, read = _touching(kernel, "As")
+    assert collides(kernel, written, read) is found
+
+
+def test_contrary_conditions_hold_for_no_data() -> None:
+    body = under("if D[0] <= tx", "As[tx] = 1\n") + under("if tx < D[0]", "O[tx] = As[tx]\n")
+    kernel = kernel_of(body)
+    written, read = _touching(kernel, "As")
+    assert not collides(kernel, written, read)
+
+
+@pytest.mark.parametrize(("count", "found"), [("D[0]", True), ("1", False)])
+def test_a_loop_may_begin_at_data(count: str, found: bool) -> None:
+    body = "O[tx] = As[63 - tx]\nAs[tx] = 1\n"
+    kernel = kernel_of(under(f"for k in range(D[1], D[1] + {count})", body))
+    read, written = _touching(kernel, "As")
+    assert collides(kernel, written, read, loop_of(kernel)) is found

@@ -1,0 +1,50 @@
+"""Pipelines of a length that data decide, with tiles before the loop and after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checker.small import COPY_A, SYNC, under
+from tests.linter.test_linter import found
+
+TILES = "((D[0] + 7) // 8)"
+
+
+def _drained(
+    first: str = "0 < D[0]", second: str = "8 < D[0]", last: str = "2", at: str = "1"
+) -> str:
+    """Copies two tiles ahead: two before the loop, each if there is one, and reads two after it."""
+
+    def copy(tile: str) -> str:
+        stage = f"{tile} % 3 * 64 + tx"
+        return COPY_A.replace("As.data, tx", f"As.data, {stage}") + "T.ptx_commit_group()\n"
+
+    def read(tile: str) -> str:
+        return f"O[tx] = As[{tile} % 3 * 64 + 63 - tx]\n"
+
+    body = under(f"if {first}", copy("(0 + 0)")) + under(f"if {second}", copy("(1 + 0)"))
+    loop = copy("(k + 2)") + "T.ptx_wait_group(2)\n" + SYNC + read("k") + SYNC
+    body += under(f"for k in range({TILES} - 2)", loop)
+    for one in range(2):
+        body += f"T.ptx_wait_group({1 - one})\n" + SYNC
+        body += under(f"if {last} <= {TILES} + {one}", read(f"({TILES} + {one} + {at})"))
+    return body
+
+
+def test_the_tiles_before_and_after_a_loop_are_those_that_its_length_tells_of() -> None:
+    assert found(_drained(), elements=192) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"first": "8 < D[0]"},
+        {"second": "16 < D[0]"},
+        {"second": "9 < D[0]"},
+        {"last": "1"},
+        {"at": "0"},
+        {"first": "0 < D[1]"},
+    ],
+)
+def test_a_tile_too_many_or_too_few_is_noticed(wrong: dict[str, str]) -> None:
+    assert found(_drained(**wrong), elements=192)
