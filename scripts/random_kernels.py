@@ -61,13 +61,6 @@ def main() -> int:
             if options.limit and time.monotonic() - begin > options.limit:
                 break
     print(file=sys.stderr)
-    shown: Counter[str] = Counter()
-    for family, seed, way in sorted(failing):
-        shown[way] += 1
-        if shown[way] <= MAX_SHRUNK:
-            print(
-                f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed, options.modes)}\n"
-            )
     summary = {
         **about("random-kernels"),
         "seconds": round(time.monotonic() - begin, 1),
@@ -79,6 +72,13 @@ def main() -> int:
     }
     print(dumped(summary))
     write(options.out, summary)
+    shown: Counter[str] = Counter()
+    for family, seed, way in sorted(failing):  # last, since it takes long
+        shown[way] += 1
+        if shown[way] <= MAX_SHRUNK:
+            print(
+                f"{family}, seed {seed}, made smaller:\n{_smallest(family, seed, options.modes)}\n"
+            )
     return 1 if failing else 0
 
 

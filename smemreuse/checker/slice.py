@@ -27,13 +27,14 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.effects import Effect, Engine, Signal
+from smemreuse.semantics.effects import Effect, Engine, Group, Meeting, Signal
 from smemreuse.semantics.elements import flat_index, lane_of, lanes_of
 from smemreuse.semantics.global_memory import changing_storages
 from smemreuse.semantics.pointers import escaping
 from smemreuse.semantics.polled import Polled, polled_wait
 from smemreuse.semantics.table import (
     calls_of,
+    counted,
     deciding_operands,
     effect_of,
     evaluated_call,
@@ -146,6 +147,13 @@ def operations_of(kernel: Kernel) -> Operations:
     return kernel.memo.once(Operations, lambda: Operations(kernel.body))
 
 
+def _is_of_block(call: Call, meeting: Meeting) -> bool:
+    """Whether those who meet are a warp, or all threads of the block."""
+    if meeting.group is Group.NAMED:
+        return counted(call, meeting) is None
+    return meeting.group in (Group.NOBODY, Group.WARP, Group.BLOCK)
+
+
 class ProgramSlice:
     """Which statements of a kernel matter to the buffers in `shared`."""
 
@@ -238,6 +246,16 @@ class ProgramSlice:
                 for _, effect in self.synchronizing(inner)
             )
         return known
+
+    def meets_in_blocks_alone(self, stmt: Stmt) -> bool:
+        """Whether threads hand on in a statement what they have done by barriers of the block, or
+        of warps, alone."""
+        return all(
+            effect.mbarrier is None and (meeting is None or _is_of_block(call, meeting))
+            for inner in walk_statements((stmt,))
+            for call, effect in self.synchronizing(inner)
+            for meeting in (effect.meeting,)
+        )
 
     def decides_again(self) -> bool:
         """Whether one condition on more than threads, blocks and rounds stands at several branches,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Stmt
 from smemreuse.linter import mends, words
-from smemreuse.linter.collected import LANES_TOGETHER, Collected, LintContext
+from smemreuse.linter.collected import LANES_TOGETHER, Collected, Key, LintContext
 from smemreuse.linter.followers import goes_on_with, signals
 from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
 from smemreuse.semantics.effects import Effect, Group, Signal
@@ -164,6 +164,7 @@ class WaitingHazards(OvertakenWaits):
         super().__init__(known, layout, block)
         self._came: dict[Resource, dict[int, Stmt]] = {}
         self._missing: dict[Resource, set[int]] = {}
+        self._behind: dict[Resource, list[Key]] = {}
         self._named: dict[int, Site] = {}
         self._open: set[Resource] = set()
         self._begun: dict[Slot, tuple[Stmt, Agent, np.ndarray, np.ndarray]] = {}
@@ -231,7 +232,15 @@ class WaitingHazards(OvertakenWaits):
         than others.
 
         A thread may have ended before that and counts no more then, so the hazard is never certain.
+        Nor is that of those who were behind, and have come to other barriers as often by the end:
+        CUDA leaves it undefined, and barriers that count arrivals let them all pass.
         """
+        uneven = {one for one, _ in pairings.uneven()}
+        for resource in self._behind.keys() - uneven:
+            for key in self._behind[resource]:
+                hazard = self._known.hazards[key]
+                witness = f"{hazard.witness}; they come to others, as often in all"
+                self._known.hazards[key] = replace(hazard, certain=False, witness=witness)
         for one, arrivals in pairings.uneven():
             stmts = self._came.get(one)
             if one is Group.WARP or not stmts:
@@ -261,7 +270,8 @@ class WaitingHazards(OvertakenWaits):
                 reported.update(who.tolist())
                 came = self._came.get(resource, {})
                 stmt = stmt if mismatch.ahead is None else came.get(mismatch.ahead, stmt)
-                self._diverge(stmt, who, certain=mismatch.certain)
+                added = self._diverge(stmt, who, certain=mismatch.certain)
+                self._behind.setdefault(resource, []).extend([] if added is None else [added])
         elif kind is MismatchKind.PART_OF_A_WARP:
             self._diverge(stmt, who, certain=mismatch.certain)
         else:
@@ -282,10 +292,9 @@ class WaitingHazards(OvertakenWaits):
         )
         self._add(hazard, stmt)
 
-    def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> None:
+    def _diverge(self, stmt: Stmt, missing: np.ndarray, *, certain: bool) -> Key | None:
         """Adds the hazard of a barrier that `missing` threads do not reach; empty if data decide
-        which.
-        """
+        which. Returns its key if it is kept."""
         site = Site.of(stmt)
         who = words.missing(missing)
         witness = f"{who} not come to the barrier {site}, where the others wait for them"
@@ -298,7 +307,7 @@ class WaitingHazards(OvertakenWaits):
             mends.converge(site),
             agents=(words.threads(missing),) if len(missing) else (),
         )
-        self._add(hazard, stmt)
+        return self._add(hazard, stmt)
 
     def uses(self, stmt: Stmt, effect: Effect, slot: Slot, agent: Agent, order: Order) -> None:
         """Adds a race if threads use an mbarrier in no order with its initialization by others."""

@@ -84,8 +84,9 @@ class Collected(Findings):
         event = self._events[number]
         return Site.of(event.stmt, event.loops)
 
-    def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> None:
-        """The first hazard of a kind at a statement and on a buffer, or the first certain one."""
+    def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> Key | None:
+        """Keeps the first hazard of a kind at a statement and on a buffer, or the first certain
+        one; returns its key if it is kept."""
         hazard = replace(
             hazard,
             certain=hazard.certain and not self.forked,
@@ -95,3 +96,5 @@ class Collected(Findings):
         known = self._known.hazards.get(key)
         if known is None or (hazard.certain and not known.certain):
             self._known.hazards[key] = hazard
+            return key
+        return None

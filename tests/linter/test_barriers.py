@@ -144,3 +144,16 @@ def test_one_lane_of_each_of_two_warps_releases_a_stage_for_its_warp() -> None:
     assert found(body, threads=96, declared=empty) == []
     unfenced = body.replace("T.fence_proxy_async()", "T.sync_warp()")
     assert ("missing-fence", True) in found(unfenced, threads=96, declared=empty)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "certain"), [(1, 1, False), (3, 3, False), (1, 2, True), (2, 1, True)]
+)
+def test_whoever_comes_to_other_barriers_as_often_may_pass(
+    mine: int, theirs: int, certain: bool
+) -> None:
+    """Before a barrier of all threads and after it: hardware counts, CUDA leaves it undefined."""
+    body = under("if tx < 32", mine * SYNC) + SYNC + under("if 32 <= tx", theirs * SYNC) + SYNC
+    hazards = found(body)
+    assert ("barrier-divergence", certain) in hazards
+    assert (("barrier-divergence", True) in hazards) is certain

@@ -48,3 +48,28 @@ def test_the_tiles_before_and_after_a_loop_are_those_that_its_length_tells_of() 
 )
 def test_a_tile_too_many_or_too_few_is_noticed(wrong: dict[str, str]) -> None:
     assert found(_drained(**wrong), elements=192)
+
+
+# Loops of unknown length whose rounds are not told apart ----------------------------------------
+
+
+def _rounds(inside: str, more: str = "") -> str:
+    """Each round asks data of its own, so that the rounds do not repeat themselves."""
+    asked = under("if D[k] + k < D[1] and 0 <= D[k] + k", inside)
+    return under("for k in range(D[0])", asked + more + f"As[tx] = k\n{SYNC}O[tx] = As[63 - tx]\n")
+
+
+def test_a_barrier_at_the_end_of_a_round_is_there_for_the_next_one() -> None:
+    assert found(_rounds("O[tx + 64] = 1\n", SYNC)) == []
+    assert found(_rounds("O[tx + 64] = As[0]\n", SYNC)) == [("uninitialised-read", False)]
+
+
+def test_a_barrier_that_is_missing_between_rounds_is_noticed() -> None:
+    assert ("race", False) in found(_rounds("O[tx + 64] = 1\n"))
+
+
+@pytest.mark.parametrize(("kept", "hazards"), [(0, set()), (1, {("missing-wait", False)})])
+def test_copies_of_an_earlier_round_are_in_flight(kept: int, hazards: set[object]) -> None:
+    copied = COPY_A.replace("As.data", "Bs.data") + "T.ptx_commit_group()\n"
+    read = f"T.ptx_wait_group({kept})\n{SYNC}O[tx] = Bs[63 - tx]\n{SYNC}"
+    assert set(found(_rounds("O[tx + 64] = 1\n", copied + read))) == hazards

@@ -49,6 +49,9 @@ from smemreuse.ir.labels import label
 from smemreuse.semantics.evaluate import Threads
 from smemreuse.semantics.polled import Polled, waits_once_entered
 
+ROUNDS_ALIKE = 4
+"""Rounds of a loop of unknown length after which it should do the same each time."""
+
 MAX_ROUNDS = 8
 
 
@@ -414,6 +417,9 @@ class Trace:
         self.findings.forked = True
         self._loops.leave_open(stmt, agent)
         divergent = self.values.varies(condition, threads)
+        if not divergent and self._slice.meets_in_blocks_alone(stmt):
+            if self._repeat_alike(stmt, agent, threads):
+                return
         for round_number in range(MAX_ROUNDS):
             self._work.do(STEP + self._setting.layout.weight)
             before, timestamps = self.state.copy(), agent.timestamps.copy()
@@ -435,6 +441,33 @@ class Trace:
                 self._predicted.skips_loop(agent, stmt)
                 return
         raise Uncovered(f"`{label(stmt)}` did not settle")
+
+    def _repeat_alike(self, stmt: For | While, agent: Agent, threads: Threads) -> bool:
+        """Runs the first rounds one after the other, for all threads; returns whether the last ones
+        did the same. The loop may then be over before any of them.
+
+        Nothing is handed on but by barriers of the block, so what is ordered in rounds that follow
+        one another, or the next but one, is in all that lie further apart.
+        """
+        over, is_alike = (self.state.copy(), agent.timestamps.copy()), False
+        for round_number in range(ROUNDS_ALIKE):
+            self._work.do(STEP + self._setting.layout.weight)
+            before = self.state.copy()
+            agent.threads = threads
+            if isinstance(stmt, For):
+                agent.timestamps.begin_round(stmt)
+            self._drive(self._run(stmt.body, agent))
+            agent.threads = threads
+            self._statements.access(stmt, agent)
+            over = over[0].joined(self.state), over[1].joined(agent.timestamps)
+            is_alike = round_number > 1 and self.state.is_as_before(before)
+            if is_alike:
+                break
+        self.state.become(over[0])
+        agent.timestamps = over[1]
+        if is_alike:
+            self._predicted.skips_loop(agent, stmt)
+        return is_alike
 
 
 def _loads(expr: Expr) -> bool:

@@ -130,6 +130,11 @@ class Queue:
                 return
         self.classes.append((threads, groups))
 
+    @property
+    def shape(self) -> set[tuple[ThreadSet, tuple[int, ...]]]:
+        """For each class of threads, how many groups have been closed since each access."""
+        return {(threads, tuple(sorted(groups.values()))) for threads, groups in self.classes}
+
     def issue(self, pending: Pending) -> None:
         rest = pending.threads
         for inside, groups in self.of(pending.threads):
@@ -218,6 +223,11 @@ class Engines:
 
     def queue(self, engine: Engine) -> Queue:
         return self.queues.setdefault(engine, Queue())
+
+    def alike(self, other: Engines) -> bool:
+        """Whether as many accesses are in flight, of the same threads, in as many groups."""
+        engines = {*self.queues, *other.queues}
+        return all(self.queue(one).shape == other.queue(one).shape for one in engines)
 
     def issue(
         self, engine: Engine, traced: TracedAccess, bit: int, known: int = 0, to_these: int = 0

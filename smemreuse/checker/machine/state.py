@@ -73,6 +73,11 @@ class State:
             and self.memo.same(other.memo)
         )
 
+    def is_as_before(self, before: State) -> bool:
+        """Whether a round of a loop has changed nothing that the next one asks for, where rounds
+        hand nothing on but by barriers of the block."""
+        return self.knows_what(before) and self.engines.alike(before.engines)
+
     def become(self, other: State) -> State:
         """Takes over another state's parts; gives back a state with those given up."""
         given_up = State(**vars(self))

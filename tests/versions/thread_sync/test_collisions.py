@@ -157,7 +157,8 @@ def test_conditions_within_expressions_may_exclude_each_other(condition: str, fo
     ("condition", "found"),
     [
         ("D[0] <= tx", True),  # where D[0] is 0, all threads write
-        ("D[0] + tx < D[1]", False),  # no thread, where all data are the same
+        ("D[0] + tx < D[1]", True),  # where data rise, as the ends of sequences do
+        ("D[0] + tx < D[0]", False),
         ("tx < D[0] - 1", True),
         ("D[0] * 100 + tx < bx", False),  # in no block is it 1, 2 or more
     ],
