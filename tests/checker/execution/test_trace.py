@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smemreuse.checker.errors import Uncovered
-from smemreuse.checker.execution.trace import MAX_ROUNDS
+from smemreuse.checker.execution.trace import MAX_ROUNDS, ROUNDS_ALIKE
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 from tests.checker.small import (
     COPY_A,
@@ -221,12 +221,13 @@ def test_a_condition_on_shared_memory_is_read_in_every_round() -> None:
 
 
 def test_a_loop_that_does_not_settle_is_given_up() -> None:
-    chain = "".join(f"c{n}[0] = c{n + 1}[0]\n" for n in range(MAX_ROUNDS + 1))
+    links = ROUNDS_ALIKE + MAX_ROUNDS
+    chain = "".join(f"c{n}[0] = c{n + 1}[0]\n" for n in range(links + 1))
     declared = "\n".join(
-        f'c{n} = T.alloc_buffer((1,), "int32", scope="local.var")' for n in range(MAX_ROUNDS + 2)
+        f'c{n} = T.alloc_buffer((1,), "int32", scope="local.var")' for n in range(links + 2)
     )
-    initial = "".join(f"c{n}[0] = 0\n" for n in range(MAX_ROUNDS + 2))
-    deep = f"{chain}c{MAX_ROUNDS + 1}[0] = D[0]\nAs[tx + c0[0] - c0[0]] = 1\n"
+    initial = "".join(f"c{n}[0] = 0\n" for n in range(links + 2))
+    deep = f"{chain}c{links + 1}[0] = D[0]\nAs[tx + c0[0] - c0[0]] = 1\n"
     found = judge(initial + under("for k in range(D[0])", deep + USE_B), declared=declared)
     assert found.verdict == UNPROVED
     assert "did not settle" in found.uncovered[0]
