@@ -232,14 +232,14 @@ class WaitingHazards(OvertakenWaits):
         than others.
 
         A thread may have ended before that and counts no more then, so the hazard is never certain.
-        Nor is that of those who were behind, and have come to other barriers as often by the end:
-        CUDA leaves it undefined, and barriers that count arrivals let them all pass.
+        Nor is that of those who were behind, and have come to other barriers by the end as often as
+        any wait for them: CUDA leaves it undefined, and barriers that count arrivals let all pass.
         """
-        uneven = {one for one, _ in pairings.uneven()}
-        for resource in self._behind.keys() - uneven:
+        waiting = {one for one, last in pairings.uneven() if not (last and last.lets_all_pass)}
+        for resource in self._behind.keys() - waiting:
             for key in self._behind[resource]:
                 hazard = self._known.hazards[key]
-                witness = f"{hazard.witness}; they come to others, as often in all"
+                witness = f"{hazard.witness}; they come to others, as often as anyone waits"
                 self._known.hazards[key] = replace(hazard, certain=False, witness=witness)
         for one, arrivals in pairings.uneven():
             stmts = self._came.get(one)

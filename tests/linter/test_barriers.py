@@ -157,3 +157,11 @@ def test_whoever_comes_to_other_barriers_as_often_may_pass(
     hazards = found(body)
     assert ("barrier-divergence", certain) in hazards
     assert (("barrier-divergence", True) in hazards) is certain
+
+
+@pytest.mark.parametrize(("last", "certain"), [("arrive", False), ("sync", True)])
+def test_an_arrival_that_nobody_waits_for_lets_the_others_pass(last: str, certain: bool) -> None:
+    body = under("if tx < 32", "T.cluster_sync()\n") + f"T.cluster_{last}()\n"
+    hazards = found(body)
+    assert ("barrier-divergence", certain) in hazards
+    assert (("barrier-divergence", True) in hazards) is certain

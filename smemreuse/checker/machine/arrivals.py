@@ -102,6 +102,11 @@ class Arrivals:
         """Whether all threads have come equally often, and wait for nothing."""
         return not self.arrived.any() and not self.passed.any()
 
+    @property
+    def lets_all_pass(self) -> bool:
+        """Whether all that threads have waited for is complete."""
+        return int(self.passed.max()) <= int(self.arrived.min())
+
     def alike(self, ids: np.ndarray) -> Iterator[np.ndarray]:
         """Those of the threads `ids` that have arrived equally often, and so on."""
         here = self.arrived[ids]
