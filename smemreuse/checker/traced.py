@@ -23,7 +23,8 @@ class TracedAccess:
     `certain` is False where the access may not happen at all, or not to all of these bytes. Of one
     that conflicts, `in_warp` tells that no more is known than that a lane of the same warp did it.
     `footprint` and `starts` are what each of the threads `ids` touches, where that is known; or,
-    `by_warp`, what the lanes of its warp do together.
+    `by_warp`, what the lanes of its warp do together. `refills`: a write to bytes that had a value
+    of their buffer's, over which a partner may have written since.
     """
 
     buffer: Buffer
@@ -40,6 +41,7 @@ class TracedAccess:
     starts: Value = None
     by_warp: bool = False
     atomic: bool = False
+    refills: bool = False
 
     def part(self, which: slice) -> TracedAccess:
         """Only some of its bytes."""

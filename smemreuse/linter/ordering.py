@@ -182,6 +182,9 @@ class OrderHazards(Collected):
                 )
                 self._add(hazard, stmt, buffer)
 
+    def stale(self, rule: Rule, traced: TracedAccess, earlier: Iterator[TracedAccess]) -> None:
+        """None of a kernel's own: no other buffer's bytes lie there."""
+
     def arms(self, stmt: If, one: Buffer, two: Buffer) -> None:
         """Adds the hazard of two arms that threads take at once, if one writes what the other
         accesses.

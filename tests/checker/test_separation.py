@@ -121,8 +121,29 @@ def test_every_byte_that_is_read_is_written_before() -> None:
         assert not is_apart(under("for k in range(3)", refill + use))
 
 
+def test_who_reads_what_others_wrote_meets_them_first() -> None:
+    """From the second round on a read that is too early finds the other buffer's bytes, and not
+    what the round before wrote."""
+    rest = f"{SYNC}{USE_B}{SYNC}"
+    for refill in (
+        "As[tx] = 5\n{}O[tx] = As[63 - tx]\n",
+        "As[tx // 2] = 5\n{}O[tx] = As[tx % 32]\n",
+        under("if tx < 32", "As[tx] = 1\n") + "{}O[tx] = As[tx % 32]\n",
+    ):
+        for loop in LOOPS:
+            assert is_apart(under(loop, refill.format(SYNC) + rest))
+            assert not is_apart(under(loop, refill.format("") + rest))
+        assert is_apart(refill.format("") + rest)
+    for refill in (
+        "As[tx] = 5\nO[tx] = As[tx]\n",
+        under("if tx < 40", "As[tx] = 5\n") + under("if tx < 40", "O[tx] = As[tx]\n"),
+        f"As[tx] = 5\n{SYNC}As[tx // 2] = 6\nO[tx] = As[63 - tx]\n",
+    ):
+        assert is_apart(under("for k in range(3)", refill + rest))
+
+
 def test_what_a_round_of_any_number_writes_counts_in_it() -> None:
-    rounds = under("for i in range({})", "As[tx] = i\nO[tx] = As[63 - tx]\n")
+    rounds = under("for i in range({})", f"As[tx] = i\n{SYNC}O[tx] = As[63 - tx]\n{SYNC}")
     for count, apart in (("D[0]", True), ("D[tx]", False), ("2", True)):
         body = rounds.format(count) + f"{SYNC}{USE_B}{SYNC}"
         assert is_apart(under("for k in range(3)", body)) is apart

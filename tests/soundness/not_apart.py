@@ -70,6 +70,17 @@ NOT_APART: dict[str, WrongPlan] = {
     "read in one arm before it is written in the other": WrongPlan(
         init_barrier(32) + under(TWICE, _FIRST + _LATE + under("else", _EARLY) + _B)
     ),
+    # In the second round another thread's As is still to come, and Bs there instead of the same As
+    # from the first.
+    "written again while it is read": WrongPlan(
+        under(TWICE, _FIRST + "As[tx] = 7\nO[tx + 64 * k] = As[63 - tx]\n" + _B)
+    ),
+    "written again by one warp": WrongPlan(
+        under(
+            TWICE,
+            _FIRST + under("if tx < 32", "As[tx] = 7\n") + "O[tx + 64 * k] = As[tx % 32]\n" + _B,
+        )
+    ),
     # The other warps write Bs while the first two are at As.
     "a barrier of some": WrongPlan(under("if tx < 64", _SOME) + "Bs[127 - tx] = 9\n", threads=128),
     # The copies are in the last group, for which nobody waits; or in one that is not closed.

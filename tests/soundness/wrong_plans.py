@@ -346,4 +346,31 @@ BYTES_AND_THREADS = {
     ),
 }
 
-WRONG_PLANS: dict[str, WrongPlan] = {**MBARRIERS, **BARRIERS, **IN_FLIGHT, **BYTES_AND_THREADS}
+_FILLED = f"As[tx] = D[tx]\n{SYNC}O[tx] = As[63 - tx]\n{SYNC}"
+_THEN_B = f"Bs[tx] = tx\n{SYNC}O[tx + 64] = Bs[63 - tx]\n{SYNC}"
+_EXPECT = under("if tx == 0", "T.mbarrier_expect_tx(full[0], 256)\n" + tma_load("As"))
+
+REFILLS: dict[str, WrongPlan] = {
+    # A race within As, in which the same is written as is there already: but for Bs.
+    "a refill that nobody waits for": WrongPlan(
+        f"{_FILLED}{_THEN_B}As[tx] = D[tx]\nO[tx] = As[63 - tx]\n"
+    ),
+    "a refill by lanes of a warp": WrongPlan(
+        f"{_FILLED}{_THEN_B}" + under("if tx < 16", "As[tx] = D[tx]\nO[tx] = As[15 - tx]\n")
+    ),
+    "a refill by cp.async": WrongPlan(
+        f"{_FILLED}{_THEN_B}{COPY_A}T.ptx_commit_group()\n{SYNC}O[tx] = As[63 - tx]\n"
+        "T.ptx_wait_group(0)\n"
+    ),
+    "a refill by TMA": WrongPlan(
+        f"{init_barrier(64)}{_FILLED}{_THEN_B}{_EXPECT}{SYNC}O[tx] = As[63 - tx]\n{ARRIVE}{WAIT}"
+    ),
+}
+
+WRONG_PLANS: dict[str, WrongPlan] = {
+    **MBARRIERS,
+    **BARRIERS,
+    **IN_FLIGHT,
+    **BYTES_AND_THREADS,
+    **REFILLS,
+}

@@ -120,6 +120,8 @@ class Accesses:
                 by_warp=access.by_warp,
                 atomic=access.atomic,
             )
+            if is_write and len(self._state.memory.lost(traced)):
+                traced = replace(traced, refills=True)
             if self._state.barriers.in_memory and not access.signals:
                 self._require_no_mbarrier(traced)
             self._check(traced)
@@ -184,8 +186,11 @@ class Accesses:
             self._require_fence(traced, partner)
         if traced.is_write:
             memory.write(traced)
-        else:
-            self._findings.reads(traced, memory)
+            return
+        self._findings.reads(traced, memory)
+        is_described = traced.footprint is None  # so that any byte of the buffer may be meant
+        if not is_described and traced.buffer not in self._layout.partners[traced.buffer]:
+            self._require_refilled(traced, known)
 
     def _remember(self, traced: TracedAccess, engine: Engine) -> int:
         """Records an access for later ones: as done, or as in flight with a bit of its own, which
@@ -248,6 +253,20 @@ class Accesses:
         if in_flight:
             flying = (other for other in in_flight if meeting(other.where, theirs) is not None)
             self._findings.unordered(Rule.IN_FLIGHT, mine, partner, _best_first(mine, flying))
+
+    def _require_refilled(self, traced: TracedAccess, known: int) -> None:
+        """Rule 2: where a partner has overwritten what is read, the buffer's own write since then
+        happens before. A race within the buffer, but it may be harmless without the partner, where
+        what is written is what was there."""
+        buffer, state = traced.buffer, self._state
+        earlier = state.history.conflicts(traced, buffer, traced.where, state.order)
+        self._findings.stale(Rule.BARRIER, traced, earlier)
+        flying = (
+            other
+            for other in state.engines.in_flight(buffer, known)
+            if other.refills and meeting(other.where, traced.where) is not None
+        )
+        self._findings.stale(Rule.IN_FLIGHT, traced, flying)
 
     def _require_fence(self, traced: TracedAccess, partner: Buffer) -> None:
         """Rule 11: a proxy fence stands between generic accesses and what is written now, and

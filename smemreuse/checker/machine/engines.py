@@ -89,6 +89,7 @@ def _restricted(traced: TracedAccess, threads: ThreadSet) -> TracedAccess:
         ids,
         np.unique(ids // 32),
         traced.event,
+        refills=traced.refills,
     )
 
 

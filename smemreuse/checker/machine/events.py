@@ -128,6 +128,11 @@ class Findings(ABC):
         """
 
     @abstractmethod
+    def stale(self, rule: Rule, traced: TracedAccess, earlier: Iterator[TracedAccess]) -> None:
+        """A read does not come after what refilled its bytes (rules 2, 5, 6), as far as that is
+        known. There may be none of these after all."""
+
+    @abstractmethod
     def unfenced(self, traced: TracedAccess, other: TracedAccess) -> None:
         """Nothing keeps an access by the async proxy after an earlier generic one (rule 11)."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from smemreuse.checker.layout import ByteLayout
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.convergence import Convergence
@@ -17,6 +19,11 @@ from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Value
+
+HOW_STALE = {
+    Rule.BARRIER: "is not ordered before",
+    Rule.IN_FLIGHT: "is not waited for before",
+}
 
 ONLY_CONVERGED = "with a shuffle or a vote between them, which orders no memory"
 
@@ -85,6 +92,22 @@ class Violations(Findings):
         if certain and other.in_warp and self._converged(other.event, traced.event):
             certain, witness = False, f"{witness}: lanes of a warp, {ONLY_CONVERGED}"
         self._report(rule, traced.buffer, partner, witness, certain)
+
+    def stale(self, rule: Rule, traced: TracedAccess, earlier: Iterator[TracedAccess]) -> None:
+        """Not certain: it takes a race within the buffer, which lint tells."""
+        other = next(earlier, None)
+        if other is None:
+            return
+        buffer, common = traced.buffer, np.intersect1d(other.where, traced.where)
+        partner = self._owner_at(buffer, int(common[0]))
+        if not self._is_new(rule, buffer, partner, False):
+            return
+        name, its = self._layout.names[buffer], self._layout.names[partner]
+        witness = (
+            f"{self._describe(other.event)} writes {name} again where {its} has its bytes, and "
+            f"{HOW_STALE[rule]} {self._describe(traced.event)}, which may still find {its} there"
+        )
+        self._report(rule, buffer, partner, witness, False)
 
     def _converged(self, earlier: int, later: int) -> bool:
         """Whether lanes have to wait for each other between two events."""

@@ -238,15 +238,16 @@ def _united(entries: list[Recent]) -> Recent:
 
 
 class History:
-    """The accesses of each buffer to the bytes that it shares with each other one."""
+    """The accesses of each buffer to the bytes that it shares with each other one; and where it is
+    not its own partner, those that refill it."""
 
     def __init__(self, layout: ByteLayout, warps: int):
         self.layout = layout
         self.warps = warps
         self.seen = {
-            (one, two): Seen(warps, RECENT_OF_ITSELF if one is two else RECENT)
+            (one, two): Seen(warps, RECENT_OF_ITSELF if one in others else RECENT)
             for one, others in layout.partners.items()
-            for two in others
+            for two in {one, *others}
         }
 
     def copy(self) -> History:
@@ -271,7 +272,8 @@ class History:
         epochs = np.zeros(self.warps, np.int64)
         epochs[traced.warps] = order.epochs[traced.warps]
         key = traced.key
-        for partner in self.layout.partners[traced.buffer]:
+        partners = self.layout.partners[traced.buffer]
+        for partner in (*partners, traced.buffer) if traced.refills else partners:
             part = self.layout.part_in(traced.buffer, partner, traced.where)
             if part.start < part.stop:
                 common = traced.part(part)

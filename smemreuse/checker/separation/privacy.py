@@ -1,8 +1,10 @@
 """Whether what is read in a scope has been written in it before, byte by byte (rules 2 and 3).
 
-Statements are followed in order with the bytes that were surely written so far. The reading and the
-writing thread may differ: the kernel orders them, and where no thread waits for one that is
-elsewhere, only in the order of the statements.
+Statements are followed in order with the bytes that were surely written so far. Where no thread
+waits for one that is elsewhere, others can be ordered only as the statements are. Where the reading
+and the writing thread differ, all have to meet in between: without that there is a race, harmless
+perhaps for as long as nobody else's bytes lie there, since an earlier iteration may have written
+the same.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ import numpy as np
 
 from smemreuse.checker.budget import STATEMENT, Work
 from smemreuse.checker.separation.facts import Facts
+from smemreuse.checker.separation.reach import Reach
 from smemreuse.ir.access import Access
 from smemreuse.ir.kernel import Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.accesses import MemoryAccess
+from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.evaluate import Threads, evaluate
 
 MAX_ROUNDS = 64
@@ -31,6 +35,14 @@ MAX_PLACES = 1 << 22
 """Bytes of one access that are enumerated, each once for every place where it begins."""
 
 
+MET, SEVERAL, NOBODY = -1, -2, -3
+"""In place of the thread that first wrote a byte: all threads have met since then, several wrote
+it, or none."""
+
+
+Located = tuple[np.ndarray, np.ndarray]
+
+
 class Exposed(Exception):
     """An upward-exposed read: a byte may be read that was not written in the scope."""
 
@@ -43,18 +55,25 @@ class Privacy:
         facts: Facts,
         accesses: Mapping[Stmt, Sequence[MemoryAccess]],
         size: int,
+        group: Reach,
+        are_synchronized: bool,
         work: Work,
     ):
+        """`group` are the threads that come to the scope; with `are_synchronized` a later pass sees
+        to it that they meet before a statement that has to come after an earlier one."""
         self._facts = facts
         self._accesses = accesses
         self._size = size
+        self._group = group
+        self._barriers = facts.meeting(group)
+        self._are_synchronized = are_synchronized
         self._work = work
         self._steps = 0
 
     def require(self, statements: Sequence[Stmt], threads: Threads, common: slice) -> None:
         """Raises `Exposed` if a byte in `common` may be read that is not written before."""
-        written = np.ones(self._size, dtype=bool)
-        written[common] = False
+        written = np.full(self._size, MET)
+        written[common] = NOBODY
         self._sequence(statements, threads, written, True)
 
     def _sequence(
@@ -77,6 +96,8 @@ class Privacy:
         self._work.do(STATEMENT)
         if self._steps > MAX_STEPS:
             raise Exposed
+        if self._may_be_put_before(stmt):
+            written = _met(written)
         for access in self._accesses.get(stmt, ()):
             written = self._accessed(access, threads, written, surely)
         if isinstance(stmt, If):
@@ -85,7 +106,13 @@ class Privacy:
             return self._for(stmt, threads, written, surely)
         if isinstance(stmt, While):
             self._any_rounds(stmt, threads, written, surely)
-        return written
+        return _met(written) if stmt in self._barriers else written
+
+    def _may_be_put_before(self, stmt: Stmt) -> bool:
+        """Whether a later pass may put a barrier of all threads before a statement."""
+        if not self._are_synchronized or not self._facts.touches(stmt):
+            return False
+        return self._facts.assumed_for(stmt, self._group)
 
     def _any_rounds(
         self, stmt: For | While, threads: Threads, written: np.ndarray, surely: bool
@@ -106,24 +133,38 @@ class Privacy:
     ) -> np.ndarray:
         if threads.count == 0:
             return written
-        where = self._places(access, threads)
+        located = self._places(access, threads)
         if access.access is not Access.WRITE:
-            read = written if where is None else written[where]
-            if not read.all():
-                raise Exposed
-        if access.access is not Access.READ and where is not None and access.certain and surely:
-            written = written.copy()
-            written[where] = True
+            self._read(access, located, written)
+        if access.access is not Access.READ and located is not None and access.certain and surely:
+            where, by_thread = located
+            first = np.full(self._size, NOBODY)
+            first[where] = by_thread
+            first[where[first[where] != by_thread]] = SEVERAL
+            written = np.where(written == NOBODY, first, written)
         return written
 
-    def _places(self, access: MemoryAccess, threads: Threads) -> np.ndarray | None:
-        """The bytes that all threads access together; None where they are not known."""
+    def _read(self, access: MemoryAccess, located: Located | None, written: np.ndarray) -> None:
+        """Raises `Exposed` where a read may come before what is written before it."""
+        if located is not None:
+            where, by_thread = located
+            first = written[where]
+            in_order = (first == MET) | ((first == by_thread) & (by_thread >= 0))
+        elif access.engine is Engine.WGMMA:  # any of the buffer may be meant, and little is
+            in_order = written != NOBODY
+        else:
+            in_order = written == MET
+        if not in_order.all():
+            raise Exposed
+
+    def _places(self, access: MemoryAccess, threads: Threads) -> Located | None:
+        """The bytes that threads access, and which thread each; None where they are not known."""
         footprint = access.footprint
         start = None if footprint.start is None else evaluate(footprint.start, threads)
         if start is None:
             return None
         self._work.do(threads.count)
-        starts = np.unique(np.asarray(start))
+        starts, thread = _by_start(np.broadcast_to(start, threads.ids.shape), threads.ids)
         if len(starts) * footprint.count * footprint.size > MAX_PLACES:
             return None
         self._work.do(len(starts) * footprint.count * footprint.size)
@@ -131,7 +172,7 @@ class Privacy:
         where: np.ndarray = (starts.reshape(-1, 1) + runs.reshape(1, -1)).ravel()
         if len(where) and (where.min() < 0 or where.max() >= self._size):
             return None
-        return where
+        return where, np.repeat(thread, runs.size)
 
     def _branch(self, stmt: If, threads: Threads, written: np.ndarray, surely: bool) -> np.ndarray:
         """Threads in one arm count on nothing that others do in the other one (rule 4)."""
@@ -145,8 +186,10 @@ class Privacy:
         )
         counts = [within.count for _, within, _ in arms]
         one_way = all(count == threads.count for count in counts)  # all take the same, either one
-        after: np.ndarray = then & orelse if one_way else then | orelse
-        return after
+        alike = np.where(then == orelse, then, SEVERAL)
+        if one_way:
+            return np.where((then == NOBODY) | (orelse == NOBODY), NOBODY, alike)
+        return np.where(then == NOBODY, orelse, np.where(orelse == NOBODY, then, alike))
 
     def _for(self, stmt: For, threads: Threads, written: np.ndarray, surely: bool) -> np.ndarray:
         values = [evaluate(one, threads) for one in (stmt.begin, stmt.extent, stmt.step)]
@@ -174,6 +217,19 @@ class Privacy:
             for access in self._accesses.get(stmt, ())
         }
         return len(found) <= 1 and Access.READ_WRITE not in found
+
+
+def _met(written: np.ndarray) -> np.ndarray:
+    """After a barrier of all threads."""
+    return np.where(written == NOBODY, NOBODY, MET)
+
+
+def _by_start(starts: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each start once, with its thread."""
+    each, first, which = np.unique(starts, return_index=True, return_inverse=True)
+    thread = ids[first].copy()
+    thread[which[ids != thread[which]]] = SEVERAL
+    return each, thread
 
 
 def _same(value: object) -> int | None:

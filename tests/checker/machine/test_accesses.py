@@ -38,6 +38,40 @@ def test_accesses_of_one_buffer_are_the_kernels_own_affair() -> None:
     assert judge("As[tx] = 1\nO[tx] = As[63 - tx]\n").sound
 
 
+FILLED = f"As[tx % 8] = 5\n{SYNC}O[tx] = As[tx % 8]\n{SYNC}"
+
+
+@pytest.mark.parametrize(
+    "refill",
+    [
+        "As[tx % 8] = 5\nO[tx] = As[(tx + 1) % 8]\n",
+        under("if tx < 16", "As[tx % 8] = 5\nO[tx] = As[(tx + 1) % 8]\n"),
+        under("if tx < 32", "As[tx % 8] = 5\n") + "O[tx] = As[tx % 8]\n",
+        COPY_A + "T.ptx_commit_group()\nO[tx] = As[tx % 8]\nT.ptx_wait_group(0)\n",
+    ],
+)
+def test_a_race_with_a_refill_is_harmless_only_where_no_other_buffer_was(refill: str) -> None:
+    """Without the other buffer a read that comes too early finds what the first fill wrote, which
+    is the same."""
+    assert judge(FILLED + refill).sound
+    assert judge(f"{FILLED}{refill}{SYNC}{USE_B}").sound
+    verdict = judge(f"{FILLED}{USE_B}{SYNC}{refill}")
+    assert verdict.verdict == UNPROVED
+    assert {one.buffers for one in verdict.violations} == {("As", "Bs")}
+    apart = {"Bs": 256}
+    assert judge(f"{FILLED}{USE_B}{SYNC}{refill}", offsets=apart).sound
+
+
+def test_a_refill_is_ordered_like_any_other_write() -> None:
+    refill = "As[tx % 8] = 5\n{}O[tx] = As[(tx + 1) % 8]\n"
+    body = f"{FILLED}{USE_B}{SYNC}{{}}"
+    assert judge(body.format(refill.format(SYNC))).sound
+    assert judge(body.format("As[tx] = 5\nO[tx] = As[tx]\n")).sound
+    one_warp = under("if tx < 32", "As[tx] = 5\nT.sync_warp()\nO[tx] = As[31 - tx]\n")
+    assert judge(body.format(one_warp)).sound
+    assert not judge(body.format(one_warp.replace("T.sync_warp()", "O[tx] = 0"))).sound
+
+
 def test_only_bytes_in_common_are_asked_about() -> None:
     halves = {"Bs": 128}  # B's first half is A's second
     assert judge("As[tx] = 1\nBs[31 - tx % 32] = 1\n", offsets=halves).verdict == UNSOUND
