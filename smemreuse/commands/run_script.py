@@ -9,7 +9,7 @@ import click
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
-from smemreuse.commands.suite import NOT_RUN, Outputs, print_suite
+from smemreuse.commands.suite import NO_GPU, NOT_RUN, Outputs, print_suite
 from smemreuse.commands.suite_page import Drawing, PageRequest, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
 from smemreuse.commands.verb import internal_errors, say
@@ -39,16 +39,20 @@ def run_script(
 ) -> int:
     """Runs a script, explains what it compiled, and gives its exit code."""
     from smemreuse.compilers.tilelang.estimate import lower_again
+    from smemreuse.compilers.tilelang.failures import own_failures
     from smemreuse.tilelang import merge  # the one verb that needs TileLang
 
     with children_taking_part(settings) as part:
-        with merge(
-            settings.policy,
-            packer=settings.packer,
-            objective=settings.objective,
-            strict=settings.strict,
-            mend=settings.mend,
-        ) as session:
+        with (
+            merge(
+                settings.policy,
+                packer=settings.packer,
+                objective=settings.objective,
+                strict=settings.strict,
+                mend=settings.mend,
+            ) as session,
+            own_failures() as failed,
+        ):
             end = execute(script, args)
             children = part.suite
         reloaded = lower_again(session.cached, session.options, unchecked=session.unchecked)
@@ -63,6 +67,11 @@ def run_script(
             drawing = _drawing(script, kernels, settings, outputs.page)
             _add_children(drawing, part, children, script, outputs.page)
             write_page(outputs.page, drawing, script)
+    if end.uncaught:
+        for name, why in failed[-1:]:
+            say(f"{name} was not compiled: {why}")
+    if end.lacked_gpu:
+        say(NO_GPU)
     if session.reloaded:
         say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
     elif not kernels and not session.left and not end.uncaught and children.is_empty:

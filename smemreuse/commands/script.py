@@ -30,12 +30,14 @@ INTERRUPTED, TERMINATED = 130, 143
 class End:
     """How a script ended: its exit code, and whether that is of an exception that it let pass.
 
-    `stopped` says where it would have needed what a kernel computes that was only lowered.
+    `stopped` says where it would have needed what a kernel computes that was only lowered;
+    `lacked_gpu` whether the exception speaks of CUDA where PyTorch sees no GPU.
     """
 
     exit_code: int
     uncaught: bool = False
     stopped: str | None = None
+    lacked_gpu: bool = False
 
 
 def check_script(script: str) -> None:
@@ -133,8 +135,16 @@ def _outcome(run: Callable[[], object], path: str) -> End:
     except BaseException as error:
         _print_uncaught(error, path)
         exit_code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-        return End(exit_code, uncaught=True)
+        return End(
+            exit_code, uncaught=True, lacked_gpu=lacks_gpu() and "cuda" in f"{error}".lower()
+        )
     return End(0)
+
+
+def lacks_gpu() -> bool:
+    """Whether a program here has imported PyTorch, and that sees no GPU."""
+    torch = sys.modules.get("torch")
+    return torch is not None and not torch.cuda.is_available()
 
 
 def _last_line(error: BaseException, path: str) -> str:

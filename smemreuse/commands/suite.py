@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
-from smemreuse.commands.script import End, execute, execute_module
+from smemreuse.commands.script import End, execute, execute_module, lacks_gpu
 from smemreuse.commands.suite_page import PageRequest, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.commands.verb import say
@@ -20,6 +20,11 @@ from smemreuse.targets.architectures import architecture
 
 NOT_RUN = 2
 """The exit code where smemreuse could not get into the compiler."""
+
+TESTS_FAILED = 1
+"""pytest's exit code for that."""
+
+NO_GPU = "PyTorch sees no GPU here; `--lower-only` lowers kernels without one, and launches none"
 
 NOTHING_LOWERED = "no kernel was lowered for CUDA by this process, or by those that it started"
 
@@ -77,6 +82,9 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
         say(f"{end.stopped}; that is as far as it went")
     elif suite.is_empty and not end.uncaught:
         say(NOTHING_LOWERED)
+    lacked_gpu = end.lacked_gpu or (end.exit_code == TESTS_FAILED and lacks_gpu())
+    if lacked_gpu and not settings.lower_only:
+        say(NO_GPU)
     return exit_code
 
 

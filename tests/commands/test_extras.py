@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from smemreuse.extras import install_command
 from tests.commands.running import assert_one_line_error
 from tests.conftest import DUMPS, ROOT
 
@@ -121,7 +122,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     done = base_install[args]
     assert_one_line_error(done.exit_code, done.stdout, done.stderr)
-    assert f"`pip install 'smemreuse[{extra}]'`" in done.stderr
+    assert f"`{install_command(extra)}`" in done.stderr
     assert not (folder / "page.html").exists()
 
 
@@ -133,7 +134,7 @@ def test_a_door_into_a_compiler_names_its_extra(door: str) -> None:
     )
     last = done.stderr.splitlines()[-1]
     assert last.startswith("smemreuse.errors.BackendError: ")
-    assert f"`pip install 'smemreuse[{door}]'`" in last
+    assert f"`{install_command(door)}`" in last
 
 
 def test_every_extra_that_a_line_may_name_is_there() -> None:

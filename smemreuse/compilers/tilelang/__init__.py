@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from smemreuse.extras import needing
 
-with needing("tilelang", "TileLang"):
-    import elftools  # noqa: F401
+with needing("tilelang", "TileLang"):  # which is named first where neither is there
     import tilelang  # noqa: F401  (brings TVM's Python package onto the path)
+
+    # isort: split
+    import elftools  # noqa: F401

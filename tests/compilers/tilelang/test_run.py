@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.compilers.tilelang.programs import smemreuse
 from tests.conftest import ROOT
@@ -113,6 +114,41 @@ def test_what_a_failing_script_had_compiled_is_told(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == "ValueError: later"
     assert "smemreuse/" not in done.stderr
     assert "batched_gemm_kernel" in done.stdout
+
+
+def test_what_tilelang_itself_fails_on_is_told_as_its_own(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        "from unittest.mock import patch",
+        "engine = sys.modules['tilelang.engine.lower']",
+        "with patch.object(engine, 'PreLowerSemanticCheck', side_effect=ValueError('not mine')):",
+        "    try:",
+        "        lower('gemm')",
+        "    except ValueError:",
+        "        pass",
+        "    if len(sys.argv) > 1:",
+        "        lower('batched_gemm')",
+    )
+    caught = smemreuse("run", path, cwd=tmp_path)
+    assert (caught.returncode, "fails on it" in caught.stderr) == (0, False), caught.stderr
+    done = smemreuse("run", path, "both", cwd=tmp_path)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert re.fullmatch(
+        r"smemreuse: gemm was not compiled: TileLang [\d.]+ itself fails on it, before "
+        "its merge: ValueError: not mine",
+        told,
+    ), done.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("options", [(), ("--policy", "none")])
+def test_who_has_no_gpu_is_told_how_to_do_without(options: tuple[str, ...], tmp_path: Path) -> None:
+    path = script(tmp_path, "import torch", "lower('gemm')", "torch.zeros(4, device='cuda')")
+    done = smemreuse("run", *options, path, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("smemreuse: PyTorch sees no GPU here")
+    assert "`--lower-only`" in done.stderr
 
 
 def test_a_script_that_fails_first_is_told_nothing_of_kernels(tmp_path: Path) -> None:
