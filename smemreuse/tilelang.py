@@ -2,7 +2,7 @@
 
 `footprint` and `fits` say what kernels need of shared memory without compiling them.
 
-Needs TileLang (`pip install smemreuse[tilelang]`).
+Needs TileLang, which the extra `tilelang` brings.
 """
 
 from __future__ import annotations

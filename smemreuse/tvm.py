@@ -1,6 +1,6 @@
 """smemreuse inside Apache TVM: a pass, and a pipeline `tvm.compile(..., tir_pipeline="smemreuse")`.
 
-Needs Apache TVM (`pip install smemreuse[tvm]`). Importing this registers the pipeline.
+Needs Apache TVM, which the extra `tvm` brings. Importing this registers the pipeline.
 """
 
 from __future__ import annotations

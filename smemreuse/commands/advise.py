@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from smemreuse.commands.options import arch_option
+from smemreuse.commands.options import worksheet_arch_option
 from smemreuse.commands.output import Target, emit_answer, format_option, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
@@ -28,7 +28,19 @@ from smemreuse.worksheet import advise as advise_problem
 from smemreuse.worksheet.elements import SIZES
 
 TOP = 10
-SIZE = click.IntRange(1, 2**40)
+
+
+class Size(click.IntRange):
+    """One of several numbers, behind which the next option may come too early."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, str) and value.startswith("--") and isinstance(param, click.Option):
+            self.fail(f"it takes {param.nargs} numbers, {param.metavar}; {value!r} is none")
+        size: int = super().convert(value, param, ctx)
+        return size
+
+
+SIZE = Size(1, 2**40)
 PROBLEMS: Mapping[str, tuple[str, Callable[..., Workload], tuple[str, ...]]] = {
     "gemm": ("M N K", Gemm, ()),
     "convolution": ("N H W C F KH KW", Convolution, ("stride", "padding")),
@@ -75,8 +87,13 @@ def _problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Type of the operands; sums have 32 bits.",
 )
-@arch_option
-@click.option("--card", "card_name", metavar="NAME|FILE", help="A card by name, or in a JSON file.")
+@worksheet_arch_option
+@click.option(
+    "--card",
+    "card_name",
+    metavar="NAME|FILE",
+    help="A card by name, or in a JSON file; default: the first of --arch.",
+)
 @click.option(
     "--top", type=click.IntRange(min=0), default=TOP, show_default=True, help="How many; 0 for all."
 )

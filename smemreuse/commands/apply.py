@@ -48,7 +48,7 @@ def apply(
         if mend:
             dump = _mended(dump, BarrierStage(barriers))
         merged = merge_text(dump, planned)
-        note_declared(dump.kernels)
+        note_declared(file, dump.kernels)
     except SmemReuseError as error:
         raise error.located(file=file) from None
     target.write(merged.source)

@@ -137,7 +137,10 @@ def _compared(
         compared = comparison(each, unshared, judged, hoped, arch)
         entry = compare_entry(each, judged, hoped, arch) if json else None
         rows.append(Row(compared, entry, (each, judged) if drawn else None))
-    return rows, [*unused_remarks(found), *declared_remarks(one.kernel for one in found)]
+    return rows, [
+        *unused_remarks(found),
+        *declared_remarks(source.file, (one.kernel for one in found)),
+    ]
 
 
 def _entry(row: Row) -> Data:

@@ -58,7 +58,12 @@ def graph(
 
     if output_format is None:
         ending = "" if target.output is None else Path(target.output).suffix.removeprefix(".")
-        output_format = ending if ending in FORMATS else "svg"
+        if ending and ending not in FORMATS:
+            endings = ", ".join(f".{one}" for one in FORMATS)
+            raise InputError(
+                f"is of no format; end it in {endings}, or name a --format", file=target.output
+            )
+        output_format = ending or "svg"
     if output_format == "png" and target.output in (None, "-") and sys.stdout.isatty():
         raise InputError("a PNG is no text for a terminal; give -o FILE.png")
     found = of_kernel(read_subjects([file]), kernel_name, file)

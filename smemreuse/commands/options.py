@@ -16,7 +16,7 @@ from smemreuse.pipeline.options import (
     packer_names,
     policy_names,
 )
-from smemreuse.targets.architectures import Architecture, architecture
+from smemreuse.targets.architectures import DEFAULT_ARCH, Architecture, architecture
 
 barriers_option = click.option(
     "--barriers",
@@ -67,12 +67,19 @@ mend_option = click.option(
     is_flag=True,
     help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
 )
-arch_option = click.option(
-    "--arch",
-    callback=lambda _context, _parameter, name: architecture(name) if name else None,
-    metavar="SM",
-    help="The GPU to reckon with, such as sm_90; default: the kernel's target.",
-)
+
+
+def _arch_option(default: str) -> Decorator:
+    return click.option(
+        "--arch",
+        callback=lambda _context, _parameter, name: architecture(name) if name else None,
+        metavar="SM",
+        help=f"The GPU to reckon with, such as sm_90; default: {default}.",
+    )
+
+
+arch_option = _arch_option("the kernel's target")
+worksheet_arch_option = _arch_option(f"SCRIPT's own target; without a script {DEFAULT_ARCH}")
 
 
 @dataclass(frozen=True)

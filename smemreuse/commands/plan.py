@@ -33,7 +33,7 @@ def plan(file: str, planning: Planning, output_format: str) -> None:
     found = read_subjects([file])
     note_if_empty(found, [file])
     note_unused(found)
-    note_declared(one.kernel for one in found)
+    note_declared(file, (one.kernel for one in found))
     options, arch = planning.options, planning.arch
     chosen = [(one, planned(one.kernel, one.scope, options, arch)) for one in found]
     plans = [(subject, each.plan, hoped_of(each)) for subject, each in chosen]

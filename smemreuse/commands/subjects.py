@@ -70,14 +70,14 @@ def unused_remarks(found: Iterable[Subject]) -> list[str]:
     ]
 
 
-def note_declared(kernels: Iterable[Kernel]) -> None:
+def note_declared(file: str, kernels: Iterable[Kernel]) -> None:
     """Says on standard error what plans that share bytes take on trust of functions."""
-    for remark in declared_remarks(kernels):
+    for remark in declared_remarks(file, kernels):
         click.echo(remark, err=True)
 
 
-def declared_remarks(kernels: Iterable[Kernel]) -> list[str]:
-    """A remark for each device function in the kernels that users have declared, or that may have a
-    barrier inside."""
-    found = (one for kernel in kernels for one in taken_on_trust(kernel.body))
-    return [f"assuming, where bytes are shared, that {one}" for one in dict.fromkeys(found)]
+def declared_remarks(file: str, kernels: Iterable[Kernel]) -> list[str]:
+    """A remark for each device function in a file's kernels that users have declared, or that may
+    have a barrier inside."""
+    found = dict.fromkeys(one for kernel in kernels for one in taken_on_trust(kernel.body))
+    return [f"{printable(file)}: assuming, where bytes are shared, that {one}" for one in found]

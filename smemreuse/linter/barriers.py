@@ -198,8 +198,8 @@ class WaitingHazards(OvertakenWaits):
             mismatch.certain,
             site,
             (),
-            f"{who} come to named barrier {name} at {site}, where {others} may be at once{there}: "
-            "it lets go those who come first, whoever they are",
+            f"{words.does(who, 'come')} to named barrier {name} at {site}, where {others} may be "
+            f"at once{there}: it lets go those who come first, whoever they are",
             mends.different_numbers(site, other),
             other=other,
             agents=(others, who),
@@ -286,7 +286,7 @@ class WaitingHazards(OvertakenWaits):
             mismatch.certain,
             site,
             (),
-            f"{who} come to {site}, and {mismatch.kind.value}",
+            f"{words.does(who, 'come')} to {site}, and {mismatch.kind.value}",
             _MENDS.get(mismatch.kind, mends.wait_for_each_arrival)(site),
             agents=(who,),
         )
@@ -349,7 +349,7 @@ class WaitingHazards(OvertakenWaits):
             False,
             site,
             (),
-            f"{who} come to {site}: {reason}",
+            f"{words.does(who, 'come')} to {site}: {reason}",
             mends.count_for_one_phase(site),
             agents=(who,),
         )
@@ -379,8 +379,8 @@ class WaitingHazards(OvertakenWaits):
             lacking = (barrier.expected or 0) - barrier.arrived
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""
             witness = (
-                f"{who} wait for the end of phase {barrier.phase} of {name} at {site}, which "
-                f"{lacking} more arrivals{due} would end: everybody waits"
+                f"{words.does(who, 'wait')} for the end of phase {barrier.phase} of {name} at "
+                f"{site}, which {lacking} more arrivals{due} would end: everybody waits"
             )
             hazard = Hazard(
                 HazardKind.BARRIER_DEADLOCK,

@@ -73,8 +73,8 @@ def _beyond(
         came.certain,
         site,
         (name,),
-        f"{who} writes byte {byte} of {name}, which has {size:,}, at {site}: an element for each "
-        "thread that takes part",
+        f"{words.does(who, 'write')} byte {byte} of {name}, which has {size:,}, at {site}: an "
+        "element for each thread that takes part",
         mends.stay_inside(name, size, site),
         bytes=(int(first[at]), int(last[at])),
         agents=(who,),

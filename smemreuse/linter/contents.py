@@ -52,7 +52,8 @@ class ContentHazards(Collected):
         site = self._site(traced.event)
         verb = "which nothing has written" if certain else "which nothing may have written"
         span = (int(bytes_read[0]), int(bytes_read[-1]))
-        witness = f"{who} reads byte {span[0]} of {name} at {site}, {verb} by then"
+        reads = words.does(who, "read")
+        witness = f"{reads} byte {span[0]} of {name} at {site}, {verb} by then"
         self._add(
             Hazard(
                 HazardKind.UNINITIALISED_READ,

@@ -111,7 +111,9 @@ def name_lanes(site: Site) -> Mend:
 
 def different_numbers(site: Site, other: Site | None) -> Mend:
     """A named barrier that two groups of threads use at once."""
-    both = f"{_at(other)} and {_at(site)}" if other is not None else _at(site)
+    both = (
+        _at(site) if other is None or _at(other) == _at(site) else f"{_at(other)} and {_at(site)}"
+    )
     sentence = (
         f"let the threads at {both} meet at barriers of different numbers, or one group after the "
         "other, with a barrier of all threads in between."

@@ -36,7 +36,7 @@ class PhaseHazards(WaitingHazards):
             not agent.partly,
             site,
             (slot[0].name,),
-            f"{who} use {name} at {site}, which nothing has initialized by then",
+            f"{words.does(who, 'use')} {name} at {site}, which nothing has initialized by then",
             mends.initialize(name, site),
             agents=(who,),
         )
@@ -56,8 +56,8 @@ class PhaseHazards(WaitingHazards):
             not agent.partly,
             site,
             (storage.name,),
-            f"{who} wait at {site} for parity {waited.parity:,} of {storage.name}[{index}], and a "
-            "phase has parity 0 or 1: what else does is undefined",
+            f"{words.does(who, 'wait')} at {site} for parity {waited.parity:,} of "
+            f"{storage.name}[{index}], and a phase has parity 0 or 1: what else does is undefined",
             mends.take_a_parity(site),
             agents=(who,),
         )

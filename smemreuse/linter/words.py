@@ -27,6 +27,11 @@ def agent(stmt: Stmt, thread: int | None, ids: np.ndarray) -> str:
     return who if engine is Engine.THREAD else f"{engine.value} of {who}"
 
 
+def does(who: str, verb: str) -> str:
+    """Who does what: `thread 3 reads`, `threads 0-63 read`."""
+    return f"{who} {verb}{'' if who.startswith('threads') else 's'}"
+
+
 def missing(ids: np.ndarray) -> str:
     """The threads that do not do something, with the verb: `thread 3 does`.
 

@@ -75,7 +75,7 @@ def check_lines(row: Checked) -> Iterator[Text]:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
-    yield from grounds_lines(row.grounds)
+    yield from grounds_lines(row.grounds, audit.verdict.assumptions)
 
 
 def audits_line(found: Sequence[Checked]) -> Text:

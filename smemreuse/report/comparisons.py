@@ -261,7 +261,9 @@ def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
     stock = sum(row.stock.arena_bytes for row in rows)
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
-        change = f"{100 * (value - stock) / stock:+.1f} %" if stock and name != STOCK else ""
+        change = (
+            f"{100 * (value - stock) / stock:+.1f} %" if stock and name != STOCK else "is 100 %"
+        )
         line = Text(f"  {name:<12}  {value:>{width},} bytes  {change:>9}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)

@@ -27,9 +27,9 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
         yield Text(f"  {cause.bytes:>+{width},}  {cause.text}")
     silent = [one for one in found.causes if not one.bytes]
     for cause in silent[:3]:
-        yield Text(f"  {'no bytes':>{width}}  {cause.text}", style="dim")
+        yield Text(f"  {'+0':>{width}}  {cause.text}", style="dim")
     if silent[3:]:
-        yield Text(f"  and {len(silent) - 3} more changes that cost no bytes (--format json)")
+        yield Text(f"  and {len(silent) - 3} more changes of 0 bytes (--format json)")
     for old, new in found.renamed:
         yield Text(f"  {new} is taken for what was {old}: as many bytes, touched alike")
 

@@ -57,7 +57,7 @@ def explain_lines(
         yield from (Text(f"    {reason}") for reason in found.settled)
     yield Text(f"  byte trace with {one} and {two} at one place: {found.verdict.verdict}")
     yield from findings(found.verdict)
-    yield from grounds_lines(grounds if found.verdict.sound else None)
+    yield from grounds_lines(grounds if found.verdict.sound else None, found.verdict.assumptions)
 
 
 def explain_summary(

@@ -58,7 +58,7 @@ class Linted:
 def stage_words(report: LintReport) -> str:
     """Whether the kernel was taken to have its barriers and fences, or to get them later."""
     if report.barriers_follow:
-        return "before barriers are inserted: what a later pass inserts is not missed"
+        return "before barriers are inserted: those that a later pass inserts, and fences, count"
     return "with all its barriers"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -13,8 +13,9 @@ from smemreuse.results.serialized import picked
 PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
 
 
-def grounds_lines(grounds: Preconditions | None) -> Iterator[Text]:
-    """A line that nothing is assumed, or one for each assumption that is not proved."""
+def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> Iterator[Text]:
+    """A line that nothing is assumed, or one for each assumption that is not proved, but for those
+    that the verdict has `told` already."""
     if grounds is None:
         return
     if grounds.proved:
@@ -22,7 +23,7 @@ def grounds_lines(grounds: Preconditions | None) -> Iterator[Text]:
     for one in grounds.open:
         verb = "is refuted" if one.refuted else "is open"
         yield Text(f"  {verb}, and assumed: that {one.assumption.sentence} ({one.why})")
-    for assumption in grounds.report.assumptions:
+    for assumption in (one for one in grounds.report.assumptions if one not in told):
         yield Text(f"  is open, and assumed: that {assumption}", style="dim")
 
 

@@ -111,7 +111,10 @@ def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterato
             yield Text(f"{title}: not mended: {_short(sentence)}")
     yield from _hazards(suite)
     if lower_only:
-        yield Text(f"lowered only: {counted(suite.stopped, 'call')} of kernels did not run")
+        stopped = counted(suite.stopped, "call")
+        yield Text(
+            f"lowered only: {stopped} of kernels {'was' if suite.stopped == 1 else 'were'} not run"
+        )
     yield from trouble_lines(suite, audits_only=audits_only)
 
 

@@ -91,7 +91,7 @@ def test_the_totals_come_first_and_then_what_went_wrong() -> None:
     assert rest == [
         "wrong: TileLang's own merge is unsound: rule 4, A and B: overwritten",
         "kept: stays as TileLang makes it, which is not proved: too long",
-        "lowered only: 2 calls of kernels did not run",
+        "lowered only: 2 calls of kernels were not run",
         "odd is merged by TileLang instead: a fault of ours",
         "broken was not compiled: RuntimeError: k.cu(3): error: no y",
         "gemm is not told of in full: an odd one",

@@ -68,7 +68,7 @@ def test_the_totals() -> None:
     assert told == [
         "3 files: 2 kernels with shared memory, 1 without",
         "  side by side  8,192 bytes   +100.0 %",
-        "  outer         4,096 bytes             1 unproved, 1 unsound",
+        "  outer         4,096 bytes   is 100 %  1 unproved, 1 unsound",
         "  dataflow      4,096 bytes     +0.0 %  2 sound",
         "  lower bound   4,096 bytes     +0.0 %",
         "dataflow against outer: 1 smaller by 1,024 bytes, 1 larger by 1,024, "
