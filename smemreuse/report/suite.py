@@ -40,11 +40,11 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
         before, after = blocks_of(took)
         return before if audits_only or before == after else f"{before} -> {after}"
 
-    troubles = ((suite.left, "not judged" if audits_only else "left"), (suite.failed, "failed"))
+    unmerged = (_left(suite, "not judged" if audits_only else "left"), _failed(suite))
     return table_of(
         out,
         "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
-        [*titled(suite.merged), *chain.from_iterable(_unmerged(*each) for each in troubles)],
+        [*titled(suite.merged), *chain.from_iterable(unmerged)],
         TITLE,
         Col("lowered", NUMBER, lambda one: str(one[1].lowered)),
         *(ARCH, BEFORE),
@@ -63,10 +63,23 @@ class _Unmerged(SuiteKernel):
     word: str = ""
 
 
-def _unmerged(found: Counter[Trouble], word: str) -> Iterator[tuple[str, SuiteKernel]]:
-    for trouble, count in sorted(found.items(), key=lambda each: each[0].name):
-        nothing = KernelFootprint(trouble.name, *[None] * 10)
-        yield trouble.name, _Unmerged(nothing, lowered=count, word=word)
+def _left(suite: Suite, word: str) -> Iterator[tuple[str, SuiteKernel]]:
+    for name, count in _by_name(suite.left):
+        yield name, _Unmerged(_nothing(name), lowered=count, word=word)
+
+
+def _failed(suite: Suite) -> Iterator[tuple[str, SuiteKernel]]:
+    for name, count in _by_name(suite.failed):
+        word = "failed" if count == 1 else f"failed {count:,} times"
+        yield name, _Unmerged(_nothing(name), lowered=0, word=word)
+
+
+def _by_name(found: Counter[Trouble]) -> list[tuple[str, int]]:
+    return sorted(((trouble.name, count) for trouble, count in found.items()))
+
+
+def _nothing(name: str) -> KernelFootprint:
+    return KernelFootprint(name, *[None] * 10)
 
 
 def _compilers(kernel: SuiteKernel, last: bool) -> Text:
@@ -110,7 +123,9 @@ def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterato
         for sentence in kernel.unmended:
             yield Text(f"{title}: not mended: {_short(sentence)}")
     yield from _hazards(suite)
-    if lower_only:
+    if lower_only and not suite.stopped:
+        yield Text("lowered only: no kernel was called")
+    elif lower_only:
         stopped = counted(suite.stopped, "call")
         yield Text(
             f"lowered only: {stopped} of kernels {'was' if suite.stopped == 1 else 'were'} not run"

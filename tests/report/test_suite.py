@@ -66,7 +66,7 @@ def test_a_row_for_each_kernel_with_shared_memory_and_each_trouble() -> None:
         ],
         ["kept", "1", "sm_90", "4,096", "4,096", "8", "unproved", "kept, unproved"],
         ["odd", "2", "-", "-", "-", "-", "-", "left"],
-        ["broken", "1", "-", "-", "-", "-", "-", "failed"],
+        ["broken", "0", "-", "-", "-", "-", "-", "failed"],
     ]
 
 
@@ -76,7 +76,7 @@ def test_an_audit_tells_of_the_compiler_alone() -> None:
     assert rows[1] == ["wrong", "1", "sm_90", "1,024", "8", "unsound"]
     assert rows[-2:] == [
         ["odd", "2", "-", "-", "-", "not judged"],
-        ["broken", "1", "-", "-", "-", "failed"],
+        ["broken", "0", "-", "-", "-", "failed"],
     ]
 
 
