@@ -68,10 +68,13 @@ class PassedWait:
         same = all(map(operator.is_, outer, agent.arms)) and len(agent.arms) > len(outer)
         return bool(self.arms) and not self.arms[-1].may_meet and same
 
-    def lanes_left(self, ids: np.ndarray) -> list[int]:
-        """The warps of which `ids` are some of the threads that have waited, and not all."""
+    def lanes_left(self, ids: np.ndarray, lanes: np.ndarray) -> list[int]:
+        """The warps of which `ids` are some of the threads that have waited, and not all; `lanes`
+        are how many of each warp they are."""
+        if not lanes[self.warps].any():
+            return []
         left = np.setdiff1d(self.ids, ids) // 32
-        return [int(warp) for warp in np.intersect1d(left, ids // 32)]
+        return [warp for warp in np.unique(left).tolist() if lanes[warp]]
 
 
 class OvertakenWaits(Collected):
@@ -105,8 +108,11 @@ class OvertakenWaits(Collected):
         """Some lanes of a warp signal. That the others have waited by then as they have is sure
         only if all have converged between."""
         ids = agent.threads.ids
+        lanes = np.bincount(ids // 32, minlength=len(order.known))
+        if not (lanes % 32).any():  # whole warps leave no lane
+            return
         for looked in (one for found in self._looked.values() for one in found):
-            for warp in looked.lanes_left(ids):
+            for warp in looked.lanes_left(ids, lanes):
                 if warp not in looked.signalled:
                     surely = self._known.convergence.surely_between(looked.waited.stmt, stmt)
                     looked.signalled[warp] = surely

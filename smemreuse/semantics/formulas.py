@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.ir.expr import Call, Const, Expr
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr
 from smemreuse.semantics.evaluate import is_arithmetic
 
 _BOOLEAN = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
@@ -13,6 +13,13 @@ def operands_of(call: Call) -> tuple[Expr, ...] | None:
     if not is_arithmetic(call):
         return None
     return call.args[1:] if call.op == "cast" else call.args
+
+
+def parts_of(condition: Expr) -> tuple[Expr, ...]:
+    """The conditions that one is made of by `and`, `or`, `not`, a choice or a cast; none where it
+    is made of none."""
+    made = isinstance(condition, Call) and condition.op in ("and", "or", "not", "cast", *CHOICES)
+    return operands_of(condition) or () if made and isinstance(condition, Call) else ()
 
 
 def is_condition(expr: Expr) -> bool:

@@ -1,7 +1,9 @@
 """Random pipelines over tiles of a sequence whose ends are data: the last may be part of a tile.
 
 `for k in range((end - begin + 15) // 16)`, and whoever loads or stores a tile does it otherwise if
-it is not whole (`begin + 16 * k + 16 <= end`), as kernels for sequences of several lengths do.
+it is not whole (`begin + 16 * k + 16 <= end`), as kernels for sequences of several lengths do. The
+last tile may come first, and data may say how many there are, so that only the last one or two are
+different ones (`k + 1 < n`).
 """
 
 from __future__ import annotations
@@ -13,23 +15,41 @@ from tests.random_kernels.text import FENCE, SYNC, Threads, arrive, tma_load, un
 
 class _Tails(Pipelines):
     step = 16
-    begin = end = ""
+    begin = end = length = ""
+    is_reversed = False
 
     def sequence(self) -> str:
         """Draws the ends, and is the header of the loop over all tiles."""
+        if self.chance(4):
+            self.begin, self.end = "", f"(D[{self.pick(51, 99)}] & 7)"
+            self.length = self.end + (f" - {self.pick(1, 2)}" if self.chance(2) else "")
+            return f"for k in range({self.length})"
         self.step = self.one_of((8, 16, 32))
         self.begin = self.one_of((f"(D[{self.pick(0, 50)}] & 15)", "0"))
         self.end = f"(D[{self.pick(51, 99)}] & {self.one_of((63, 127))})"
         up = self.mostly(f" + {self.step - 1}", 10)
         fewer = " - 1" if self.chance(12) else ""
-        return f"for k in range(({self.end} - {self.begin}{up}) // {self.step}{fewer})"
+        self.length = f"({self.end} - {self.begin}{up}) // {self.step}{fewer}"
+        self.is_reversed = self.chance(3)
+        return f"for k in range({self.length})"
+
+    def whole_and_more(self) -> str:
+        """Whether a tile is whole, perhaps with something else that data say."""
+        found = self.is_whole()
+        if self.chance(6):
+            more = self.one_of((self.is_whole(), f"D[k + {self.pick(100, 120)}] > 0"))
+            return f"{found} {self.one_of(('and', 'or'))} {more}"
+        return found
 
     def is_whole(self) -> str:
         """Whether a tile is, or something like it."""
+        if not self.begin:
+            return f"k + {self.pick(0, 3)} {self.one_of(('<', '<='))} {self.end}"
         width = self.step
         if self.chance(4):
             width = self.one_of((1, self.step // 2, self.step + 1, 2 * self.step, -self.step))
-        left = f"{self.begin} + k * {self.step}"
+        tile = f"({self.length} - 1 - k)" if self.is_reversed else "k"
+        left = f"{self.begin} + {tile} * {self.step}"
         return self.one_of(
             (
                 f"{left} + {width} <= {self.end}",
@@ -41,7 +61,7 @@ class _Tails(Pipelines):
 
     def parted(self, whole: str, part: str) -> str:
         """A branch on whether a tile is whole; at times only one arm of it."""
-        condition = self.is_whole()
+        condition = self.whole_and_more()
         if self.chance(10):
             whole, part = part, whole
         found = under(f"if {condition}", whole or "T.evaluate(0)\n")

@@ -357,6 +357,7 @@ class Trace:
                 if not length.rounds:
                     self._predicted.skips_loop(agent, stmt)
             else:
+                self.state.memo.set(stmt.var, threads.ids)  # in a round it may be any
                 self._repeat(stmt, rounds_of(stmt), agent, threads.bind(stmt.var, None))
         elif step == 0:
             raise Uncovered(f"`{label(stmt)}` does not go on")

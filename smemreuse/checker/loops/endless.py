@@ -21,6 +21,7 @@ from smemreuse.checker.values.quotients import atoms_of
 from smemreuse.ir.expr import Call, Expr, Load, Var, constant
 from smemreuse.ir.kernel import Assert, Attr, Bind, Block, For, If, Stmt, While
 from smemreuse.semantics.evaluate import NOBODY, Threads, Value
+from smemreuse.semantics.formulas import parts_of
 from smemreuse.semantics.recurrences import (
     EACH_ROUND,
     STEADY,
@@ -32,10 +33,11 @@ from smemreuse.semantics.recurrences import (
 
 @dataclass(frozen=True)
 class OpenCondition:
-    """A comparison of which the round's number does not tell when it changes; `bound` are the
-    variables that the loop sets before it, by their values."""
+    """A condition of a branch, or a part of one, of which the round's number does not tell when it
+    changes; `bound` are the variables that the loop sets before it, by their values."""
 
     stmt: If
+    condition: Expr
     bound: Mapping[Var, Expr]
 
 
@@ -87,7 +89,7 @@ class UnboundedLoop:
         for expr in self._slice.acting(stmt):
             self._decides(expr)
         if isinstance(stmt, If):
-            self._condition(stmt)
+            self._condition(stmt, stmt.condition)
             self._visit(stmt.then)
             self._visit(stmt.orelse)
         elif isinstance(stmt, For):
@@ -104,15 +106,20 @@ class UnboundedLoop:
         elif isinstance(stmt, (Attr, Assert)):
             self._visit(stmt.body)
 
-    def _condition(self, stmt: If) -> None:
-        """Adds a condition, or leaves it open if it is a comparison without a recurrence."""
+    def _condition(self, stmt: If, part: Expr) -> None:
+        """Adds a part of a condition, or leaves open what has no recurrence in it: comparisons, and
+        what is loaded."""
         try:
-            self._decides(stmt.condition)
+            self._decides(part)
         except NoRecurrence:
-            condition = stmt.condition
-            if not (isinstance(condition, Call) and condition.op in COMPARISONS):
+            operands = parts_of(part)
+            for one in operands:
+                self._condition(stmt, one)
+            if operands:
+                return
+            if not (isinstance(part, Load) or (isinstance(part, Call) and part.op in COMPARISONS)):
                 raise
-            self.open.append(OpenCondition(stmt, dict(self._bound)))
+            self.open.append(OpenCondition(stmt, part, dict(self._bound)))
 
     def _bind(self, var: Var, value: Expr) -> None:
         try:

@@ -16,6 +16,8 @@ from smemreuse.checker.machine.state import State
 from smemreuse.checker.machine.tallies import LoopTally
 from smemreuse.checker.values.cases import LARGE, SEEN
 from smemreuse.checker.values.evaluation import Values
+from smemreuse.checker.values.quotients import Edges
+from smemreuse.checker.values.round_conditions import RoundCondition
 from smemreuse.checker.values.unknowns import Begin, Length
 from smemreuse.ir.expr import Call, Load
 from smemreuse.ir.kernel import Block, For, If, Stmt, While
@@ -80,7 +82,7 @@ class Loops:
     def length(self, stmt: For, begin: Begin, agent: Agent) -> Length | None:
         """The length of a loop in this case; None if its period is unknown."""
         window = self._endless(stmt, begin, agent.threads)
-        if window is None or self._tail(stmt, begin, window, agent.threads) is None:
+        if window is None or self._edges(stmt, begin, window, agent.threads) is None:
             return None
         return self._values.unknowns.length(stmt.extent, agent.threads)
 
@@ -88,30 +90,30 @@ class Loops:
         known = begin if isinstance(begin, int) else None
         return self._periods.endless(stmt, known, threads, self._state.counters)
 
-    def _tail(self, stmt: For, begin: Begin, window: Window, threads: Threads) -> int | None:
-        """How many last iterations of a loop of unknown length are not periodic for conditions that
-        its length decides (`values.quotients`); None if that is not known of an open one."""
-        found = 0
+    def _edges(self, stmt: For, begin: Begin, window: Window, threads: Threads) -> Edges | None:
+        """How many first and last iterations of a loop of unknown length are not periodic for
+        conditions that its length decides (`values.quotients`); None if that is not known of an
+        open one."""
+        found = Edges()
         for one in window.open:
-            unknowns, condition = self._values.unknowns, one.stmt.condition
-            last = unknowns.tail(condition, stmt, begin, one.bound, threads)
-            if last is not None:
-                unknowns.settled.add(condition)
-                found = max(found, last)
-            elif not self._goes_both_ways(one, threads):
+            unknowns = self._values.unknowns
+            asked = RoundCondition(one.condition, stmt, begin, one.bound, threads)
+            edges = asked.edges(unknowns)
+            if edges is not None:
+                unknowns.settle(one.stmt.condition, one.condition)
+                found |= edges
+            elif self._is_case(one.stmt) or not (
+                self._is_unknown(one, threads) or asked.stays_open(unknowns)
+            ):
                 return None
         return found
 
-    def _goes_both_ways(self, one: OpenCondition, threads: Threads) -> bool:
-        """Whether both arms of a branch are executed in every iteration: it is no case, and
-        something is not known of its condition, which therefore is not known."""
-        leaves = [
-            leaf
-            for leaf in self._values.vectors.interned.reading(one.stmt.condition).leaves or ()
-            if leaf not in one.bound
-        ]
-        return not self._is_case(one.stmt) and any(
-            isinstance(leaf, Load) and self._values(leaf, threads) is None for leaf in leaves
+    def _is_unknown(self, one: OpenCondition, threads: Threads) -> bool:
+        """Whether something that a condition loads is not known, and therefore the condition is
+        not: a branch that is no case then goes both ways in every iteration."""
+        return any(
+            isinstance(leaf, Load) and self._values(leaf, threads) is None
+            for leaf in self._values.vectors.interned.reading(one.condition).leaves or ()
         )
 
     def go_through(
@@ -128,9 +130,10 @@ class Loops:
         if len(rounds) > LARGE // 2:
             endless = self._endless(stmt, begin, agent.threads)
             assert endless is not None
-            tail = self._tail(stmt, begin, endless, agent.threads)
-            assert tail is not None
-            window = replace(endless, end=len(rounds) - tail)
+            edges = self._edges(stmt, begin, endless, agent.threads)
+            assert edges is not None
+            first_whole = max(endless.first, edges.head)
+            window = replace(endless, first=first_whole, end=len(rounds) - edges.tail)
         yield from self._iterate(stmt, rounds, window, length, agent, run, begin=begin)
 
     def _iterate(
@@ -152,6 +155,8 @@ class Loops:
         while at < len(rounds):
             if is_long and window is not None and at > window.first + MAX_SEEN:
                 raise Uncovered(f"`{label(stmt)}` does not repeat itself")
+            if window is not None and at == window.first:
+                since = unknowns.now  # what was assumed of iterations before is theirs alone
             if window is not None and at - window.first >= SEEN * window.period:
                 pause = FastForwardPoint(window, at, tally.latest(window.period), noted)
                 if unknowns.is_uneven(since, threads):

@@ -126,6 +126,7 @@ class Order:
         self.steps = np.zeros(warps, dtype=np.int64)
         self.known = [NOTHING] * warps
         self._distinct_now: dict[int, tuple[np.ndarray, list[Knowledge]]] = {}
+        self._known_to_all: dict[int, tuple[np.ndarray, Knowledge]] = {}
         self._surely_past: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def copy(self) -> Order:
@@ -171,8 +172,12 @@ class Order:
 
     def known_to_all(self, warps: np.ndarray) -> Knowledge:
         """What each of these warps knows."""
-        found = self._distinct(warps)
-        return reduce(Knowledge.__and__, found) if found else NOTHING
+        remembered = self._known_to_all.get(id(warps))
+        if remembered is None:
+            found = self._distinct(warps)
+            known = reduce(Knowledge.__and__, found) if found else NOTHING
+            remembered = self._known_to_all[id(warps)] = (warps, known)
+        return remembered[1]
 
     def _distinct(self, warps: np.ndarray) -> list[Knowledge]:
         """Each object once: warps that have met share theirs."""
@@ -193,10 +198,14 @@ class Order:
             remembered = self._surely_past[id(warps)] = (warps, np.maximum(least, 1))
         return remembered[1]
 
+    def _forget_known(self) -> None:
+        self._distinct_now.clear()
+        self._known_to_all.clear()
+
     def _learn(self, warps: np.ndarray, learned: Knowledge) -> None:
         """Adds knowledge to each of these warps."""
         merged = {id(known): known | learned for known in self._distinct(warps)}
-        self._distinct_now.clear()
+        self._forget_known()
         if len(merged) == 1:
             (one,) = merged.values()
             for warp in warps.tolist():
@@ -211,7 +220,7 @@ class Order:
             return
         known = self.known_to_some(warps)
         self._meet(warps, self._clocks)
-        self._distinct_now.clear()
+        self._forget_known()
         for warp in warps.tolist():
             self.known[warp] = known
 

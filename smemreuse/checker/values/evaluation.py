@@ -11,11 +11,11 @@ from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import Case
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.symbols import Bindings, SymbolicValue
-from smemreuse.checker.values.unknowns import Unknowns
+from smemreuse.checker.values.unknowns import Unknowns, substituted
 from smemreuse.checker.values.vectors import Key, Vectors
-from smemreuse.ir.expr import Call, Const, Expr, Load, Var, walk
+from smemreuse.ir.expr import Call, Expr, Load, Var, walk
 from smemreuse.ir.kernel import SHARED_SCOPES, Bind, Buffer, Store, element_bits
-from smemreuse.semantics.evaluate import Threads, Value, dtype_of, holds, is_integer
+from smemreuse.semantics.evaluate import Threads, Value, holds, is_integer
 from smemreuse.semantics.formulas import operands_of
 
 _SHARED_BY_ALL = ("global", *SHARED_SCOPES)
@@ -89,7 +89,7 @@ class Values:
             return None
         key = (expr, *parts.items())
         if key not in self._substituted:
-            self._substituted[key] = _substituted(expr, parts)
+            self._substituted[key] = substituted(expr, parts)
         return self.vectors.evaluate(self._substituted[key], threads)
 
     def _find_given(self, expr: Expr, threads: Threads, found: dict[Expr, int]) -> None:
@@ -269,15 +269,6 @@ class Values:
         """Threads may be in different states: the counters set there may differ among them."""
         for state in states:
             self._varying |= {storage for storage, _ in state.counters.values}
-
-
-def _substituted(expr: Expr, values: Mapping[Expr, int]) -> Expr:
-    """An expression with numbers in place of some of its parts."""
-    if expr in values:
-        return Const(values[expr], dtype_of(expr))
-    if not isinstance(expr, Call):
-        return expr
-    return Call(expr.op, tuple(_substituted(one, values) for one in expr.args), expr.annotations)
 
 
 def _frozen(expr: Expr, threads: Threads) -> Threads:

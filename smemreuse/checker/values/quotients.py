@@ -3,7 +3,7 @@
 `for i in range((end - begin + 63) // 64)` goes over tiles of 64, of which all but the last are
 whole: `begin + 64 * i + 64 <= end`. Nobody knows the numbers, and what `n = p // q` says of them
 suffices: `p` is `q * n + r`, where `r` is from 0 to `q - 1`. What is linear in `p` is linear in `n`
-and `r` then.
+and `r` then. A loop that goes over the tiles from the last one on has a first that is not whole.
 """
 
 from __future__ import annotations
@@ -40,35 +40,41 @@ QUOTIENT = "quotient"
 
 @dataclass(frozen=True)
 class Quotient:
-    """A length that is `dividend // divisor + offset`."""
+    """A length that is `dividend // divisor + offset`; `atom` is the division, where there is
+    one."""
 
     dividend: Linear
     divisor: int
     offset: int
+    atom: InternedExpr | None = None
 
     @staticmethod
     def of(length: InternedExpr, interned: InternTable) -> Quotient | None:
-        """A length as a quotient; None if it is none by a positive number."""
+        """A length as a quotient by a positive number, which may be 1; None if it is none."""
         if interned.wraps(length):
             return None
         found = linear(length.expr, atoms_of(interned))
-        atoms = [atom for atom in found or {} if isinstance(atom, InternedExpr)]
-        if found is None or len(atoms) != 1 or found[atoms[0]] != 1:
+        if found is None:
             return None
-        expr = atoms[0].expr
+        atoms = [atom for atom in found if isinstance(atom, InternedExpr)]
+        expr = atoms[0].expr if len(atoms) == 1 and found[atoms[0]] == 1 else None
         if not isinstance(expr, Call) or expr.op != "floordiv" or len(expr.args) != 2:
-            return None
+            by_itself: Linear = {atom: found[atom] for atom in atoms}
+            return Quotient(by_itself, 1, found.get(ONE, 0))
         divisor = expr.args[1]
         dividend = linear(expr.args[0], atoms_of(interned))
         if dividend is None or not isinstance(divisor, Const):
             return None
         if not isinstance(divisor.value, int) or divisor.value <= 0:
             return None
-        return Quotient(dividend, divisor.value, found.get(ONE, 0))
+        return Quotient(dividend, divisor.value, found.get(ONE, 0), atoms[0])
 
-    def within(self, found: Linear) -> Rest | None:
-        """A sum with one of the dividend's atoms replaced by what the quotient says of it; None if
-        it has none that stands by itself."""
+    def within(self, found: Linear) -> Rest:
+        """A sum with the quotient in place of the division, and one of the dividend's atoms, if it
+        has one that stands by itself, replaced by what the quotient says of it."""
+        if self.atom in found:
+            others = {atom: factor for atom, factor in found.items() if atom != self.atom}
+            found = combined(others, {QUOTIENT: 1}, found[self.atom])
         for atom, sign in self.dividend.items():
             times = found.get(atom, 0) * sign
             if isinstance(atom, InternedExpr) and abs(sign) == 1 and times:
@@ -77,7 +83,7 @@ class Quotient:
                 return Rest(
                     combined(without, {QUOTIENT: self.divisor}, times), times * (self.divisor - 1)
                 )
-        return None
+        return Rest(found, 0)
 
 
 def decided(comparison: str, least: int, most: int) -> int | None:
@@ -86,20 +92,34 @@ def decided(comparison: str, least: int, most: int) -> int | None:
     return one if one == two else None
 
 
-def tail(quotient: Quotient, found: Linear, var: Hashable) -> int | None:
-    """How many of a loop's last rounds a comparison may decide otherwise than all before; None if
-    that is not known. `found` is its distance, `var` the number of the round, from 0.
+@dataclass(frozen=True)
+class Edges:
+    """How many of a loop's first rounds, and of its last, a comparison may decide otherwise than
+    all between them."""
+
+    head: int = 0
+    tail: int = 0
+
+    def __or__(self, other: Edges) -> Edges:
+        """Those of two comparisons."""
+        return Edges(max(self.head, other.head), max(self.tail, other.tail))
+
+
+def edges(quotient: Quotient, found: Linear, var: Hashable) -> Edges | None:
+    """Those of a comparison; None if they are not known. `found` is its distance, `var` the number
+    of the round, from 0.
 
     The round before the last `j - 1` has number `length - j`.
     """
     rest = quotient.within(found)
-    if rest is None or rest.sum.keys() - {var, QUOTIENT, ONE}:
+    each, of_all = rest.sum.get(var, 0), rest.sum.get(QUOTIENT, 0)
+    if rest.sum.keys() - {var, QUOTIENT, ONE} or not each:
         return None
-    each = rest.sum.get(var, 0)
-    if not each or rest.sum.get(QUOTIENT, 0) != -each:
-        return None
-    fixed = rest.sum.get(ONE, 0) + each * quotient.offset
-    least, most = rest.ends(fixed)
-    # `fixed - each * j` is past 0 for every larger j, too.
-    nearest = -least if each < 0 else most
-    return max(nearest // abs(each), 0)
+    if of_all == -each:
+        # `fixed - each * j` is past 0 for every larger j, too.
+        least, most = rest.ends(rest.sum.get(ONE, 0) + each * quotient.offset)
+        return Edges(tail=max((-least if each < 0 else most) // abs(each), 0))
+    if not of_all:
+        least, most = rest.ends(rest.sum.get(ONE, 0))
+        return Edges(head=max((-least if each > 0 else most) // abs(each) + 1, 0))
+    return None

@@ -15,13 +15,19 @@ from smemreuse.checker.errors import Infeasible
 from smemreuse.checker.slice import ProgramSlice
 from smemreuse.checker.values.cases import LARGE, Case
 from smemreuse.checker.values.interned import MAX_NODES, InternedExpr, InternTable, replaced
-from smemreuse.checker.values.linear import ONE, Linear, combined, distance, linear
-from smemreuse.checker.values.quotients import QUOTIENT, Quotient, Rest, atoms_of, decided, tail
+from smemreuse.checker.values.linear import ONE, combined, distance, linear
+from smemreuse.checker.values.quotients import (
+    QUOTIENT,
+    Quotient,
+    Rest,
+    atoms_of,
+    decided,
+)
 from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, literal
 from smemreuse.ir.kernel import Buffer, For
-from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate, wraps
-from smemreuse.semantics.formulas import is_condition, negative
+from smemreuse.semantics.evaluate import Threads, dtype_of, evaluate
+from smemreuse.semantics.formulas import is_condition, negative, parts_of
 from smemreuse.semantics.recurrences import EACH_ROUND, NoRecurrence, Recurrence, Recurrences
 
 MAX_SETTLING = 8
@@ -56,8 +62,8 @@ class Unknowns:
         self.case = case
         self._state = state
         self._varying = varying
-        self._interned = interned
-        self._atoms = atoms_of(interned)
+        self.interned = interned
+        self.atoms = atoms_of(interned)
         self._changing = program_slice.written | program_slice.escaped
         self._turning = program_slice.turning
         self._even = True
@@ -68,16 +74,14 @@ class Unknowns:
         self._implied_by_length: dict[tuple[InternedExpr, int], int | None] = {}
         self._quotients: dict[InternedExpr, Quotient | None] = {}
         self.settled: set[Expr] = set()
-        """Conditions that the length of the loop around them decides alike in all rounds but the
-        last ones, which are never left out. What it says of any other condition is not asked: it
-        may hold for this length and not for a shorter one that is not tried."""
+        """Conditions of which something follows from the length of the loop around them."""
 
     # Expressions, written out -------------------------------------------------------------------
 
     def written(self, expr: Expr, threads: Threads) -> SymbolicValue | None:
         """An expression in terms of symbolic values; None if it depends on anything else."""
         self._even = True
-        found = self._written(expr, threads)
+        found = self.form(expr, threads)
         is_short = found is not None and found.size <= MAX_NODES
         return SymbolicValue(found, self._even) if found is not None and is_short else None
 
@@ -86,12 +90,13 @@ class Unknowns:
         written = self.written(expr, threads)
         if written is None:
             return None
-        return SymbolicValue(self._interned.stored(dtype, written.form), written.even)
+        return SymbolicValue(self.interned.stored(dtype, written.form), written.even)
 
-    def _written(self, expr: Expr, threads: Threads) -> InternedExpr | None:
+    def form(self, expr: Expr, threads: Threads) -> InternedExpr | None:
+        """As `written`, however long it is."""
         if isinstance(expr, Const):
-            return self._interned(expr)
-        leaves = self._interned.reading(expr).leaves
+            return self.interned(expr)
+        leaves = self.interned.reading(expr).leaves
         if leaves is None:
             return None
         found = []
@@ -104,18 +109,18 @@ class Unknowns:
             if one is None:
                 return None
             found.append(one)
-        return found[0] if leaves == (expr,) else self._interned.made(expr, tuple(found))
+        return found[0] if leaves == (expr,) else self.interned.made(expr, tuple(found))
 
     def _variable(self, var: Var, threads: Threads) -> InternedExpr | None:
-        if var in self._varying:
-            return None
         value = threads.values.get(var)
         if isinstance(value, int):
             self._even &= var not in self._turning
-            return self._interned(literal(value, var.dtype))
-        if var not in self._turning:  # an argument, or the index of the block
-            return self._interned(var) if value is None else None
-        return self._definition(var, threads) if value is None else None
+            return self.interned(literal(value, var.dtype))
+        if value is not None:
+            return None
+        if var in self._turning:  # set by a statement, by other threads perhaps to something else
+            return self._definition(var, threads)
+        return None if var in self._varying else self.interned(var)  # an argument, a block's index
 
     def _definition(self, place: Place, threads: Threads) -> InternedExpr | None:
         symbolic = self._state.memo.get(place, threads.ids)
@@ -132,19 +137,19 @@ class Unknowns:
         if known is not None:
             self._even = False  # it may be another one in the next round
             one = literal(known, load.buffer.dtype) if isinstance(known, int) else None
-            return None if one is None else self._interned(one)
+            return None if one is None else self.interned(one)
         indices = []
         for index in load.indices:
-            written = self._written(index, threads)
+            written = self.form(index, threads)
             if written is None:
                 return None
             indices.append(written)
         if load.buffer.scope.startswith("local"):
-            if self._interned.whole(load.buffer) is None:
+            if self.interned.whole(load.buffer) is None:
                 return None
-            at = self._interned.number(indices[0]) if len(indices) == 1 else None
+            at = self.interned.number(indices[0]) if len(indices) == 1 else None
             return None if at is None else self._definition((storage, at), threads)
-        return self._interned.load(load, tuple(indices)) if load.buffer.scope == "global" else None
+        return self.interned.load(load, tuple(indices)) if load.buffer.scope == "global" else None
 
     @property
     def tells_anything(self) -> bool:
@@ -158,29 +163,32 @@ class Unknowns:
         written = self.written(expr, threads) if self.tells_anything else None
         if written is None:
             return None
-        number = self._interned.number(written.form)
+        number = self.interned.number(written.form)
         if number is not None:  # nothing is assumed
             return number
+        if expr in self.settled:
+            by_length = self._by_length(expr, written.form, threads)
+            if by_length is not None:
+                return by_length
         value = self._follows(written.form)
-        if value is None:
-            return self._by_length(expr, written.form)
-        return self._noted(value, written, threads)
+        return None if value is None else self._noted(value, written, threads)
 
     def truth(self, expr: Expr, threads: Threads) -> int | None:
         """Whether an unknown condition holds in this case; None if threads may differ in it."""
         written = self.written(expr, threads)
         if written is None:
             return None
-        number = self._interned.number(written.form)
+        number = self.interned.number(written.form)
         if number is not None:
             return int(bool(number))
-        condition = self._interned.condition(written.form)
-        value = self._follows(condition)
-        if value is None:
-            by_length = self._by_length(expr, condition)
+        condition = self.interned.condition(written.form)
+        if expr in self.settled:
+            by_length = self._by_length(expr, condition, threads)
             if by_length is not None:
                 return by_length
-            value = self._settled_by_lengths(condition) if written.even else None
+        value = self._follows(condition)
+        if value is None and written.even:
+            value = self._settled_by_lengths(condition)
         if value is None:
             value = self.case.truth(condition)
         return self._noted(value, written, threads)
@@ -190,7 +198,7 @@ class Unknowns:
         written = self.written(extent, threads)
         if written is None or is_condition(written.form.expr):
             return None
-        number = self._interned.number(written.form)
+        number = self.interned.number(written.form)
         if number is not None:
             return Length(number, written.form)
         key, more = self._without_constant(written.form)
@@ -209,7 +217,7 @@ class Unknowns:
     def _without_constant(self, form: InternedExpr) -> tuple[InternedExpr, int]:
         """An expression as another one and a number: lengths that differ by a number are one
         unknown."""
-        found = None if self._interned.wraps(form) else linear(form.expr, self._atoms)
+        found = None if self.interned.wraps(form) else linear(form.expr, self.atoms)
         atoms = [atom for atom in found or {} if isinstance(atom, InternedExpr)]
         if found is None or len(atoms) != 1 or found[atoms[0]] != 1:
             return form, 0
@@ -265,11 +273,20 @@ class Unknowns:
         self.case.need(lengths[0], up.first, up.period, down.first)
         return value
 
-    def _by_length(self, expr: Expr, written: InternedExpr) -> int | None:
+    def settle(self, condition: Expr, part: Expr) -> None:
+        """The length of the loop around it decides a part of a condition alike in all rounds but
+        the first and the last ones, which are never left out. What it says of any other condition
+        is not asked: it may hold for this length and not for a shorter one that is not tried."""
+        self.settled |= {part, *_around(part, condition)}
+
+    def _by_length(self, expr: Expr, written: InternedExpr, threads: Threads) -> int | None:
         """What an assumed length says of a condition in its loop: no round that is left out has
         another value of it, so it is not noted as one iteration's alone."""
-        if expr not in self.settled:
-            return None
+        parts = parts_of(expr)
+        if parts:
+            known = {one: value for one in parts if (value := self.value(one, threads)) is not None}
+            found = evaluate(substituted(expr, known), Threads(threads.ids, {}))
+            return found if isinstance(found, int) else None
         asked = (written, len(self.case.given))
         if asked not in self._implied_by_length:
             self._implied_by_length[asked] = self._implied(written)
@@ -290,13 +307,13 @@ class Unknowns:
     def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
         """What a comparison is worth where a length is `number`; None if that does not tell. It
         only ever changes once as the number grows."""
-        if self._interned.wraps(condition) or not isinstance(condition.expr, Call):
+        if self.interned.wraps(condition) or not isinstance(condition.expr, Call):
             return None
-        found, quotient = distance(condition.expr, self._atoms), self._quotient(length)
+        found, quotient = distance(condition.expr, self.atoms), self.quotient(length)
         if found is None:
             return None
         found = combined(found, {length: -1, ONE: number}, found.get(length, 0))
-        rest = (quotient.within(found) if quotient is not None else None) or Rest(found, 0)
+        rest = Rest(found, 0) if quotient is None else quotient.within(found)
         if rest.sum.keys() - {QUOTIENT, ONE}:
             return None
         more = 0 if quotient is None else quotient.offset
@@ -320,45 +337,13 @@ class Unknowns:
     def begin_round(self, loop: For, begin: InternedExpr, number: int, threads: Threads) -> None:
         """The variable of a loop is `begin` and a number of rounds now, which data decide."""
         self._counts_rounds = True
-        form = self._interned(Call("add", (begin.expr, Const(number))))
+        form = self.interned(Call("add", (begin.expr, Const(number))))
         self._state.memo.set(loop.var, threads.ids, SymbolicValue(form, False))
 
-    def tail(
-        self,
-        condition: Expr,
-        loop: For,
-        begin: Begin,
-        bound: Mapping[Var, Expr],
-        threads: Threads,
-    ) -> int | None:
-        """How many of the last rounds of a loop of unknown length a comparison in it may decide
-        otherwise than all before; None if that is not known. `bound` are the variables that are
-        set in the loop, by their values."""
-        length = self.written(loop.extent, threads)
-        quotient = None if length is None else self._quotient(length.form)
-        if quotient is None or wraps(condition):
-            return None
-
-        first = linear(Const(begin) if isinstance(begin, int) else begin.expr, self._atoms)
-        if first is None:
-            return None
-
-        def of_atom(expr: Expr) -> Linear | None:
-            if expr is loop.var:  # below it is the number of the round
-                return combined({loop.var: 1}, first, 1)
-            if isinstance(expr, Var) and expr in bound:
-                return None if wraps(bound[expr]) else linear(bound[expr], of_atom)
-            form = self._written(expr, threads)
-            if form is None or self._interned.wraps(form):
-                return None
-            return linear(form.expr, self._atoms)
-
-        found = distance(condition, of_atom)
-        return None if found is None else tail(quotient, found, loop.var)
-
-    def _quotient(self, length: InternedExpr) -> Quotient | None:
+    def quotient(self, length: InternedExpr) -> Quotient | None:
+        """A length as a quotient; None if it is none."""
         if length not in self._quotients:
-            self._quotients[length] = Quotient.of(length, self._interned)
+            self._quotients[length] = Quotient.of(length, self.interned)
         return self._quotients[length]
 
     def _longer(self, written: InternedExpr) -> Length | None:
@@ -375,10 +360,10 @@ class Unknowns:
     def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
         """The value with all assumptions substituted, and the assumed lengths in the expression."""
         given = self.case.given
-        found = [part for part in self._interned.parts(written) if part in given]
-        if not found or self._interned.wraps(written):
+        found = [part for part in self.interned.parts(written) if part in given]
+        if not found or self.interned.wraps(written):
             return None, []
-        value = self._interned.number(written, [(part, given[part]) for part in found])
+        value = self.interned.number(written, [(part, given[part]) for part in found])
         return value, [part for part in found if self.case.is_length(part)]
 
     def _along(self, written: InternedExpr, length: Key) -> tuple[Recurrence, Recurrence] | None:
@@ -405,3 +390,20 @@ class Unknowns:
             except NoRecurrence:
                 self._recurrences[asked] = None
         return self._recurrences[asked]
+
+
+def _around(part: Expr, condition: Expr) -> set[Expr]:
+    """The conditions that a part of one is in, the whole one among them."""
+    if part == condition:
+        return {condition}
+    inside = [_around(part, one) for one in parts_of(condition)]
+    return {condition}.union(*inside) if any(inside) else set()
+
+
+def substituted(expr: Expr, values: Mapping[Expr, int]) -> Expr:
+    """An expression with numbers in place of some of its parts."""
+    if expr in values:
+        return Const(values[expr], dtype_of(expr))
+    if not isinstance(expr, Call):
+        return expr
+    return Call(expr.op, tuple(substituted(one, values) for one in expr.args), expr.annotations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from smemreuse.checker.values.interned import InternTable
 from smemreuse.checker.values.linear import COMPARISONS, ONE, combined, distance
-from smemreuse.checker.values.quotients import Quotient, atoms_of, decided, tail
+from smemreuse.checker.values.quotients import Edges, Quotient, atoms_of, decided, edges
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import SYNC, USE_B, under
@@ -49,8 +50,9 @@ def of_atom(expr: Expr) -> dict[object, int]:
     width=st.integers(-30, 30),
     comparison=st.sampled_from(sorted(COMPARISONS)),
     swapped=st.booleans(),
+    is_last_first=st.booleans(),
 )
-def test_no_round_before_the_tail_differs(
+def test_no_round_between_the_edges_differs(
     divisor: int,
     more: int,
     offset: int,
@@ -59,12 +61,16 @@ def test_no_round_before_the_tail_differs(
     width: int,
     comparison: str,
     swapped: bool,
+    is_last_first: bool,
 ) -> None:
     """In no sequence, of whatever length: compared with all values of the ends in question."""
     forms = InternTable()
     quotient = Quotient.of(forms(length(divisor, more, offset)), forms)
     assert quotient is not None
-    place = add(BEGIN, times(step, K), Const(width))
+    number_of_tile: Expr = K
+    if is_last_first:
+        number_of_tile = Call("sub", (length(divisor, more, offset), add(K, Const(1))))
+    place = add(BEGIN, times(step, number_of_tile), Const(width))
     condition = Call(comparison, (END, place) if swapped else (place, END))
 
     def atoms(expr: Expr) -> dict[object, int]:
@@ -74,17 +80,19 @@ def test_no_round_before_the_tail_differs(
 
     found = distance(condition, atoms)
     assert found is not None
-    last = tail(quotient, found, K)
+    both = edges(quotient, found, K)
     if step != divisor:
-        assert last is None  # which rounds differ depends on how many there are
+        assert both is None  # which rounds differ depends on how many there are
         return
-    assert last is not None
+    assert both is not None
+    assert not (both.tail if is_last_first else both.head)
     compare = COMPARISONS[comparison]
     outcomes = set()
     for size in range(-4 * divisor, 40 * divisor):
         rounds = (size + more) // divisor + offset
-        for number in range(rounds - last):
-            left = step * (begin + number) + width
+        for number in range(both.head, rounds - both.tail):
+            tile = rounds - 1 - (begin + number) if is_last_first else begin + number
+            left = step * tile + width
             outcomes.add(compare(size, left) if swapped else compare(left, size))
     assert len(outcomes) <= 1
 
@@ -102,7 +110,23 @@ def test_a_length_that_may_wrap_says_nothing() -> None:
     assert Quotient.of(forms(expr), forms) is None
     assert Quotient.of(forms(Call("floordiv", (END, BEGIN))), forms) is None
     assert Quotient.of(forms(Call("floordiv", (END, Const(-4)))), forms) is None
-    assert Quotient.of(forms(times(2, Call("floordiv", (END, Const(4))))), forms) is None
+
+    twice = forms(times(2, Call("floordiv", (END, Const(4)))))
+    assert Quotient.of(twice, forms) == Quotient(
+        {forms(Call("floordiv", (END, Const(4)))): 2}, 1, 0
+    )
+
+
+def test_a_length_that_is_no_quotient_is_one_by_one() -> None:
+    forms = InternTable()
+    rounds = forms(Call("sub", (Call("sub", (END, BEGIN)), Const(2))))
+    quotient = Quotient.of(rounds, forms)
+    assert quotient == Quotient({forms(END): 1, forms(BEGIN): -1}, 1, -2)
+    before_last = Call("lt", (add(BEGIN, K, Const(3)), END))  # k < rounds - 1
+    found = distance(before_last, atoms_of(forms))
+    assert found is not None
+    number = {K if one == forms(K) else one: factor for one, factor in found.items()}
+    assert edges(quotient, number, K) == Edges(tail=1)
 
 
 def test_comparisons_are_those_of_python() -> None:
@@ -115,9 +139,9 @@ SEQUENCE = "(D[1] - D[0] + 31) // 32"
 RELEASE = "T.ptx_arrive_barrier(full[k % 2 + 2])\n"
 
 
-def _released(condition: str, otherwise: str = "", before: str = "") -> str:
+def _released(condition: str, otherwise: str = "", before: str = "", length: str = SEQUENCE) -> str:
     """The consumer releases its stage where a condition holds, or `otherwise`."""
-    body = pipeline(SEQUENCE, before=before)
+    body = pipeline(length, before=before)
     (line,) = (one for one in body.splitlines(True) if one.strip() == RELEASE.strip())
     margin = line[: len(line) - len(line.lstrip())]
     inside = under(f"if {condition}", RELEASE)
@@ -149,6 +173,62 @@ def test_both_arms_may_do_what_is_due(width: int) -> None:
 def test_the_last_rounds_need_not_release_a_stage(condition: str, expected: str) -> None:
     """With two stages nobody waits for what the last two release."""
     assert verdict(_released(condition)) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("D[0] + ({n} - 1 - k) * 32 + 32 <= D[1]", SOUND),
+        ("D[0] + ({n} - 1 - k) * 32 + 96 <= D[1]", SOUND),
+        ("D[0] + ({n} - 1 - k) * 31 + 32 <= D[1]", UNPROVED),
+        ("D[2] + ({n} - 1 - k) * 32 + 32 <= D[1]", UNPROVED),
+    ],
+)
+def test_the_first_tile_that_comes_may_be_the_last_one(condition: str, expected: str) -> None:
+    condition = condition.format(n=SEQUENCE)
+    assert verdict(_released(condition, RELEASE)) is expected
+    assert verdict(_released(condition)) is UNPROVED  # who waits for the stage waits for ever
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("k + 1 < D[0]", SOUND),  # with two stages nobody waits for what the last two release
+        ("k + 2 < D[0]", SOUND),
+        ("k + 3 < D[0]", UNPROVED),
+        ("k < D[0] - 1 and k + 2 < D[0]", SOUND),
+        ("k < D[0] - 1 or k + 3 < D[0]", SOUND),
+        ("k < D[0] - 1 and k + 3 < D[0]", UNPROVED),
+        ("k * 2 + 2 < D[0]", UNPROVED),
+    ],
+)
+def test_what_a_length_by_itself_says(condition: str, expected: str) -> None:
+    body = _released(condition, length="D[0]")
+    assert verdict(body) is expected
+
+
+@pytest.mark.parametrize(
+    "condition", ["D[9] + k < D[8]", "k + D[9] > 3 and D[k + 5] > 1", "D[k + 5] > 1"]
+)
+def test_what_no_round_tells_goes_both_ways_in_each(condition: str) -> None:
+    """Something else than a barrier stands there."""
+    stores = under(f"if {condition}", "O[tx + 512] = 1\nAs[tx + 64] = 3\n")
+    body = pipeline(extra=stores) + SYNC + USE_B
+    assert verdict(body, 128) is SOUND
+    assert verdict(body.replace("O[tx + 512] = 1", RELEASE.strip()), 128) is UNPROVED
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [(("D[1] - D[0]",) * 2, SOUND), (("D[1] - D[0]", "D[2] - D[0]"), UNPROVED)],
+)
+def test_arms_may_set_the_length_for_themselves(lengths: tuple[str, str], expected: str) -> None:
+    body = pipeline("m")
+    for length in lengths:
+        setting = f"\\1c[0] = {length}\n\\1m: T.int32 = c[0]\n\\1for k in range(m - 0):"
+        body = re.sub(r"^( *)for k in range\(m\):", setting, body, count=1, flags=re.M)
+    assert body.count("m - 0") == 2
+    assert verdict(body + SYNC + USE_B) is expected
 
 
 @pytest.mark.parametrize("rounds", [2, 40, 4000])
