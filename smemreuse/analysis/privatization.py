@@ -48,7 +48,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.accesses import MemoryAccess
-from smemreuse.semantics.effects import Leaving
+from smemreuse.semantics.effects import LANES, Leaving
 from smemreuse.semantics.evaluate import Threads, evaluate
 from smemreuse.semantics.periodic import moduli
 from smemreuse.semantics.table import leaves
@@ -165,7 +165,7 @@ class _UpwardExposed(Analysis[_State]):
             read = written if where is None else written[where]
             if not read.all():
                 raise _Unproved  # P1
-        elif access.certain and group.exact and where is not None:
+        elif access.certain and access.lanes == LANES and group.exact and where is not None:
             written = written.copy()
             written[where] = True  # P2
         return written

@@ -25,6 +25,7 @@ from smemreuse.ir.kernel import (
     walk_statements,
 )
 from smemreuse.semantics.effects import (
+    LANES,
     Effect,
     Engine,
     Extent,
@@ -41,11 +42,11 @@ from smemreuse.semantics.elements import (
     flat_index,
     places_in,
 )
-from smemreuse.semantics.evaluate import is_unsigned
+from smemreuse.semantics.evaluate import Threads, is_unsigned
 from smemreuse.semantics.operands import (
     counts_elements,
-    is_certain,
     is_lazy,
+    lanes_of,
     places,
     size_of,
 )
@@ -97,6 +98,7 @@ class MemoryAccess:
     - `by_warp`: the lanes of a warp access the bytes together; which lane takes which is not known.
     - `signals`: the bytes are an mbarrier, and it is accessed as one.
     - `pointed`: the byte that its operand points to, where it may access any from there.
+    - `lanes`: only so many of each warp, from the first on, access anything.
     """
 
     buffer: Buffer
@@ -116,6 +118,11 @@ class MemoryAccess:
     atomic: bool = False
     signals: bool = False
     pointed: Expr | None = None
+    lanes: int = LANES
+
+    def who(self, threads: Threads) -> Threads:
+        """Those of some threads that access anything."""
+        return threads if self.lanes == LANES else threads.where(threads.ids % LANES < self.lanes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +302,8 @@ def _through(
     reach = operand.size.reach if isinstance(operand.size, Strided) else size
     known = reach is not None and 0 <= reach <= MAX_FOLLOWED
     footprint = _runs(Footprint(place.offset, size or 0), operand) if known else WHOLE
-    certain = is_certain(operand, operands) and (
+    lanes = lanes_of(operand, operands)
+    certain = (operand.certain and lanes is not None) and (
         operand.size is Extent.WHOLE
         or (known and exact and counts_elements(argument, operand, effect))
     )
@@ -327,6 +335,7 @@ def _through(
             by_warp=operand.by_warp,
             atomic=effect.atomic,
             pointed=None if known else place.offset,
+            lanes=lanes or LANES,
         )
     ]
 

@@ -103,12 +103,15 @@ class Extent(Enum):
 Size: TypeAlias = Fixed | Strided | BytesIn | ElementsIn | Elements | Extent
 
 
+LANES = 32
+"""The threads of a warp."""
+
+
 @dataclass(frozen=True, slots=True)
-class OnlyIf:
-    """Certain only if the operand at this position is this constant."""
+class MatricesAt:
+    """As many matrices as the operand at this position says: 1, 2 or 4."""
 
     at: int
-    value: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +119,19 @@ class Operand:
     """One operand through which memory is accessed.
 
     `access` None means what the access pointer's mask says. `certain`: whether all bytes are surely
-    accessed (True, False, or under a condition). `swizzled`: the operand is aligned to the period
-    of the swizzle (rule 7). `by_warp`: the lanes of a warp access the bytes together, and which
-    lane takes which is unspecified.
+    accessed. `swizzled`: the operand is aligned to the period of the swizzle (rule 7). `by_warp`:
+    the lanes of a warp access the bytes together, and which lane takes which is unspecified.
+    `matrices`: 8 lanes for each of so many, from the first on, name a row each, and the others
+    nothing; None where all lanes access something.
     """
 
     at: Position
     access: Access | None
     size: Size = Extent.WHOLE
-    certain: bool | OnlyIf = True
+    certain: bool = True
     swizzled: bool = False
     by_warp: bool = False
+    matrices: int | MatricesAt | None = None
 
 
 # Synchronization --------------------------------------------------------------------------------

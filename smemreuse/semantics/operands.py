@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from smemreuse.ir.expr import CHOICES, Call, Expr, Load, constant
 from smemreuse.ir.kernel import SHARED_SCOPES, element_bits, is_laid_out
 from smemreuse.semantics.effects import (
+    LANES,
     BytesIn,
     Effect,
     Elements,
     ElementsIn,
     Extent,
     Fixed,
+    MatricesAt,
     Operand,
     OperandKind,
     Position,
@@ -99,11 +101,14 @@ def element_bytes(argument: Expr) -> int | None:
     return bits // 8 if is_laid_out(dtype) and bits % 8 == 0 else None
 
 
-def is_certain(operand: Operand, operands: tuple[Expr, ...]) -> bool:
-    if isinstance(operand.certain, bool):
-        return operand.certain
-    at = operand.certain.at
-    return at < len(operands) and constant(operands[at]) == operand.certain.value
+def lanes_of(operand: Operand, operands: tuple[Expr, ...]) -> int | None:
+    """How many lanes of a warp, from the first on, access something; None if that is not known."""
+    number = operand.matrices
+    if number is None:
+        return LANES
+    if isinstance(number, MatricesAt):
+        number = constant(operands[number.at]) if number.at < len(operands) else None
+    return 8 * number if number in (1, 2, 4) else None
 
 
 def counts_elements(argument: Expr, operand: Operand, effect: Effect) -> bool:

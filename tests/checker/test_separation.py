@@ -142,6 +142,18 @@ def test_who_reads_what_others_wrote_meets_them_first() -> None:
         assert is_apart(under("for k in range(3)", refill + rest))
 
 
+@pytest.mark.parametrize(("matrices", "apart"), [(1, False), (2, True), (4, True)])
+def test_lanes_write_the_rows_that_they_name(matrices: int, apart: bool) -> None:
+    """The lanes beyond those that name a row of 16 bytes write nothing."""
+    row = 'T.tvm_access_ptr(T.type_annotation("int32"), As.data, tx % 16 * 4, 4, 2)'
+    store = under("if tx < 32", f"T.ptx_stmatrix(0, {matrices}, {row}, 1, 2, 3, 4)\n")
+    body = f"{store}{SYNC}O[tx] = As[tx]\n{SYNC}{USE_B}{SYNC}"
+    assert is_apart(under("for k in range(3)", body)) is apart
+    others = store.replace("tx % 16 * 4", "tx * 4")  # with four they go beyond the 64 elements read
+    if matrices == 2:
+        assert is_apart(under("for k in range(3)", body.replace(store, others)))
+
+
 def test_what_a_round_of_any_number_writes_counts_in_it() -> None:
     rounds = under("for i in range({})", f"As[tx] = i\n{SYNC}O[tx] = As[63 - tx]\n{SYNC}")
     for count, apart in (("D[0]", True), ("D[tx]", False), ("2", True)):

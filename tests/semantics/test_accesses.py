@@ -100,10 +100,13 @@ def test_an_operation_in_an_unknown_form_is_in_flight_and_not_covered(op: str) -
     assert f"`{op}`" in copy.uncovered
 
 
-@pytest.mark.parametrize(("matrices", "certain"), [(4, True), (2, False), (1, False)])
-def test_only_with_four_matrices_does_every_threads_row_count(matrices: int, certain: bool) -> None:
+@pytest.mark.parametrize(
+    ("matrices", "lanes"), [("4", 32), ("2", 16), ("1", 8), ("3", None), ("T.min(4, bx)", None)]
+)
+def test_eight_lanes_name_the_rows_of_a_matrix(matrices: str, lanes: int | None) -> None:
     pointer = POINTER.format("As.data", 2)
-    assert of_as(f"T.ptx_stmatrix(0, {matrices}, {pointer}, 1, 2, 3, 4)\n").certain is certain
+    stored = of_as(f"T.ptx_stmatrix(0, {matrices}, {pointer}, 1, 2, 3, 4)\n")
+    assert (stored.certain, stored.lanes) == (lanes is not None, lanes or 32)
 
 
 def test_an_address_computed_inside_an_access_pointer() -> None:

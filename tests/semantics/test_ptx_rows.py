@@ -253,12 +253,14 @@ def test_an_mbarrier_of_another_block_is_told_by_its_space() -> None:
 # Tensor cores -----------------------------------------------------------------------------------
 
 
-def test_all_rows_of_ldmatrix_count_with_four_matrices_alone() -> None:
+def test_eight_lanes_name_the_rows_of_a_matrix() -> None:
     four = _known("ldmatrix", 5, "sync aligned m8n8 x4 shared b16")
-    assert four.operands == (Operand(4, Access.READ, Fixed(16)),)
+    assert four.operands == (Operand(4, Access.READ, Fixed(16), matrices=4),)
     assert four.writes_locals == (0, 1, 2, 3)
     one = _known("ldmatrix", 2, "sync aligned m8n8 x1 shared b16")
-    assert one.operands == (Operand(1, Access.READ, Fixed(16), certain=False),)
+    assert one.operands == (Operand(1, Access.READ, Fixed(16), matrices=1),)
+    other = _known("ldmatrix", 2, "sync aligned m8n16 x1 shared b8x16.b4x16_p64")
+    assert not other.operands[0].certain
 
 
 def test_wgmma_reads_later_what_its_descriptors_stand_for() -> None:

@@ -14,9 +14,9 @@ from smemreuse.semantics.effects import (
     Effect,
     Engine,
     Group,
+    MatricesAt,
     Mbarrier,
     Meeting,
-    OnlyIf,
     Operand,
     Signal,
     Wait,
@@ -98,7 +98,7 @@ def test_a_name_is_no_beginning_of_another() -> None:
 
 _FULL = Effect(
     operands=(
-        Operand(0, Access.READ, BytesIn(1), OnlyIf(2, 4)),
+        Operand(0, Access.READ, BytesIn(1), matrices=MatricesAt(2)),
         Operand(-1, Access.WRITE),
     ),
     arity=frozenset({4}),
@@ -115,7 +115,7 @@ def test_a_row_moves_behind_the_operands_of_its_call() -> None:
     assert moved == replace(
         _FULL,
         operands=(
-            Operand(2, Access.READ, BytesIn(3), OnlyIf(4, 4)),
+            Operand(2, Access.READ, BytesIn(3), matrices=MatricesAt(4)),
             Operand(-1, Access.WRITE),
         ),
         arity=frozenset({6}),

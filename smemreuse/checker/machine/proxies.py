@@ -18,9 +18,7 @@ from smemreuse.checker.layout import ByteIndices, ByteLayout, meeting
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.ir.kernel import Buffer
-from smemreuse.semantics.effects import Proxy
-
-LANES = 32
+from smemreuse.semantics.effects import LANES, Proxy
 
 MAX_PLACES = 256
 """Sets of bytes of one buffer that are distinguished; of more, all of the buffer is meant."""

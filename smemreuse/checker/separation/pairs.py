@@ -143,7 +143,7 @@ def _one_after_the_other(facts: Facts, region: Scope, accesses: tuple[Accesses, 
 
 
 def _leaves(facts: Facts, stmt: Stmt, access: MemoryAccess, size: int, last: bool) -> bool:
-    threads, footprint = facts.reaches[stmt].threads, access.footprint
+    threads, footprint = access.who(facts.reaches[stmt].threads), access.footprint
     scope: Scope | None = facts.tree.places[stmt][0]
     while scope is not None:
         if isinstance(scope.owner, For):

@@ -159,7 +159,7 @@ class Privacy:
 
     def _places(self, access: MemoryAccess, threads: Threads) -> Located | None:
         """The bytes that threads access, and which thread each; None where they are not known."""
-        footprint = access.footprint
+        footprint, threads = access.footprint, access.who(threads)
         start = None if footprint.start is None else evaluate(footprint.start, threads)
         if start is None:
             return None

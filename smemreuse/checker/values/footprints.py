@@ -10,6 +10,7 @@ from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.traced import ANYONE, by_anyone
 from smemreuse.checker.values.vectors import Key, identity
 from smemreuse.semantics.accesses import Footprint, MemoryAccess
+from smemreuse.semantics.effects import LANES
 from smemreuse.semantics.evaluate import Value
 
 MAX_DISTANCE = 1 << 24
@@ -46,8 +47,9 @@ class Footprints:
         key = (id(access), identity(start), id(ids), size)
         entry = self._known.get(key)
         if entry is None:
-            self._work.do(_places(access.footprint, start, len(ids)))
-            where, by_thread, leaves = _located(access.footprint, start, ids, size)
+            some, who = _of_lanes(access.lanes, start, ids)
+            self._work.do(_places(access.footprint, some, len(who)))
+            where, by_thread, leaves = _located(access.footprint, some, who, size)
             touched = self._once(where), self._once(by_thread), leaves
             entry = self._known[key] = (touched, (access, start, ids))
         return entry[0]
@@ -67,6 +69,14 @@ class Footprints:
                 return known
         alike.append(array)
         return array
+
+
+def _of_lanes(lanes: int, start: Value, ids: np.ndarray) -> tuple[Value, np.ndarray]:
+    """Where those of the first lanes of each warp start, and who they are."""
+    if lanes == LANES:
+        return start, ids
+    among = ids % LANES < lanes
+    return start[among] if isinstance(start, np.ndarray) else start, ids[among]
 
 
 def _places(footprint: Footprint, start: Value, threads: int) -> int:

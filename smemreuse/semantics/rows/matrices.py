@@ -10,7 +10,7 @@ from smemreuse.semantics.effects import (
     Engine,
     Extent,
     Fixed,
-    OnlyIf,
+    MatricesAt,
     Product,
     Proxy,
     Rows,
@@ -22,8 +22,8 @@ from smemreuse.semantics.effects import (
 from smemreuse.semantics.elements import addressed_element, is_typed, pointee_bits
 from smemreuse.semantics.rows.forms import accessing, merged, nothing, reads, writes
 
-# Each thread names a row of 16 bytes; with fewer than four matrices, only some threads' rows count.
-_FOUR = OnlyIf(1, 4)
+# A lane names a row of 16 bytes, of a matrix of 8 rows.
+_NUMBER = MatricesAt(1)
 
 
 def _ldmatrix(call: Call) -> Effect | None:
@@ -34,7 +34,9 @@ def _ldmatrix(call: Call) -> Effect | None:
     element by element, so its bytes are not certain.
     """
     if len(call.args) == 4:
-        return accessing(reads(2, Fixed(16), certain=_FOUR), written=(3,), together=Together.WARP)
+        return accessing(
+            reads(2, Fixed(16), matrices=_NUMBER), written=(3,), together=Together.WARP
+        )
     if len(call.args) == 8:
         return accessing(reads(6, certain=False), written=(4,), together=Together.WARP)
     return None
@@ -70,7 +72,9 @@ _MMA: Rows = {
     "ptx_ldmatrix": _ldmatrix,
     # `ptx_stmatrix(transposed, matrices, target, values...[, shape])`
     "ptx_stmatrix": accessing(
-        writes(2, Fixed(16), certain=_FOUR), arity=frozenset(range(4, 13)), together=Together.WARP
+        writes(2, Fixed(16), matrices=_NUMBER),
+        arity=frozenset(range(4, 13)),
+        together=Together.WARP,
     ),
     "ptx_mma": _mma(7, 9, 11, arity=frozenset({14, 15}), product=Product(1, 4)),
     "ptx_mma_sp": _mma(7, 9, 11, 13, arity=frozenset({17}), product=Product(1, 4, kept=2)),

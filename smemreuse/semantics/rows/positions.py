@@ -56,8 +56,8 @@ def _mapped(effect: Effect, move: Callable[[int], int]) -> Effect:
 
 def _operand(operand: Operand, move: Callable[[int], int]) -> Operand:
     moved: Operand = _moved(operand, ("at",), move)
-    size, certain = (_moved(one, ("at",), move) for one in (operand.size, operand.certain))
-    return replace(moved, size=size, certain=certain)
+    size, matrices = (_moved(one, ("at",), move) for one in (operand.size, operand.matrices))
+    return replace(moved, size=size, matrices=matrices)
 
 
 def _moved(part: Any, fields: tuple[str, ...], move: Callable[[int], int]) -> Any:

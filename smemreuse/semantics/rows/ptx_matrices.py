@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from smemreuse.semantics.effects import (
     Answer,
@@ -24,9 +25,10 @@ _ROW = Fixed(16)
 _REGISTERS_ALONE = "orders registers, or accesses to tensor memory"
 
 
-def _all_rows(found: Instruction) -> bool:
-    """Whether each thread of the warp names a row that counts."""
-    return found.has("m8n8") and found.has("x4")
+def _rows(found: Instruction) -> dict[str, Any]:
+    """How lanes name rows: eight for each matrix of eight."""
+    number = next((one for one in (1, 2, 4) if found.has(f"x{one}")), None)
+    return {"matrices": number, "certain": number is not None and found.has("m8n8")}
 
 
 def _ldmatrix(found: Instruction) -> Effect | None:
@@ -35,7 +37,7 @@ def _ldmatrix(found: Instruction) -> Effect | None:
     if written < 1:
         return None
     return accessing(
-        reads(written, _ROW, certain=_all_rows(found)),
+        reads(written, _ROW, **_rows(found)),
         writes_locals=tuple(range(written)),
         together=Together.WARP,
     )
@@ -43,7 +45,7 @@ def _ldmatrix(found: Instruction) -> Effect | None:
 
 def _stmatrix(found: Instruction) -> Effect | None:
     """`stmatrix [row], {r...}`"""
-    return accessing(writes(0, _ROW, certain=_all_rows(found)), together=Together.WARP)
+    return accessing(writes(0, _ROW, **_rows(found)), together=Together.WARP)
 
 
 def _wgmma(found: Instruction) -> Effect | None:

@@ -185,17 +185,17 @@ _MBARRIERS: FunctionRows = merged(
 
 def _row_accesses() -> FunctionRows:
     """`ptx_ldmatrix_x4(source, target)` and `ptx_stmatrix_x4(target, values...)`: a row of 16
-    bytes for each thread, of which all count with four matrices alone."""
+    bytes for each of the lanes that name one."""
     rows: FunctionRows = {}
     for matrices in (1, 2, 4):
         for suffix in ("", "_trans"):
             kind = f"x{matrices}{suffix}"
             rows[f"tl::ptx_ldmatrix_{kind}"] = accessing(
-                reads(0, Fixed(16), certain=matrices == 4), written=(1,), together=Together.WARP
+                reads(0, Fixed(16), matrices=matrices), written=(1,), together=Together.WARP
             )
             for shape in ("", "m8n8_", "m16n8_"):
                 rows[f"tl::ptx_stmatrix_{shape}{kind}"] = accessing(
-                    writes(0, Fixed(16), certain=matrices == 4), together=Together.WARP
+                    writes(0, Fixed(16), matrices=matrices), together=Together.WARP
                 )
     return rows
 

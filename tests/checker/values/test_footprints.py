@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,6 +43,17 @@ def test_a_byte_of_several_threads_is_anyones() -> None:
     where, by_thread, _ = located(made(4), np.array([0, 2]), threads=2)
     assert where.tolist() == [0, 1, 2, 3, 4, 5]
     assert by_thread.tolist() == [0, 0, ANYONE, ANYONE, 1, 1]
+
+
+def test_of_a_warp_the_first_lanes_alone_may_access_anything() -> None:
+    access = replace(made(1), lanes=8)
+    where, by_thread, _ = located(access, np.arange(64) % 16 + np.arange(64) // 32 * 16, threads=64)
+    assert where.tolist() == [*range(8), *range(16, 24)]
+    assert by_thread.tolist() == [*range(8), *range(32, 40)]
+    assert located(access, 4, threads=64)[0].tolist() == [4]
+    assert located(access, np.array([90, *range(8)]), threads=9)[2]  # the first lane leaves it
+    beyond = np.where(np.arange(64) % 32 < 8, 0, 99)
+    assert not located(access, beyond, threads=64)[2]
 
 
 def test_one_place_that_all_threads_name_is_anyones() -> None:
