@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.events import Valuing
 from smemreuse.checker.machine.memory import UNWRITTEN, Memory
@@ -32,9 +33,11 @@ class ContentHazards(Collected):
     indices.
     """
 
-    def reads(self, traced: TracedAccess, memory: Memory) -> None:
+    def reads(self, traced: TracedAccess, memory: Memory, own: ByteIndices | None = None) -> None:
         """Adds the hazard of a read of bytes that were never written, or may not have been."""
         where = memory.unwritten(traced)
+        if own is not None and len(own):
+            where = np.setdiff1d(where, own, assume_unique=True)
         if not len(where) or traced.buffer in self._known.registers:
             return
         stmt = self._events[traced.event].stmt

@@ -11,6 +11,7 @@ RACE, UNWRITTEN = ("race", False), ("uninitialised-read", False)
 BACK = f"{SYNC}O[tx] = As[63 - tx]\n"
 MINE, ZERO = "As[tx] = D[tx]\n", "As[tx] = 0\n"
 HALF = under("if tx // 32 == i", MINE)
+READ = "O[tx] = As[tx]\n"
 NEXT = "As[(tx + 1) % 64] = 0\n"
 
 
@@ -31,6 +32,18 @@ def either(then: str, orelse: str = "", condition: str = "D[tx] > 0") -> str:
         (under("for k in range(D[0])", either(MINE, ZERO) + BACK + SYNC), []),
         # Of what is read in one arm and written in the other by the same thread.
         (ZERO + either("O[tx] = As[tx]\n", MINE) + BACK, []),
+        # What a thread reads in the arm in which it wrote it.
+        (either(MINE + READ), []),
+        (either(MINE + either(READ, condition="D[tx + 64] > 0")), []),
+        (either(MINE + either(READ, either(READ), "D[0] > 0")), []),
+        (either(MINE + under("for i in T.unroll(2)", either(READ, condition="D[i] > 0"))), []),
+        (either(either(MINE) + READ), [UNWRITTEN]),
+        (either(either(MINE, condition="D[0] > 0") + READ), [UNWRITTEN]),
+        (either(MINE, READ), [UNWRITTEN]),
+        (either(MINE) + READ, [UNWRITTEN]),
+        (either("As[tx // 2] = 1\n" + "O[tx] = As[tx // 2]\n"), [UNWRITTEN]),
+        (either(MINE + "O[tx] = As[63 - tx]\n"), [RACE, UNWRITTEN]),
+        (either(under("for i in range(D[9])", MINE) + READ), [UNWRITTEN]),
         # One thread's element is another's in the other arm.
         (ZERO + SYNC + either(MINE, NEXT) + BACK, [RACE]),
         (ZERO + SYNC + either("O[tx] = As[(tx + 1) % 64]\n", MINE) + BACK, [RACE]),

@@ -291,7 +291,9 @@ class Trace:
         around = agent.accesses
         is_recorded = divergent or around is not None
         once = is_recorded and len(np.unique(threads.ids)) == threads.count
-        arms = [ArmAccesses(self._setting.layout, once) for _ in (stmt.then, stmt.orelse)]
+        arms = [
+            ArmAccesses(self._setting.layout, once, around=around) for _ in (stmt.then, stmt.orelse)
+        ]
         with self._predicted.in_unknown_part(agent, divergent):
             timestamps = agent.timestamps.copy()
             agent.accesses = arms[0] if is_recorded else None

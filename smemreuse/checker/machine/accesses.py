@@ -124,7 +124,7 @@ class Accesses:
                 traced = replace(traced, refills=True)
             if self._state.barriers.in_memory and not access.signals:
                 self._require_no_mbarrier(traced)
-            self._check(traced)
+            self._check(traced, agent)
             if agent.accesses is not None:
                 agent.accesses.note(traced, certain)
                 if access.engine is not Engine.THREAD:
@@ -162,7 +162,7 @@ class Accesses:
                 event,
                 Proxy.ASYNC,
             )
-            self._check(traced)
+            self._check(traced, agent)
             if not self._state.engines.issuing(engine, buffer, where, ids):
                 self._remember(traced, engine)
 
@@ -176,7 +176,7 @@ class Accesses:
         start = access.footprint.start
         return None if start is None else self._values(start, threads)
 
-    def _check(self, traced: TracedAccess) -> None:
+    def _check(self, traced: TracedAccess, agent: Agent) -> None:
         """Checks an access: earlier accesses must happen before it, and a read must find its value.
         A write then changes the memory."""
         memory = self._state.memory
@@ -187,7 +187,9 @@ class Accesses:
         if traced.is_write:
             memory.write(traced)
             return
-        self._findings.reads(traced, memory)
+        arm = agent.accesses
+        own = None if arm is None else traced.where[arm.filled_by_reader(traced)]
+        self._findings.reads(traced, memory, own)
         is_described = traced.footprint is None  # so that any byte of the buffer may be meant
         if not is_described and traced.buffer not in self._layout.partners[traced.buffer]:
             self._require_refilled(traced, known)

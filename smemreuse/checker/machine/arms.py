@@ -28,8 +28,9 @@ class ArmAccesses:
     surely `filled` it with a value of that buffer, if in the arm at all.
 
     `once`: each thread is in the arm once; not so where iterations run together, in each of which
-    it may take another one. `known` is False where not all accesses are on record: of loops whose
-    length is not known, or of which iterations are left out, and of asynchronous operations.
+    it may take another one. `around` is the arm that this one is in. `known` is False where not all
+    accesses are on record: of loops whose length is not known, or of which iterations are left out,
+    and of asynchronous operations.
     """
 
     layout: ByteLayout
@@ -38,6 +39,7 @@ class ArmAccesses:
     wrote: ByBuffer = field(default_factory=dict)
     filled: ByBuffer = field(default_factory=dict)
     known: bool = True
+    around: ArmAccesses | None = None
 
     def note(self, traced: TracedAccess, certain: bool) -> None:
         """Puts an access on record; `certain` if its threads surely do it once they are here."""
@@ -47,6 +49,18 @@ class ArmAccesses:
         self._add(self.wrote, traced.buffer, traced.where, traced.by_thread)
         if certain and self.once:
             self._of(self.filled, traced.buffer)[traced.where] = traced.by_thread
+
+    def filled_by_reader(self, read: TracedAccess) -> np.ndarray:
+        """Of each byte that is read here, whether the thread that reads it has filled it, since it
+        took this arm or one around it."""
+        found = np.zeros(len(read.where), dtype=bool)
+        arm: ArmAccesses | None = self
+        while arm is not None:
+            filled = arm.filled.get(read.buffer)
+            if filled is not None and arm.known:
+                found |= (filled[read.where] == read.by_thread) & (read.by_thread >= 0)
+            arm = arm.around
+        return found
 
     def _of(self, record: ByBuffer, buffer: Buffer) -> np.ndarray:
         found = record.get(buffer)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from smemreuse.checker.errors import Misused
+from smemreuse.checker.layout import ByteIndices
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.arrivals import Came
 from smemreuse.checker.machine.mbarriers import Barrier
@@ -115,8 +116,9 @@ class Findings(ABC):
             observer.misuses(stmt, agent, str(reason))
 
     @abstractmethod
-    def reads(self, traced: TracedAccess, memory: Memory) -> None:
-        """An access reads what the memory holds (rule 2)."""
+    def reads(self, traced: TracedAccess, memory: Memory, own: ByteIndices | None = None) -> None:
+        """An access reads what the memory holds (rule 2); `own` are bytes that those who read them
+        have written in the same arm, on which data decide."""
 
     @abstractmethod
     def unordered(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smemreuse.checker.layout import ByteLayout
+from smemreuse.checker.layout import ByteIndices, ByteLayout
 from smemreuse.checker.machine.agent import Agent
 from smemreuse.checker.machine.convergence import Convergence
 from smemreuse.checker.machine.events import AccessEvent, Findings
@@ -49,7 +49,7 @@ class Violations(Findings):
         self._body = body
         self._convergence: Convergence | None = None
 
-    def reads(self, traced: TracedAccess, memory: Memory) -> None:
+    def reads(self, traced: TracedAccess, memory: Memory, own: ByteIndices | None = None) -> None:
         """A read may find bytes whose value has been overwritten."""
         lost = memory.lost(traced)
         if not len(lost):

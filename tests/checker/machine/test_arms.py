@@ -31,6 +31,16 @@ def test_what_one_thread_writes_in_both_arms_is_filled() -> None:
     assert filled(arm((A, [0, 1], [5, 6], True)), arm((A, [0, 1], [5, 7], True))) == {"A": [0]}
 
 
+def test_a_reader_has_what_it_wrote_in_its_arm_or_one_around() -> None:
+    outer = arm((A, [0, 1, 2], [5, 6, -1], True))
+    inner = ArmAccesses(LAYOUT, around=outer)
+    inner.note(access(A, [3], by=[7], is_write=True), True)
+    inner.note(access(A, [4], by=[7], is_write=True), False)
+    read = access(A, range(5), by=[5, 5, -1, 7, 7])
+    assert inner.filled_by_reader(read).tolist() == [True, False, False, True, False]
+    assert outer.filled_by_reader(read).tolist() == [True, False, False, False, False]
+
+
 def test_several_threads_or_a_write_that_may_not_happen_fill_nothing() -> None:
     both = arm((A, [0], [-1], True))
     assert filled(both, both) == {}
