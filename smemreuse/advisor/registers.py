@@ -20,7 +20,7 @@ from smemreuse.ir.kernel import (
 )
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import effect_of, evaluated_call
-from smemreuse.targets.architectures import MOST_REGISTERS, REGISTERS, WARP
+from smemreuse.targets.architectures import WARP, most_registers
 from smemreuse.versions import version_of
 
 BESIDE = 32
@@ -47,7 +47,7 @@ def registers_of(kernel: Kernel, threads: int) -> Registers:
     more than they were launched with.
     """
     wanted = live_registers(kernel)
-    most = min(MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
+    most = most_registers(threads)
     handed = version_of(kernel).register_pass.handed_over(kernel.body, threads)
     if handed is not None:
         return Registers(wanted, min(handed, most), spilled(kernel, wanted - max(handed, most)))

@@ -28,6 +28,7 @@ from smemreuse.targets.architectures import (
     WARP,
     Architecture,
     architecture_for,
+    most_registers,
     threads_of,
 )
 from smemreuse.targets.blocks import block_memory
@@ -51,13 +52,16 @@ def registers_at_launch(facts: KernelFacts) -> int | None:
     """Registers of each thread at least; None where not even that is known.
 
     They are exact where groups hand registers over. Elsewhere a thread has no fewer than hold the
-    local arrays that are live at once, such as a GEMM's accumulators; ptxas alone knows the rest.
+    local arrays that are live at once, such as a GEMM's accumulators, or the most it may have, and
+    some of these arrays are spilled; ptxas alone knows the rest.
     """
     kernel, threads = facts.kernel, threads_of(facts.kernel)
     if threads is None:
         return None
     handed_over = version_of(kernel).register_pass.at_launch(kernel.body, threads, REGISTERS)
-    return facts.ask(held_in_locals) if handed_over is None else handed_over
+    if handed_over is not None:
+        return handed_over
+    return min(facts.ask(held_in_locals), most_registers(threads))
 
 
 def _of_a_thread_block(kernel: Kernel) -> tuple[int, int | None]:

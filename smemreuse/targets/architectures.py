@@ -118,6 +118,12 @@ def _warps(threads: int) -> int:
     return -(-threads // WARP)
 
 
+def most_registers(threads: int) -> int:
+    """The most registers that ptxas gives each thread of a block of so many, so that it launches:
+    what more it needs it spills. Compilers tell it the number of threads (`__launch_bounds__`)."""
+    return min(MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
+
+
 def most_by_registers(threads: int, registers: int) -> int:
     """Blocks whose registers fit into an SM, of so many threads with so many registers each.
 

@@ -57,6 +57,23 @@ def test_a_block_that_does_not_fit_is_the_next_one() -> None:
     assert (found.blocks, found.limits, found.excess) == (0, ("shared memory",), 262_144 - 232_448)
 
 
+@pytest.mark.parametrize(
+    ("threads", "registers", "blocks"), [(32, 255, 8), (256, 255, 1), (1024, 64, 1)]
+)
+def test_locals_beyond_what_a_thread_may_have_are_spilled(
+    threads: int, registers: int, blocks: int
+) -> None:
+    """ptxas keeps a block of known threads launchable, however much its local arrays take."""
+    launch = f'{LAUNCH}tx = T.launch_thread("threadIdx.x", {threads})\n'
+    declared = 'As = T.alloc_buffer((64,), scope="shared.dyn")\n'
+    declared += 'acc = T.alloc_buffer((400,), scope="local")\n'
+    body = declared + launch + "acc[0] = As[0]\nAs[0] = acc[399]\n"
+    kernel = kernel_of(dump(body))
+    found = headroom_of(kernel, "shared.dyn", architecture("sm_90")).residents
+    assert found is not None
+    assert (found.threads, found.registers, found.blocks) == (threads, registers, blocks)
+
+
 def test_a_live_range_that_ends_sooner() -> None:
     """Fixture `miss_tiles` is an early load: two statements in another order save a tile."""
     (change,) = of("miss_tiles.sm_80").changes
