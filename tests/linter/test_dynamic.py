@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.small import COPY_A, SYNC, under
-from tests.linter.test_linter import found
+from smemreuse.linter.collected import NO_LESS_THAN_NOTHING
+from tests.checker.small import COPY_A, SYNC, kernel_of, under
+from tests.linter.test_linter import found, report_on
 
 TILES = "((D[0] + 7) // 8)"
 
@@ -73,3 +74,48 @@ def test_copies_of_an_earlier_round_are_in_flight(kept: int, hazards: set[object
     copied = COPY_A.replace("As.data", "Bs.data") + "T.ptx_commit_group()\n"
     read = f"T.ptx_wait_group({kept})\n{SYNC}O[tx] = Bs[63 - tx]\n{SYNC}"
     assert set(found(_rounds("O[tx + 64] = 1\n", copied + read))) == hazards
+
+
+# Arms ------------------------------------------------------------------------------------------
+
+
+def _in_step(handed: str = "T.mbarrier_wait_parity(full[1], k % 2)\n") -> str:
+    """Three warps meet in each round; then the second, an arm of an arm, waits for the third."""
+    counts = "T.ptx_init_barrier_thread_count(full[0], 96)\n"
+    counts += "T.ptx_init_barrier_thread_count(full[1], 32)\n"
+    meet = "T.ptx_arrive_barrier(full[0])\nT.mbarrier_wait_parity(full[0], k % 2)\n"
+    produce = "As[tx - 64] = k\nT.ptx_arrive_barrier(full[1])\n"
+    consume = f"{handed}O[tx] = As[63 - tx]\n"
+    first, second, third = (
+        under("for k in range(D[0])", meet + more) for more in ("", consume, produce)
+    )
+    inner = under("if tx < 32", first) + under("else", second)
+    arms = under("if tx < 64", inner) + under("else", third)
+    return under("if tx == 0", counts) + SYNC + arms
+
+
+def test_arms_within_arms_leave_out_rounds_together() -> None:
+    assert found(_in_step(), threads=96, elements=32) == []
+    assert ("race", False) in found(_in_step(""), threads=96, elements=32)
+
+
+def _last_apart(condition: str) -> str:
+    """The consumer goes over the whole tiles of a sequence, and the last one comes after them."""
+    produce = "T.mbarrier_wait_parity(full[1], k % 2 ^ 1)\nAs[tx] = k\n"
+    produce += "T.ptx_arrive_barrier(full[0])\n"
+    consume = "T.mbarrier_wait_parity(full[0], {k} % 2)\nO[tx] = As[63 - tx]\n"
+    consume += "T.ptx_arrive_barrier(full[1])\n"
+    counts = "".join(f"T.ptx_init_barrier_thread_count(full[{one}], 32)\n" for one in range(2))
+    whole, tiles = "((D[1] - D[0]) // 16)", "((D[1] - D[0] + 15) // 16)"
+    consumer = under(f"for k in range({whole})", consume.format(k="k"))
+    consumer += under(f"if {condition.format(whole=whole, tiles=tiles)}", consume.format(k=whole))
+    arms = under("if tx < 32", under(f"for k in range({tiles})", produce)) + under("else", consumer)
+    return under("if tx == 0", counts) + SYNC + arms
+
+
+def test_a_sequence_that_ends_before_it_begins_is_assumed_not_to_be() -> None:
+    report = report_on(kernel_of(_last_apart("{whole} < {tiles}")))
+    assert (report.status, report.assumptions) == ("clean", (NO_LESS_THAN_NOTHING,))
+    assert found(_last_apart("{whole} <= {tiles}")) == [("barrier-deadlock", False)]
+    in_step = report_on(kernel_of(_in_step(), threads=96, elements=32))
+    assert NO_LESS_THAN_NOTHING not in in_step.assumptions

@@ -3,10 +3,13 @@
 `for k in range((end - begin + 15) // 16)`, and whoever loads or stores a tile does it otherwise if
 it is not whole (`begin + 16 * k + 16 <= end`), as kernels for sequences of several lengths do. The
 last tile may come first, and data may say how many there are, so that only the last one or two are
-different ones (`k + 1 < n`).
+different ones (`k + 1 < n`). Threads may leave out what lies behind the end, each for itself, and
+an arm may go over the whole tiles in a loop and do the last one, if there is one, after it.
 """
 
 from __future__ import annotations
+
+import re
 
 from tests.random_kernels.choices import Pick
 from tests.random_kernels.pipelines import PipelinePlan, Pipelines
@@ -15,7 +18,7 @@ from tests.random_kernels.text import FENCE, SYNC, Threads, arrive, tma_load, un
 
 class _Tails(Pipelines):
     step = 16
-    begin = end = length = ""
+    begin = end = length = whole = ""
     is_reversed = False
 
     def sequence(self) -> str:
@@ -30,6 +33,7 @@ class _Tails(Pipelines):
         up = self.mostly(f" + {self.step - 1}", 10)
         fewer = " - 1" if self.chance(12) else ""
         self.length = f"({self.end} - {self.begin}{up}) // {self.step}{fewer}"
+        self.whole = f"({self.end} - {self.begin}) // {self.step}"
         self.is_reversed = self.chance(3)
         return f"for k in range({self.length})"
 
@@ -56,6 +60,19 @@ class _Tails(Pipelines):
                 f"{left} + {width - 1} < {self.end}",
                 f"{self.end} - {width} >= {left}",
                 f"{self.end} > {left} + {width - 1}",
+            )
+        )
+
+    def own_part(self, who: Threads) -> str:
+        """Whether a thread's element of a tile is in the sequence, or something like it."""
+        tile = f"({self.length} - 1 - k)" if self.is_reversed else "k"
+        left = f"{self.begin or 0} + {tile} * {self.step} + (tx - {who.first})"
+        return self.one_of(
+            (
+                f"{left} < {self.end}",
+                f"({left}) // 8 + {self.pick(0, 9)} <= {self.end}",
+                f"{self.pick(0, 18) - 9} <= ({left} + {self.end}) // 2",
+                f"D[k] < {left}",
             )
         )
 
@@ -89,6 +106,8 @@ class _Tails(Pipelines):
         read = self.read(stage, who)
         if self.chance(2):
             read = self.parted(read, self.mostly(read, 3))
+        elif self.chance(3):
+            read = under(f"if {self.own_part(who)}", read)
         released = arrive(empty)
         if not plan.each_arrives:
             released = "T.sync_warp()\n" + under("if tx % 32 == 0", released)
@@ -96,6 +115,10 @@ class _Tails(Pipelines):
             released = self.parted(released, released)
         body = self.mostly(wait(full, f"({plan.phase('k')})"), 30) + read
         body += self.mostly(FENCE, 8) + extra + self.mostly(released, 24)
+        if self.whole and not self.is_reversed and self.chance(4):
+            last = re.sub(r"\bk\b", f"({self.whole})", body)
+            whole = under(f"for k in range({self.whole})", body)
+            return whole + under(f"if {self.whole} < {self.length}", last)
         return under(header, body)
 
     def grow(self) -> str:

@@ -79,6 +79,7 @@ class Trace:
         self.values = Values(setting.program_slice, setting.vectors, self.state, block, case)
         self.findings.forked = case is not None and bool(case.given)
         self.steps = 0
+        self._releases = 0  # how often loops went on that had stopped, since others waited for them
         self._setting = setting
         self._slice, self._vectors = setting.program_slice, setting.vectors
         shared = (self.state, self.values)
@@ -101,17 +102,20 @@ class Trace:
         self._drive(self._run(body, Agent(self.values.everyone())))
 
     def _drive(self, steps: Steps) -> None:
-        """Runs steps to the end. Raises `Stuck` where they block: no other agent could wake
-        them."""
-        before = -1
+        """Runs steps to the end. Raises `Stuck` where they block: no other agent could wake them.
+        Before that, those go on that wait to leave out iterations together with the others."""
+        before = released = -1
         for step in steps:
             if isinstance(step, list):
                 self._loops.leave_out(step)
                 before = -1
-                continue
-            if self.steps == before:
+            elif self.steps != before:
+                before = self.steps
+            elif self.steps != released:
+                self._releases += 1
+                released = self.steps
+            else:
                 raise Stuck("an mbarrier is waited for that nobody completes")
-            before = self.steps
 
     def _tick(self) -> None:
         self.steps += 1
@@ -261,8 +265,12 @@ class Trace:
         self._predicted.before(agent)
         running = [self._run_all(arm) for arm in arms]
         stopped: dict[Steps, list[FastForwardPoint]] = {}
+        releases = self._releases
         while running:
             before = self.steps
+            if self._releases != releases:
+                stopped.clear()
+                releases = self._releases
             for arm in [one for one in running if one not in stopped]:
                 step = next(arm, running)
                 if step is running:
@@ -274,9 +282,9 @@ class Trace:
                 continue
             if len(stopped) == len(running) > 0:
                 yield [point for points in stopped.values() for point in points]
-            elif not stopped and running:
+                stopped.clear()
+            elif running:
                 yield BLOCKED
-            stopped.clear()  # they continue, since other agents may wait for them
         self._predicted.before(agent)
         self._predicted.join(agent, parts, branches)
 

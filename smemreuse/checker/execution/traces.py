@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.checker.errors import BoundReached, Contended, Infeasible, Uncovered
+from smemreuse.checker.errors import BoundReached, Contended, Infeasible, Stuck, Uncovered
 from smemreuse.checker.execution.blocks import kinds_of_blocks
 from smemreuse.checker.execution.setting import Setting
 from smemreuse.checker.execution.trace import Trace
@@ -199,8 +199,10 @@ class Traces(BlockTraces):
             trace.run(body)
         except Infeasible:
             return trace, True
-        except Uncovered:
+        except Uncovered as reason:
             self.outcome.add(violations)
+            if isinstance(reason, Stuck) and trace.values.unknowns.supposes_less_than_nothing:
+                return trace, not violations.found  # it hangs with or without the plan
             if self._is_bounded and trace.steps > LONG:
                 raise BoundReached(CHECK_WAS_BOUNDED) from None
             raise

@@ -34,11 +34,13 @@ from smemreuse.semantics.recurrences import (
 @dataclass(frozen=True)
 class OpenCondition:
     """A condition of a branch, or a part of one, of which the round's number does not tell when it
-    changes; `bound` are the variables that the loop sets before it, by their values."""
+    changes. `bound` are the variables that the loop sets before it, by their values, `ranges` those
+    of loops within it."""
 
     stmt: If
     condition: Expr
     bound: Mapping[Var, Expr]
+    ranges: Mapping[Var, np.ndarray]
 
 
 class UnboundedLoop:
@@ -119,7 +121,7 @@ class UnboundedLoop:
                 return
             if not (isinstance(part, Load) or (isinstance(part, Call) and part.op in COMPARISONS)):
                 raise
-            self.open.append(OpenCondition(stmt, part, dict(self._bound)))
+            self.open.append(OpenCondition(stmt, part, dict(self._bound), self._ranges))
 
     def _bind(self, var: Var, value: Expr) -> None:
         try:

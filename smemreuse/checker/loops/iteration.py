@@ -97,7 +97,7 @@ class Loops:
         found = Edges()
         for one in window.open:
             unknowns = self._values.unknowns
-            asked = RoundCondition(one.condition, stmt, begin, one.bound, threads)
+            asked = RoundCondition(one.condition, stmt, begin, one.bound, one.ranges, threads)
             edges = asked.edges(unknowns)
             if edges is not None:
                 unknowns.settle(one.stmt.condition, one.condition)

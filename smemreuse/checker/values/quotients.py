@@ -86,6 +86,17 @@ class Quotient:
         return Rest(found, 0)
 
 
+def difference(one: Quotient, other: Quotient) -> tuple[int, int] | None:
+    """The least and the largest number that one is more than the other; None if that is unknown.
+    `(p + c) // q` is `c // q` more than `p // q`, or one more than that."""
+    found = combined(one.dividend, other.dividend, -1)
+    if one.divisor != other.divisor or found.keys() - {ONE}:
+        return None
+    whole, rest = divmod(found.get(ONE, 0), one.divisor)
+    least = whole + one.offset - other.offset
+    return least, least + (1 if rest else 0)
+
+
 def decided(comparison: str, least: int, most: int) -> int | None:
     """Whether a number in these bounds compares so with 0; None if some do and some do not."""
     one, two = (int(COMPARISONS[comparison](number, 0)) for number in (least, most))
@@ -105,9 +116,11 @@ class Edges:
         return Edges(max(self.head, other.head), max(self.tail, other.tail))
 
 
-def edges(quotient: Quotient, found: Linear, var: Hashable) -> Edges | None:
-    """Those of a comparison; None if they are not known. `found` is its distance, `var` the number
-    of the round, from 0.
+def edges(
+    quotient: Quotient, found: Linear, var: Hashable, more: tuple[int, int] = (0, 0)
+) -> Edges | None:
+    """Those of a comparison; None if they are not known. `found` is its distance, to which threads
+    may add what lies in `more`; `var` is the number of the round, from 0.
 
     The round before the last `j - 1` has number `length - j`.
     """
@@ -118,8 +131,10 @@ def edges(quotient: Quotient, found: Linear, var: Hashable) -> Edges | None:
     if of_all == -each:
         # `fixed - each * j` is past 0 for every larger j, too.
         least, most = rest.ends(rest.sum.get(ONE, 0) + each * quotient.offset)
-        return Edges(tail=max((-least if each < 0 else most) // abs(each), 0))
+        farthest = -(least + more[0]) if each < 0 else most + more[1]
+        return Edges(tail=max(farthest // abs(each), 0))
     if not of_all:
         least, most = rest.ends(rest.sum.get(ONE, 0))
-        return Edges(head=max((-least if each > 0 else most) // abs(each) + 1, 0))
+        farthest = -(least + more[0]) if each > 0 else most + more[1]
+        return Edges(head=max(farthest // abs(each) + 1, 0))
     return None

@@ -6,7 +6,7 @@ where that is the same for all threads (`symbols`); every use of it then has the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from smemreuse.checker.values.quotients import (
     Rest,
     atoms_of,
     decided,
+    difference,
 )
 from smemreuse.checker.values.symbols import Bindings, Key, Place, SymbolicValue
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, literal
@@ -73,6 +74,7 @@ class Unknowns:
         self._followed: dict[tuple[InternedExpr, int], int | None] = {}
         self._implied_by_length: dict[tuple[InternedExpr, int], int | None] = {}
         self._quotients: dict[InternedExpr, Quotient | None] = {}
+        self._beside: dict[Key, Length] = {}
         self.settled: set[Expr] = set()
         """Conditions of which something follows from the length of the loop around them."""
 
@@ -202,7 +204,9 @@ class Unknowns:
         if number is not None:
             return Length(number, written.form)
         key, more = self._without_constant(written.form)
-        found = self._longer(key) if key not in self.case.given else None
+        found = None
+        if key not in self.case.given:
+            found = self._longer(key) or self._beside.get(key) or self._near(key)
         if found is None:
             is_new = key not in self.case.given
             found = Length(self.case.length(key), key)
@@ -223,16 +227,25 @@ class Unknowns:
             return form, 0
         return atoms[0], found.get(ONE, 0)
 
-    def require_feasible(self, *lengths: Key) -> None:
+    def require_feasible(self, *keys: Key) -> None:
         """Raises `Infeasible` if what is given for these lengths, or for any, contradicts the
         outcome of a condition."""
-        given = self.case.given
-        for length in lengths or filter(self.case.is_length, given):
-            for condition, truth in given.items():
+        for key, length in list(self._lengths()):
+            for condition, truth in self.case.given.items() if not keys or key in keys else ():
                 if not self.case.is_length(condition):
-                    value = self._settled(condition, length)
+                    value = self._settled(condition, key, length)
                     if value is not None and value != truth:
                         raise Infeasible
+
+    @property
+    def supposes_less_than_nothing(self) -> bool:
+        """Whether something of which the case has a quotient is negative: `end - begin`, where
+        there are `(end - begin + 63) // 64` rounds and that is less than 0."""
+        return any(
+            length.rounds < 0 and quotient.offset >= 0 and quotient.dividend.get(ONE, 0) >= 0
+            for key, length in self._lengths()
+            if (quotient := self.quotient(key)) is not None
+        )
 
     def is_uneven(self, since: int, threads: Threads) -> bool:
         """Whether, since `since` (see `now`), these threads used an assumption about one iteration
@@ -257,7 +270,7 @@ class Unknowns:
 
     def _follows(self, written: InternedExpr) -> int | None:
         """The value that the assumptions imply, also for all loop lengths that are not tried."""
-        asked = (written, len(self.case.given))  # of which there only ever is more
+        asked = (written, len(self.case.given) + len(self._beside))  # there only ever is more
         if asked not in self._followed:
             self._followed[asked] = self._concluded(written)
         return self._followed[asked]
@@ -294,15 +307,22 @@ class Unknowns:
 
     def _implied(self, written: InternedExpr) -> int | None:
         return self._by_any_length(
-            lambda length: self._comparison(written, length, self.case.given[length])
+            lambda key, length: self._comparison(written, key, length.rounds)
         )
 
     def _settled_by_lengths(self, condition: InternedExpr) -> int | None:
-        return self._by_any_length(lambda length: self._settled(condition, length))
+        return self._by_any_length(lambda key, length: self._settled(condition, key, length))
 
-    def _by_any_length(self, says: Callable[[Key], int | None]) -> int | None:
-        lengths = filter(self.case.is_length, self.case.given)
-        return next((found for found in map(says, lengths) if found is not None), None)
+    def _by_any_length(self, says: Callable[[Key, Length], int | None]) -> int | None:
+        found = (says(key, length) for key, length in self._lengths())
+        return next((one for one in found if one is not None), None)
+
+    def _lengths(self) -> Iterator[tuple[Key, Length]]:
+        """The expressions of which it is known how many rounds they are: assumed, or beside one."""
+        for key, value in self.case.given.items():
+            if self.case.is_length(key):
+                yield key, Length(value, key)
+        yield from self._beside.items()
 
     def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
         """What a comparison is worth where a length is `number`; None if that does not tell. It
@@ -321,16 +341,16 @@ class Unknowns:
         ends = rest.ends(rest.sum.get(ONE, 0) + each * (number - more))
         return decided(condition.expr.op, *ends)
 
-    def _settled(self, condition: InternedExpr, length: Key) -> int | None:
+    def _settled(self, condition: InternedExpr, key: Key, length: Length) -> int | None:
         """What a comparison is worth in this case, for all lengths as well that are not tried: the
         lengths are then tried up to where it changes."""
-        given = self.case.given[length]
-        value = self._comparison(condition, length, given)
-        sign = 1 if given >= 0 else -1
-        far = None if value is None else self._comparison(condition, length, sign * LARGE)
+        value = self._comparison(condition, key, length.rounds)
+        sign = 1 if length.rounds >= 0 else -1
+        far = None if value is None else self._comparison(condition, key, sign * LARGE)
         for near in range(MAX_SETTLING) if far is not None else ():
-            if self._comparison(condition, length, sign * near) == far:
-                self.case.need(length, *((near, 1) if sign > 0 else (0, 1, near)))
+            if self._comparison(condition, key, sign * near) == far:
+                near += abs(length.more)
+                self.case.need(length.key, *((near, 1) if sign > 0 else (0, 1, near)))
                 return value
         return None
 
@@ -357,14 +377,41 @@ class Unknowns:
         self.case.need(lengths[0], up.first + abs(more), up.period, down.first + abs(more))
         return Length(value, lengths[0], more)
 
+    def _near(self, written: InternedExpr) -> Length | None:
+        """A length that differs from an assumed one by one of two numbers, as a quotient that is
+        rounded up from the same one rounded down. Which of them is a condition of the case."""
+        here = self.quotient(written)
+        for length in filter(self.case.is_length, list(self.case.given)) if here else ():
+            there = self.quotient(length)
+            ends = None if here is None or there is None else difference(here, there)
+            if ends is None:
+                continue
+            more, most = ends
+            if more < most:
+                bound = Call("add", (length.expr, literal(most, dtype_of(length.expr))))
+                is_less = self.interned(Call("lt", (written.expr, bound)))
+                more = more if self.case.truth(self.interned.condition(is_less)) else most
+            self.case.need(length, abs(more), 1, max(more, 0))
+            self._beside[written] = Length(self.case.given[length] + more, length, more)
+            self.require_feasible(written)
+            return self._beside[written]
+        return None
+
     def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
         """The value with all assumptions substituted, and the assumed lengths in the expression."""
-        given = self.case.given
-        found = [part for part in self.interned.parts(written) if part in given]
-        if not found or self.interned.wraps(written):
+        given, beside, lengths = self.case.given, self._beside, dict[Key, None]()
+        numbers = []
+        for part in self.interned.parts(written):
+            if part in given:
+                numbers.append((part, given[part]))
+                if self.case.is_length(part):
+                    lengths[part] = None
+            elif part in beside:
+                numbers.append((part, beside[part].rounds))
+                lengths[beside[part].key] = None
+        if not numbers or self.interned.wraps(written):
             return None, []
-        value = self.interned.number(written, [(part, given[part]) for part in found])
-        return value, [part for part in found if self.case.is_length(part)]
+        return self.interned.number(written, numbers), list(lengths)
 
     def _along(self, written: InternedExpr, length: Key) -> tuple[Recurrence, Recurrence] | None:
         """The recurrences of a value as a length grows, and as a negative one shrinks; None if
@@ -377,8 +424,10 @@ class Unknowns:
                 if key != length
             }
             number = Var("n", dtype_of(length.expr))
-            up = replaced(written, {**given, length: number})
-            down = replaced(written, {**given, length: negative(number)})
+            up, down = (
+                replaced(written, {**given, **self._with_those_beside(length, along)})
+                for along in (number, negative(number))
+            )
 
             def rows(expr: Expr, count: int) -> np.ndarray | None:
                 value = evaluate(expr, Threads(np.arange(count), {number: np.arange(count)}))
@@ -390,6 +439,14 @@ class Unknowns:
             except NoRecurrence:
                 self._recurrences[asked] = None
         return self._recurrences[asked]
+
+    def _with_those_beside(self, length: Key, number: Expr) -> dict[InternedExpr, Expr]:
+        """A number for a length, and what then stands for those beside it."""
+        found: dict[InternedExpr, Expr] = {length: number}
+        for key, beside in self._beside.items():
+            if beside.key == length:
+                found[key] = Call("add", (number, literal(beside.more, dtype_of(key.expr))))
+        return found
 
 
 def _around(part: Expr, condition: Expr) -> set[Expr]:

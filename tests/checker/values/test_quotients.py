@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from smemreuse.checker.values.interned import InternTable
 from smemreuse.checker.values.linear import COMPARISONS, ONE, combined, distance
-from smemreuse.checker.values.quotients import Edges, Quotient, atoms_of, decided, edges
+from smemreuse.checker.values.quotients import (
+    Edges,
+    Quotient,
+    atoms_of,
+    decided,
+    difference,
+    edges,
+)
 from smemreuse.ir.expr import Call, Const, Expr, Var
 from smemreuse.results.verdict import SOUND, UNPROVED
 from tests.checker.small import SYNC, USE_B, under
@@ -229,6 +236,79 @@ def test_arms_may_set_the_length_for_themselves(lengths: tuple[str, str], expect
         body = re.sub(r"^( *)for k in range\(m\):", setting, body, count=1, flags=re.M)
     assert body.count("m - 0") == 2
     assert verdict(body + SYNC + USE_B) is expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "D[0] + k * 32 + tx < D[1]",
+        "D[0] + k * 32 + tx // 2 * 3 < D[1]",
+        "3 <= (D[0] + k * 32 + tx) // 4",  # nothing tells
+        "k * 32 + tx < D[1] - D[0]",
+        "-4 <= (m * 32 - k * 32 + tx) // 4",
+        "-4 <= ((m * 32 - k * 32 + tx) // 2 + i) // 3 - i",
+    ],
+)
+def test_threads_may_each_leave_out_what_lies_behind_the_end(condition: str) -> None:
+    stores = under(f"if {condition}", "O[tx + 512] = As[64 + tx]\n")
+    stores = under("for i in range(4)", stores)
+    body = f"m: T.int32 = {SEQUENCE}\n" + pipeline("m", extra="As[tx + 64] = 3\n" + stores)
+    assert verdict(body + SYNC + USE_B, 128) is SOUND
+
+
+ALL = "(D[1] + 31) // 32"
+"""How many tiles there are, where `D[1] // 32` are whole."""
+
+
+def _last_apart(length: str, whole: str, condition: str) -> str:
+    """The consumer goes over the whole tiles, and then the last one."""
+    body = pipeline(length)
+    head, loop = body.rsplit(f"for k in range({length}):\n", 1)
+    margin = head[head.rindex("\n") + 1 :]
+    last = re.sub(r"\bk\b", f"({whole})", loop)
+    condition = condition.format(whole=whole, length=length)
+    return f"{head}for k in range({whole}):\n{loop}{margin}if {condition}:\n{last}"
+
+
+@pytest.mark.parametrize(
+    ("length", "whole", "condition", "expected"),
+    [
+        (ALL, "D[1] // 32", "{whole} < {length}", SOUND),
+        (ALL, "D[1] // 32", "{length} >= {whole} + 1", SOUND),
+        (ALL, "D[1] // 32", "{whole} <= {length}", UNPROVED),
+        (ALL, "D[1] // 32", "0 == 0", UNPROVED),
+        (ALL, "D[1] // 31", "{whole} < {length}", UNPROVED),
+        (ALL, "D[2] // 32", "{whole} < {length}", UNPROVED),
+        (ALL, "(D[1] - 32) // 32", "{whole} < {length}", UNPROVED),
+    ],
+)
+def test_the_last_tile_may_come_after_the_loop(
+    length: str, whole: str, condition: str, expected: str
+) -> None:
+    body = _last_apart(length, whole, condition) + SYNC + USE_B
+    assert verdict(body) is expected
+
+
+@given(
+    divisor=st.integers(1, 9),
+    more=st.tuples(st.integers(-30, 30), st.integers(-30, 30)),
+    offset=st.integers(-2, 2),
+)
+def test_quotients_of_one_dividend_differ_by_one_of_two_numbers(
+    divisor: int, more: tuple[int, int], offset: int
+) -> None:
+    forms = InternTable()
+    one, other = (
+        Quotient.of(forms(length(divisor, number, by)), forms)
+        for number, by in zip(more, (offset, 0), strict=True)
+    )
+    assert one is not None
+    assert other is not None
+    ends = {
+        (size + more[0]) // divisor + offset - (size + more[1]) // divisor
+        for size in range(-2 * divisor, 2 * divisor)
+    }
+    assert difference(one, other) == (min(ends), max(ends))
 
 
 @pytest.mark.parametrize("rounds", [2, 40, 4000])
