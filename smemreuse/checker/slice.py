@@ -57,6 +57,7 @@ class Operations:
         self.escaped = {one for stmt in statements for one in escaping(stmt)}
         self.written = changing_storages(statements, self.escaped)
         self.turning = {stmt.var for stmt in statements if isinstance(stmt, (For, Bind))}
+        self.launched = {stmt.var for stmt in statements if isinstance(stmt, Attr)}
         self._effects: dict[Stmt, tuple[tuple[Call, Effect], ...]] = {}
         self._polled: dict[While, Polled | None] = {}
         self._of_call: dict[Call, Effect] = {}
@@ -191,7 +192,7 @@ class ProgramSlice:
         self.operations = operations or Operations(body)
         self.written, self.escaped = self.operations.written, self.operations.escaped
         self.synchronizing = self.operations.synchronizing
-        self.turning = self.operations.turning
+        self.turning, self.launched = self.operations.turning, self.operations.launched
         self._counters: set[object] = set()
         self.variables: set[Var] = set()
         self._lanes: dict[Store, list[tuple[Expr, Expr]]] = {}

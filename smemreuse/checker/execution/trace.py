@@ -77,7 +77,7 @@ class Trace:
         self.state = State.initial(setting.layout, setting.vectors.everyone)
         self.findings = findings
         self.values = Values(setting.program_slice, setting.vectors, self.state, block, case)
-        self.findings.forked = case is not None and bool(case.given)
+        self.findings.forked = not self.values.unknowns.supposes_length_alone
         self.steps = 0
         self._releases = 0  # how often loops went on that had stopped, since others waited for them
         self._setting = setting
@@ -362,7 +362,10 @@ class Trace:
             first = self._loops.begin(stmt, begin, step, agent) if is_case else None
             length = None if first is None else self._loops.length(stmt, first, agent)
             if first is not None and length is not None:
-                self.findings.forked = True
+                if self.values.unknowns.may_be_long(length):
+                    self.findings.long.setdefault(stmt.var)
+                else:
+                    self.findings.forked = True
                 yield from self._loops.go_through(stmt, first, length, agent, self._run)
                 if not length.rounds:
                     self._predicted.skips_loop(agent, stmt)

@@ -18,7 +18,7 @@ from smemreuse.checker.machine.memory import Memory
 from smemreuse.checker.machine.order import Order
 from smemreuse.checker.traced import TracedAccess
 from smemreuse.checker.values.evaluation import Slot
-from smemreuse.ir.expr import Expr
+from smemreuse.ir.expr import Expr, Var
 from smemreuse.ir.kernel import Buffer, If, Stmt
 from smemreuse.ir.labels import label
 from smemreuse.results.rules import Rule
@@ -94,7 +94,9 @@ class Findings(ABC):
     """What one trace finds wrong. The machine tells of each access that may break a rule; what
     that means for a plan, or for the kernel itself, is told by who implements this.
 
-    `forked`: a data-dependent path was chosen, which may never be taken. `uneven`: the first
+    `forked`: a data-dependent path was chosen, which may never be taken. `long`: the variables of
+    loops that were taken to have many rounds, as data may have it (`is_chosen`: either of the two).
+    `uneven`: the first
     barrier that may be passed without all whom it is for, if any. `loose`: barriers order more than
     is followed, so that what is not ordered may be all the same (rule 12).
     """
@@ -102,8 +104,14 @@ class Findings(ABC):
     def __init__(self) -> None:
         self.observers: tuple[Observer, ...] = ()
         self.forked = self.loose = False
+        self.long: dict[Var, None] = {}
         self.uneven = ""
         self._events: list[AccessEvent] = []
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether anything was chosen that data decide."""
+        return self.forked or bool(self.long)
 
     def event(self, stmt: Stmt, loops: tuple[tuple[str, int], ...]) -> int:
         """Records an execution of a statement; returns the number by which witnesses name it."""

@@ -139,7 +139,7 @@ class Violations(Findings):
         """Notes a write that surely goes out of bounds; which bytes it then changes is not
         known."""
         buffer = access.buffer
-        if self.forked or buffer in self.left or access.access is Access.READ:
+        if self.is_chosen or buffer in self.left or access.access is Access.READ:
             return
         if access.certain and start is not None and not agent.partly:
             name, size = self._layout.names[buffer], self._layout.sizes[buffer]
@@ -161,12 +161,14 @@ class Violations(Findings):
         make."""
         names = (self._layout.names[one], self._layout.names[two])
         known = self.found.get((rule, frozenset(names)))
-        return known is None or (certain and not self.forked and not known.certain)
+        return known is None or (certain and not self.is_chosen and not known.certain)
 
     def _report(self, rule: Rule, one: Buffer, two: Buffer, witness: str, certain: bool) -> None:
         if self._is_new(rule, one, two, certain):
             names = (self._layout.names[one], self._layout.names[two])
             finding = PairFinding(
-                Violation(rule, names, witness), certain and not self.forked, frozenset((one, two))
+                Violation(rule, names, witness),
+                certain and not self.is_chosen,
+                frozenset((one, two)),
             )
             self.found[rule, frozenset(names)] = finding

@@ -66,7 +66,7 @@ class Unknowns:
         self.interned = interned
         self.atoms = atoms_of(interned)
         self._changing = program_slice.written | program_slice.escaped
-        self._turning = program_slice.turning
+        self._turning, self._launched = program_slice.turning, program_slice.launched
         self._even = True
         self._counts_rounds = False
         self._uneven: list[np.ndarray] = []
@@ -236,6 +236,32 @@ class Unknowns:
                     value = self._settled(condition, key, length)
                     if value is not None and value != truth:
                         raise Infeasible
+
+    @property
+    def supposes_length_alone(self) -> bool:
+        """Whether all that the case begins with is that loops are long that may be."""
+        return all(map(self._may_be_long, self.case.given))
+
+    def may_be_long(self, length: Length) -> bool:
+        """Whether a loop is long in this case, and there are data for which it is."""
+        return self._may_be_long(length.key)
+
+    def _may_be_long(self, key: Key) -> bool:
+        """A quotient of a sum is any number, if what the kernel is given, and does not set, stands
+        in it by itself."""
+        is_assumed = key in self.case.given and self.case.is_length(key)
+        quotient = self.quotient(key) if is_assumed else None
+        return (
+            quotient is not None
+            and self.case.given[key] == LARGE
+            and any(
+                isinstance(atom, InternedExpr)
+                and isinstance(atom.expr, (Var, Load))
+                and atom.expr not in self._launched
+                and abs(factor) == 1
+                for atom, factor in quotient.dividend.items()
+            )
+        )
 
     @property
     def supposes_less_than_nothing(self) -> bool:
