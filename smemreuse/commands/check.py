@@ -11,7 +11,9 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from smemreuse import plugins
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
+from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source
@@ -73,7 +75,9 @@ def check(
         raise InputError("--plan is for one FILE; check them one by one", file=plan_file)
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
-    found = batch.results(work, "checking")
+    acceptances = plugins.acceptances(of_plans=True)
+    found = [one.held_against(acceptances) for one in batch.results(work, "checking")]
+    say_stale(acceptances, ((one.file, one.kernel) for one in found))
     rows, missing = compared_with(before, found, batch)
     gate = _Gate(allow_unproved, set() if allow_unproved else bare_files(rows))
     shown = [
@@ -101,8 +105,8 @@ def check(
 
 @dataclass(frozen=True)
 class _Gate:
-    """What makes the exit code 1: against a baseline what is worse; and `bare` files, in which no
-    plan is."""
+    """What makes the exit code 1, unless it is accepted: against a baseline what is worse; and
+    `bare` files, in which no plan is."""
 
     allow_unproved: bool
     bare: Set[str]
@@ -111,7 +115,9 @@ class _Gate:
         if row.file in self.bare:
             return True
         if row.change is not None:
-            return bool(row.change.worse)
+            return bool(row.worse)
+        if row.accepted is not None:
+            return False
         found = row.audit.verdict.verdict
         return found is UNSOUND or (found is UNPROVED and not self.allow_unproved)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import click
 from rich.console import RenderableType
 
+from smemreuse import plugins
 from smemreuse.audit import BarrierStage
+from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.asked import Asked
 from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
@@ -30,6 +31,7 @@ from smemreuse.report.hazards import (
     linted_line,
 )
 from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.results.accepted import Acceptances
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
@@ -94,8 +96,10 @@ def lint(
         target.write(dump.source)
     else:
         reports = batch.results(partial(_linted, barriers=stage), "linting")
-    found = held_against(known, reports, batch)
-    shown = [one for one in found if one.hazards or one.fails(gate) or not batch.only_findings]
+    acceptances = plugins.acceptances(of_plans=False)
+    found = held_against(known, reports, batch, acceptances)
+    say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
+    shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
         emit_answer(
             batch.output_format,
@@ -113,13 +117,16 @@ def lint(
 
 
 def held_against(
-    known: Sequence[KnownKernel], reports: Sequence[Linted], batch: Batch
+    known: Sequence[KnownKernel],
+    reports: Sequence[Linted],
+    batch: Batch,
+    acceptances: Acceptances,
 ) -> list[Linted]:
-    """The reports, each with what the baseline knows of its kernel."""
+    """The reports, each with what the baseline knows of its kernel, and the project accepts."""
     asked = Asked.of(batch, (one.file for one in reports), (one.name.file for one in known))
     names = [KernelName(one.file, one.report.kernel) for one in reports]
     return [
-        replace(one, silenced=then.silenced(one.report), expected=then.expected(one.report))
+        one.held_against(acceptances, then)
         for one, then in zip(reports, known_to(known, names, asked), strict=True)
     ]
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
-from smemreuse.results.regressions import BaselineChange, BaselineEntry
+from smemreuse.results.regressions import BaselineChange, BaselineEntry, Regression
 from smemreuse.results.serialized import as_data, picked
 
 
@@ -41,10 +41,12 @@ def baseline_data(change: BaselineChange | None) -> Data:
     return {"baseline": {**stood, "regressions": worse}}
 
 
-def change_findings(change: BaselineChange, line: int | None, why: str) -> Iterator[Finding]:
-    """A finding for each thing that is worse; `why` is what keeps the plan from being sound."""
+def change_findings(
+    change: BaselineChange, worse: Sequence[Regression], line: int | None, why: str
+) -> Iterator[Finding]:
+    """A finding for each thing that is `worse`; `why` is what keeps the plan from being sound."""
     now = change.now
-    for one in change.worse:
+    for one in worse:
         more = "" if now.verdict.value == "sound" or not why else f": {why}"
         place = Location(now.file, line)
         message = f"{one.kind.sentence}: {one.sentence}{more}"
