@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.linter import grounds_of
 from smemreuse.report.audits import (
+    Failure,
     audit_findings,
     audits_line,
     bare_files,
@@ -100,7 +102,7 @@ def check(
         ),
         PLAN_RULES,
     )
-    batch.end(bool(missing) or not rows or any(map(gate.fails, rows)))
+    batch.end(gate.failures(rows, missing))
 
 
 @dataclass(frozen=True)
@@ -111,15 +113,28 @@ class _Gate:
     allow_unproved: bool
     bare: Set[str]
 
-    def fails(self, row: Checked) -> bool:
+    def failure(self, row: Checked) -> Failure | None:
+        """Why a row fails, if it does."""
         if row.file in self.bare:
-            return True
+            return Failure.BARE
         if row.change is not None:
-            return bool(row.worse)
-        if row.accepted is not None:
-            return False
+            return Failure.WORSE if row.worse else None
         found = row.audit.verdict.verdict
-        return found is UNSOUND or (found is UNPROVED and not self.allow_unproved)
+        if row.accepted is not None or (found is UNPROVED and self.allow_unproved):
+            return None
+        return {UNSOUND: Failure.UNSOUND, UNPROVED: Failure.UNPROVED}.get(found)
+
+    def fails(self, row: Checked) -> bool:
+        return self.failure(row) is not None
+
+    def failures(self, rows: Sequence[Checked], missing: Sequence[BaselineEntry]) -> list[str]:
+        """Why the exit code is 1, a clause for each reason; none where it is 0."""
+        if not rows and not missing:
+            return ["there is no device kernel to check"]
+        found = Counter(failure for row in rows if (failure := self.failure(row)) is not None)
+        found[Failure.BARE] = len(self.bare)
+        found[Failure.MISSING] = len(missing)
+        return [one.counted(found[one]) for one in Failure if found[one]]
 
 
 def _checked(

@@ -22,10 +22,13 @@ from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
+from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
+    failures,
     hazard_findings,
+    known_line,
     lint_entry,
     lint_lines,
     linted_line,
@@ -35,6 +38,9 @@ from smemreuse.results.accepted import Acceptances
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
+
+FEW = 4
+"""The most kernels with findings that `--only-findings` tells one by one."""
 
 
 @click.command(cls=Verb)
@@ -104,7 +110,7 @@ def lint(
         emit_answer(
             batch.output_format,
             "lint",
-            _tables(found, shown, many=not batch.single),
+            _tables(found, shown, batch, gate, against=baseline is not None),
             {
                 "kernels": (_entry(one, gate) for one in shown),
                 "partial": len(shown) < len(found),
@@ -113,7 +119,7 @@ def lint(
             (hazard for linted in found for hazard in hazard_findings(linted, gate)),
             RULES,
         )
-    batch.end(not found or any(linted.fails(gate) for linted in found))
+    batch.end(failures(found, gate, since="new" if baseline is not None else ""))
 
 
 def held_against(
@@ -164,9 +170,19 @@ def _entry(linted: Linted, gate: Gate) -> Data:
 
 
 def _tables(
-    found: Sequence[Linted], shown: Sequence[Linted], many: bool
+    found: Sequence[Linted], shown: Sequence[Linted], batch: Batch, gate: Gate, *, against: bool
 ) -> Iterator[RenderableType]:
-    if many and found:
+    """Each kernel that is shown; with `--only-findings` many of them by cause. `against` a baseline
+    it is said what that knows."""
+    if not batch.single and found:
         yield linted_line(found)
-    for linted in shown:
-        yield from lint_lines(linted)
+    known = [known_line(found)] * (against and bool(found))
+    if not batch.single:
+        yield from known
+    if batch.only_findings and len(shown) > FEW:
+        yield from grouped_lines(found, gate)
+    else:
+        for linted in shown:
+            yield from lint_lines(linted)
+    if batch.single:
+        yield from known

@@ -11,7 +11,13 @@ import click
 from smemreuse import plugins
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
-from smemreuse.commands.suite import NO_GPU, NOT_RUN, Outputs, print_suite
+from smemreuse.commands.suite import (
+    NO_GPU,
+    Outputs,
+    print_suite,
+    say_exit_code,
+    unhooked_failures,
+)
 from smemreuse.commands.suite_page import Drawing, PageRequest, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
 from smemreuse.commands.verb import internal_errors, say
@@ -78,7 +84,9 @@ def run_script(
         say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
     elif not kernels and not session.left and not end.uncaught and children.is_empty:
         say(NOTHING_COMPILED)
-    return end.exit_code or (NOT_RUN if children.unhooked else 0)
+    own = unhooked_failures(children)
+    say_exit_code(end, script, own)
+    return end.exit_code or own.exit_code
 
 
 def _document(

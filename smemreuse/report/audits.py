@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from enum import Enum
 
 from rich.text import Text
 
@@ -29,6 +30,21 @@ NOTHING_TO_AUDIT = (
 
 MAX_BARE = 5
 """Files without a plan that are named."""
+
+
+class Failure(Enum):
+    """Why `check` fails; the value says it of `{plans}`, `{kernels}` or `{files}`, in numbers."""
+
+    UNSOUND = "{plans} unsound"
+    UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
+    WORSE = "{kernels} worse than in the baseline"
+    MISSING = "{kernels} of the baseline missing"
+    BARE = f"{{files}} without a plan ({NOTHING_TO_AUDIT})"
+
+    def counted(self, number: int) -> str:
+        """The clause for so many."""
+        plans, kernels, files = (counted(number, word) for word in ("plan", "kernel", "file"))
+        return self.value.format(plans=plans, kernels=kernels, files=files)
 
 
 def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None) -> Checked:

@@ -153,6 +153,33 @@ def linted_line(found: Sequence[Linted]) -> Text:
     return line.append("".join(f"; {one}" for one in parts if one))
 
 
+def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
+    """Why the exit code is 1, a clause for each reason; none where it is 0.
+
+    `since` is `new` where a baseline knows the others.
+    """
+    if not found:
+        return ["there is no device kernel to lint"]
+    stopped = sum(any(map(gate.stops, one.hazards)) for one in found)
+    unclear = sum(gate.fails((), one.unknown) for one in found)
+    option = "--strict" if gate.strict else f"--fail-on {gate.fail_on.value}"
+    what = f"{since} hazards".strip()
+    clauses = {
+        f"{counted(stopped, 'kernel')} with {what} that fail by {option}": stopped,
+        f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
+    }
+    return [clause for clause, count in clauses.items() if count]
+
+
+def known_line(found: Sequence[Linted]) -> Text:
+    """How many hazards are new since a baseline, and how many kernels have certain ones that it
+    knows: that nothing is new makes no kernel clean."""
+    new = sum(len(one.hazards) for one in found)
+    known = sum(any(one.report.hazards[place].certain for place in one.silenced) for one in found)
+    kernels = counted(known, "kernel")
+    return Text(f"{new:,} new; {kernels} with certain hazards in the baseline")
+
+
 # JSON -------------------------------------------------------------------------------------------
 
 

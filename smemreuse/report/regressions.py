@@ -8,6 +8,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
+from smemreuse.report.titles import counted
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.regressions import BaselineChange, BaselineEntry, Regression
 from smemreuse.results.serialized import as_data, picked
@@ -71,6 +72,19 @@ def missing_data(missing: Sequence[BaselineEntry]) -> list[Data]:
     return [
         picked(one, "file name=kernel scope arena_bytes verdict=verdict.value") for one in missing
     ]
+
+
+def since_baseline_failures(
+    changes: Sequence[BaselineChange], missing: Sequence[BaselineEntry], *, none: bool
+) -> list[str]:
+    """Why the exit code is 1, a clause for each reason; `none` where there is no kernel at all."""
+    worse, gone = sum(bool(one.worse) for one in changes), len(missing)
+    clauses = {
+        f"{counted(worse, 'kernel')} worse than in the baseline": worse,
+        f"{counted(gone, 'kernel')} of the baseline missing": gone,
+        "there is no device kernel, and the baseline has some": none,
+    }
+    return [clause for clause, count in clauses.items() if count]
 
 
 def baseline_lines(
