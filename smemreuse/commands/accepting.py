@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from smemreuse.commands.verb import say
+from smemreuse.errors import printable
 from smemreuse.results.accepted import Acceptances
 
 
@@ -13,9 +14,11 @@ def say_stale(acceptances: Acceptances, kernels: Iterable[tuple[str, str]]) -> N
     one for all those that are about other kernels alone; `kernels` are by file and name."""
     elsewhere = []
     for entry, concerned in acceptances.stale(kernels):
-        accepted = entry.accepted
+        accepted, reason = entry.accepted, printable(entry.accepted.reason)
         if concerned:
-            say(f"{accepted.source}: accepts nothing any more; remove it ({accepted.reason})")
+            named = entry.kernel or entry.file
+            mend = "remove it" if named else "remove it if no other kernel has what it is for"
+            say(f"{accepted.source}: accepts nothing any more; {mend} ({reason})")
         else:
             elsewhere.append(accepted.source)
     if elsewhere:

@@ -79,7 +79,8 @@ def check(
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     acceptances = plugins.acceptances(of_plans=True)
     found = [one.held_against(acceptances) for one in batch.results(work, "checking")]
-    say_stale(acceptances, ((one.file, one.kernel) for one in found))
+    if batch.whole:
+        say_stale(acceptances, ((one.file, one.kernel) for one in found))
     rows, missing = compared_with(before, found, batch)
     gate = _Gate(allow_unproved, set() if allow_unproved else bare_files(rows))
     shown = [

@@ -104,7 +104,8 @@ def lint(
         reports = batch.results(partial(_linted, barriers=stage), "linting")
     acceptances = plugins.acceptances(of_plans=False)
     found = held_against(known, reports, batch, acceptances)
-    say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
+    if batch.whole:
+        say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
     shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
         emit_answer(

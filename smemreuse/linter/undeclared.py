@@ -8,7 +8,7 @@ from dataclasses import replace
 from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.linter.collected import Key
 from smemreuse.results.hazards import Hazard, HazardKind, Mend, Remedy
-from smemreuse.semantics.undeclared import declare_it
+from smemreuse.semantics.undeclared import declare_it, undeclared_function
 
 _OF_CONTENTS = (HazardKind.UNINITIALISED_READ, HazardKind.MISSING_WAIT)
 """What depends on what a function writes and when it is done; nothing else mends it."""
@@ -36,7 +36,8 @@ def _mended(hazard: Hazard, buffers: frozenset[Buffer], handed: Mapping[Buffer, 
         sentence = declare_it([stmt])
         if sentence:
             line = f" (called at line {stmt.line})" if stmt.line else ""
-            return replace(hazard, mend=_declaring(f"{sentence}{line}", hazard))
+            mend = _declaring(f"{sentence}{line}", hazard)
+            return replace(hazard, mend=replace(mend, undeclared=undeclared_function(stmt) or ""))
     return hazard
 
 

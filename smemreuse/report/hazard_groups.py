@@ -87,6 +87,7 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
             causes.setdefault(shape, _Cause(shape)).add(name, hazard, identity.short)
     for heading in sorted(parts, key=lambda one: one.order):
         yield from _part_lines(heading, [*parts[heading].values()])
+    yield from _undeclared_lines(telling, names)
     yield from _unknown_lines(telling, names)
     yield Text("one file in full: smemreuse lint FILE; all hazards: --format json", style="dim")
 
@@ -132,6 +133,18 @@ def _most(buffers: Counter[str]) -> str:
     more = len(buffers) - len(names)
     listed = ", ".join([*names, f"{more} more"] if more else names)
     return f", of {listed}" if listed else ""
+
+
+def _undeclared_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Text]:
+    """What of the above there is only because nobody knows what a device function does."""
+    hazards: dict[str, Counter[str]] = defaultdict(Counter)
+    for one, name in zip(found, names, strict=True):
+        for function in filter(None, (hazard.mend.undeclared for hazard in one.hazards)):
+            hazards[function][name] += 1
+    for function, kernels in sorted(hazards.items(), key=lambda one: -one[1].total()):
+        line = Text(f"`{function}` is not known: declare it in smemreuse.toml; ", "bold")
+        count = f"{kernels.total():,} of these in {counted(len(kernels), 'kernel')}"
+        yield line.append(f"{count}: {_listed([*kernels], MOST_NAMES)}", "default")
 
 
 def _unknown_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Text]:

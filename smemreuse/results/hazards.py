@@ -91,7 +91,8 @@ class Mend:
     """How to mend a hazard: `sentence` describes it, `remedy` is the kind of statement to insert.
 
     It goes between `after` and `before`, as far as these are known, for the `threads` of the block
-    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty.
+    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty;
+    `undeclared` the device function that nobody knows, where that makes the hazard possible.
     """
 
     remedy: Remedy
@@ -100,6 +101,7 @@ class Mend:
     before: Site | None = None
     threads: tuple[int, int] | None = None
     engine: str = ""
+    undeclared: str = ""
 
 
 class HazardOrigin(str, Enum):

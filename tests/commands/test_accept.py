@@ -124,15 +124,22 @@ def test_both_of_two_may_be_accepted_each_by_itself() -> None:
 
 def test_a_stale_entry_is_told_and_gives_no_exit_code() -> None:
     accept(finding="00000000")
+    accept(finding="11111111", kernel="kernel")
     accept(kernel="elsewhere*", hazard="race")
     accept(kernel="another")
     result = run("lint", dump(CLEAN))
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        f"smemreuse: smemreuse.toml, line 1: accepts nothing any more; remove it ({WHY})",
+        "smemreuse: smemreuse.toml, line 1: accepts nothing any more; "
+        f"remove it if no other kernel has what it is for ({WHY})",
+        f"smemreuse: smemreuse.toml, line 4: accepts nothing any more; remove it ({WHY})",
         "smemreuse: accepts nothing here, being of kernels that are not: "
-        "smemreuse.toml, line 4; smemreuse.toml, line 8",
+        "smemreuse.toml, line 8; smemreuse.toml, line 12",
     ]
+    # One that could not be read may be what it is for.
+    result = run("lint", "dump.tir", dump("this is no dump", "broken.tir"))
+    assert result.exit_code == 2
+    assert "accepts nothing" not in result.stderr
 
 
 def test_with_a_baseline_both_are_told_apart() -> None:

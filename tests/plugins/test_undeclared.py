@@ -89,6 +89,7 @@ def test_lint_names_it_as_what_acts_and_as_the_mend(dump: Path) -> None:
     assert {str(one.kind) for one in hazards} == {"uninitialised-read", "missing-wait"}
     for one in hazards:
         assert one.mend.sentence == f"{TOLD} (called at line 10)."
+        assert one.mend.undeclared == "mylib_load_tile"
         assert "asynchronous copy" not in one.witness
     assert "mend: " + TOLD in told("lint", dump)
 

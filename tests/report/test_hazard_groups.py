@@ -120,6 +120,16 @@ def test_what_is_not_followed_is_told_by_its_reason() -> None:
     assert "  2 `f` is not followed: a_{0,1}" in lines
 
 
+def test_a_function_that_is_to_be_declared_is_told_once() -> None:
+    mend = replace(RACE.mend, undeclared="mylib_load")
+    one = replace(RACE, certain=False, mend=mend)
+    lines = told(linted("a_1.tir", one, one), linted("a_2.tir", one, RACE))
+    (line,) = [each for each in lines if "declare it" in each]
+    assert line == (
+        "`mylib_load` is not known: declare it in smemreuse.toml; 3 of these in 2 kernels: a_{1,2}"
+    )
+
+
 def test_kernels_of_one_file_are_told_apart() -> None:
     first, second = (linted("d/a.tir", RACE, kernel=name) for name in "kl")
     assert any(line.endswith(", of As: a:k, a:l") for line in told(first, second))
