@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
-from smemreuse.commands.script import End, execute, execute_module, lacks_gpu
+from smemreuse.commands.script import TERMINATED, End, execute, execute_module, lacks_gpu
 from smemreuse.commands.suite_page import PageRequest, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.commands.verb import say
@@ -123,10 +123,13 @@ def _own_failures(suite: Suite, settings: Settings) -> OwnExit:
 
 
 def say_exit_code(end: End, program: str, own: OwnExit) -> None:
-    """A line that says why the exit code is not 0: it is the program's, or for what was found."""
-    if end.exit_code:
+    """A line that says why the exit code is not 0: it is the program's, whose traceback says so
+    where there is one, or for what was found."""
+    if end.exit_code == TERMINATED:
+        say(f"exit code {end.exit_code}: {printable(program)} was ended by SIGTERM")
+    elif end.exit_code and not end.uncaught:
         say(f"exit code {end.exit_code}: that of {printable(program)}")
-    elif own.exit_code:
+    elif own.exit_code and not end.exit_code:
         say(f"exit code {own.exit_code}: {'; '.join(own.reasons)}")
 
 

@@ -215,6 +215,7 @@ def test_a_run_says_why_too(capsys: pytest.CaptureFixture[str]) -> None:
     left.left[Trouble("k", "a fault")] += 2
     for end, own, told in (
         (End(3), OwnExit(), "exit code 3: that of x.py"),
+        (End(143, uncaught=True), OwnExit(), "exit code 143: x.py was ended by SIGTERM"),
         (End(0), _own_failures(suite(unhooked=1), AUDITED), "exit code 2: smemreuse could not get"),
         (
             End(0),
@@ -228,4 +229,5 @@ def test_a_run_says_why_too(capsys: pytest.CaptureFixture[str]) -> None:
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"smemreuse: {told}"), line
     say_exit_code(End(0), "x.py", unhooked_failures(suite()))
+    say_exit_code(End(1, uncaught=True), "x.py", OwnExit())  # its traceback was printed
     assert capsys.readouterr().err == ""
