@@ -21,7 +21,7 @@ from smemreuse.commands.inputs import (
     find_inputs,
     note_if_empty,
 )
-from smemreuse.commands.verb import Decorator, grouped, internal_errors, say
+from smemreuse.commands.verb import Decorator, end_with_finding, grouped, internal_errors, say
 from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
 from smemreuse.extras import needing
 from smemreuse.progress import track
@@ -83,7 +83,9 @@ _BACKEND = click.option(
     "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
 )
 _ONLY_FINDINGS = click.option(
-    "--only-findings", is_flag=True, help="Leave out kernels of which there is nothing to find."
+    "--only-findings",
+    is_flag=True,
+    help="Leave out kernels of which there is nothing to find; `lint` tells many by their cause.",
 )
 _FORMAT = click.option(
     "--format",
@@ -125,12 +127,13 @@ class Batch:
         note_if_empty(found, self.files)
         return found
 
-    def end(self, failed: bool = False) -> None:
-        """Ends the process where something could not be read, or has `failed`."""
+    def end(self, reasons: Sequence[str] = ()) -> None:
+        """Ends the process where something could not be read, which has been said of each file, or
+        for the `reasons` of a finding, which are said."""
         if not self.whole:
             sys.exit(InputError.exit_code)
-        if failed:
-            sys.exit(1)
+        if reasons:
+            end_with_finding(reasons)
 
 
 def batch_options(*more: Decorator, findings: bool = True) -> Decorator:

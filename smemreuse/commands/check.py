@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,9 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from smemreuse import plugins
 from smemreuse.audit import BarrierStage, audit_merged, audit_plan
+from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.baseline import baseline_option, compared_with, read_baseline_entries
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source
@@ -23,6 +26,7 @@ from smemreuse.commands.verb import Verb
 from smemreuse.errors import InputError
 from smemreuse.linter import grounds_of
 from smemreuse.report.audits import (
+    Failure,
     audit_findings,
     audits_line,
     bare_files,
@@ -73,7 +77,10 @@ def check(
         raise InputError("--plan is for one FILE; check them one by one", file=plan_file)
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
-    found = batch.results(work, "checking")
+    acceptances = plugins.acceptances(of_plans=True)
+    found = [one.held_against(acceptances) for one in batch.results(work, "checking")]
+    if batch.whole:
+        say_stale(acceptances, ((one.file, one.kernel) for one in found))
     rows, missing = compared_with(before, found, batch)
     gate = _Gate(allow_unproved, set() if allow_unproved else bare_files(rows))
     shown = [
@@ -96,24 +103,39 @@ def check(
         ),
         PLAN_RULES,
     )
-    batch.end(bool(missing) or not rows or any(map(gate.fails, rows)))
+    batch.end(gate.failures(rows, missing))
 
 
 @dataclass(frozen=True)
 class _Gate:
-    """What makes the exit code 1: against a baseline what is worse; and `bare` files, in which no
-    plan is."""
+    """What makes the exit code 1, unless it is accepted: against a baseline what is worse; and
+    `bare` files, in which no plan is."""
 
     allow_unproved: bool
     bare: Set[str]
 
-    def fails(self, row: Checked) -> bool:
+    def failure(self, row: Checked) -> Failure | None:
+        """Why a row fails, if it does."""
         if row.file in self.bare:
-            return True
+            return Failure.BARE
         if row.change is not None:
-            return bool(row.change.worse)
+            return Failure.WORSE if row.worse else None
         found = row.audit.verdict.verdict
-        return found is UNSOUND or (found is UNPROVED and not self.allow_unproved)
+        if row.accepted is not None or (found is UNPROVED and self.allow_unproved):
+            return None
+        return {UNSOUND: Failure.UNSOUND, UNPROVED: Failure.UNPROVED}.get(found)
+
+    def fails(self, row: Checked) -> bool:
+        return self.failure(row) is not None
+
+    def failures(self, rows: Sequence[Checked], missing: Sequence[BaselineEntry]) -> list[str]:
+        """Why the exit code is 1, a clause for each reason; none where it is 0."""
+        if not rows and not missing:
+            return ["there is no device kernel to check"]
+        found = Counter(failure for row in rows if (failure := self.failure(row)) is not None)
+        found[Failure.BARE] = len(self.bare)
+        found[Failure.MISSING] = len(missing)
+        return [one.counted(found[one]) for one in Failure if found[one]]
 
 
 def _checked(

@@ -39,6 +39,7 @@ from smemreuse.report.regressions import (
     change_words,
     missing_data,
     missing_findings,
+    since_baseline_failures,
 )
 from smemreuse.report.tables import console, no_buffers
 from smemreuse.report.terminal import drawn_plans
@@ -117,8 +118,8 @@ def compare(
         ),
         PLAN_RULES,
     )
-    gone = bool(missing) or (before is not None and not rows)
-    batch.end(gone or any(change.worse for change in _changes(rows)))
+    none = before is not None and not rows
+    batch.end(since_baseline_failures(_changes(rows), missing, none=none))
 
 
 def _compared(

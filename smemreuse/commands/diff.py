@@ -16,7 +16,7 @@ from smemreuse.commands.options import Planning, planning_options
 from smemreuse.commands.output import Target, emit_answer, format_option, target_options, wrote
 from smemreuse.commands.resultfile import is_result, read_layouts
 from smemreuse.commands.subjects import subjects_of
-from smemreuse.commands.verb import Verb, internal_errors, say
+from smemreuse.commands.verb import Verb, end_with_finding, internal_errors, say
 from smemreuse.errors import InputError, SmemReuseError
 from smemreuse.explainer.difference import difference_of
 from smemreuse.explainer.layouts import layout_of
@@ -27,8 +27,10 @@ from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
     ORDER,
+    UNTOLD,
     difference_entry,
     difference_lines,
+    growth_clauses,
     only_line,
     side_data,
 )
@@ -37,10 +39,6 @@ from smemreuse.report.titles import counted, titles
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
-
-UNTOLD = (
-    "whether a kernel grew cannot be told: which is which is not known, or none is on both sides"
-)
 
 
 @click.command(cls=Verb)
@@ -84,10 +82,11 @@ def diff(
     if page is not None:
         size = target.write(_page(found, before, after, planning.arch))
         click.echo(wrote(page, len(found), size), err=True)
+    reasons = [] if allow_growth else growth_clauses(found, untold=matched.may_hide_growth)
     if not (before.whole and after.whole and whole):
-        sys.exit(InputError.exit_code)
-    if not allow_growth and (matched.may_hide_growth or any(one.is_growth for one in found)):
-        sys.exit(1)
+        sys.exit(InputError.exit_code)  # which has been said of each file
+    if reasons:
+        end_with_finding([*reasons, "--allow-growth lets it pass"])
 
 
 @dataclass(frozen=True)

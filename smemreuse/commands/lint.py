@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import click
 from rich.console import RenderableType
 
+from smemreuse import plugins
 from smemreuse.audit import BarrierStage
+from smemreuse.commands.accepting import say_stale
 from smemreuse.commands.asked import Asked
 from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
@@ -21,18 +22,25 @@ from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
 from smemreuse.errors import InputError
 from smemreuse.linter import lint as lint_kernel
 from smemreuse.report.data import Data
+from smemreuse.report.hazard_groups import grouped_lines
 from smemreuse.report.hazards import (
     RULES,
     Linted,
+    failures,
     hazard_findings,
+    known_line,
     lint_entry,
     lint_lines,
     linted_line,
 )
 from smemreuse.report.mending import mending_data, mending_lines
+from smemreuse.results.accepted import Acceptances
 from smemreuse.results.gate import FailOn, Gate
 from smemreuse.results.known_hazards import KnownKernel, known_to
 from smemreuse.results.matching import KernelName
+
+FEW = 4
+"""The most kernels with findings that `--only-findings` tells one by one."""
 
 
 @click.command(cls=Verb)
@@ -94,13 +102,16 @@ def lint(
         target.write(dump.source)
     else:
         reports = batch.results(partial(_linted, barriers=stage), "linting")
-    found = held_against(known, reports, batch)
-    shown = [one for one in found if one.hazards or one.fails(gate) or not batch.only_findings]
+    acceptances = plugins.acceptances(of_plans=False)
+    found = held_against(known, reports, batch, acceptances)
+    if batch.whole:
+        say_stale(acceptances, ((one.file, one.report.kernel) for one in found))
+    shown = [one for one in found if one.told or one.fails(gate) or not batch.only_findings]
     if output != "-":
         emit_answer(
             batch.output_format,
             "lint",
-            _tables(found, shown, many=not batch.single),
+            _tables(found, shown, batch, gate, against=baseline is not None),
             {
                 "kernels": (_entry(one, gate) for one in shown),
                 "partial": len(shown) < len(found),
@@ -109,17 +120,20 @@ def lint(
             (hazard for linted in found for hazard in hazard_findings(linted, gate)),
             RULES,
         )
-    batch.end(not found or any(linted.fails(gate) for linted in found))
+    batch.end(failures(found, gate, since="new" if baseline is not None else ""))
 
 
 def held_against(
-    known: Sequence[KnownKernel], reports: Sequence[Linted], batch: Batch
+    known: Sequence[KnownKernel],
+    reports: Sequence[Linted],
+    batch: Batch,
+    acceptances: Acceptances,
 ) -> list[Linted]:
-    """The reports, each with what the baseline knows of its kernel."""
+    """The reports, each with what the baseline knows of its kernel, and the project accepts."""
     asked = Asked.of(batch, (one.file for one in reports), (one.name.file for one in known))
     names = [KernelName(one.file, one.report.kernel) for one in reports]
     return [
-        replace(one, silenced=then.silenced(one.report), expected=then.expected(one.report))
+        one.held_against(acceptances, then)
         for one, then in zip(reports, known_to(known, names, asked), strict=True)
     ]
 
@@ -157,9 +171,19 @@ def _entry(linted: Linted, gate: Gate) -> Data:
 
 
 def _tables(
-    found: Sequence[Linted], shown: Sequence[Linted], many: bool
+    found: Sequence[Linted], shown: Sequence[Linted], batch: Batch, gate: Gate, *, against: bool
 ) -> Iterator[RenderableType]:
-    if many and found:
+    """Each kernel that is shown; with `--only-findings` many of them by cause. `against` a baseline
+    it is said what that knows."""
+    if not batch.single and found:
         yield linted_line(found)
-    for linted in shown:
-        yield from lint_lines(linted)
+    known = [known_line(found)] * (against and bool(found))
+    if not batch.single:
+        yield from known
+    if batch.only_findings and len(shown) > FEW:
+        yield from grouped_lines(found, gate)
+    else:
+        for linted in shown:
+            yield from lint_lines(linted)
+    if batch.single:
+        yield from known

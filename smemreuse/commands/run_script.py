@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import click
 
+from smemreuse import plugins
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
 from smemreuse.commands.script import End, execute
-from smemreuse.commands.suite import NO_GPU, NOT_RUN, Outputs, print_suite
+from smemreuse.commands.suite import (
+    NO_GPU,
+    Outputs,
+    print_suite,
+    say_exit_code,
+    unhooked_failures,
+)
 from smemreuse.commands.suite_page import Drawing, PageRequest, drawing_of, map_note, write_page
 from smemreuse.commands.taking_part import Run, children_taking_part
 from smemreuse.commands.verb import internal_errors, say
@@ -56,7 +64,7 @@ def run_script(
             end = execute(script, args)
             children = part.suite
         reloaded = lower_again(session.cached, session.options, unchecked=session.unchecked)
-        kernels = _explained([*session.kernels, *reloaded], linted=linted)
+        kernels = _explained([*session.kernels, *reloaded], script, linted=linted)
         if outputs.json is None:
             with written_to_stdout():
                 _print(kernels, children, settings.objective)
@@ -76,7 +84,9 @@ def run_script(
         say(RELOADED.format(", ".join(dict.fromkeys(session.reloaded))))
     elif not kernels and not session.left and not end.uncaught and children.is_empty:
         say(NOTHING_COMPILED)
-    return end.exit_code or (NOT_RUN if children.unhooked else 0)
+    own = unhooked_failures(children)
+    say_exit_code(end, script, own)
+    return end.exit_code or own.exit_code
 
 
 def _document(
@@ -135,13 +145,20 @@ def _saying(what: str) -> Iterator[None]:
         say(f"{what}: {error}")
 
 
-def _explained(lowered: Sequence[LoweredKernel], *, linted: bool = True) -> list[RunKernel]:
-    """Each kernel, explained; one for which that fails, with its bytes alone."""
+def _explained(
+    lowered: Sequence[LoweredKernel], script: str, *, linted: bool = True
+) -> list[RunKernel]:
+    """Each kernel, explained, with what the project accepts of its hazards; one for which that
+    fails, with its bytes alone."""
+    acceptances = plugins.acceptances(of_plans=False)
     titles = numbered([kernel.kernel.name for kernel in lowered])
     kernels: list[RunKernel] = []
     for kernel, title in track([*zip(lowered, titles, strict=True)], "explaining"):
         with _saying(f"{title} is not explained"):
-            kernels.append(run_kernel(kernel, title, linted=linted))
+            found = run_kernel(kernel, title, linted=linted)
+            if found.lint is not None:
+                found = replace(found, lint=found.lint.held_against(acceptances, script))
+            kernels.append(found)
             continue
         with _saying(f"{title} is left out"):
             kernels.append(RunKernel(title, kernel.kernel, kernel.footprint()))

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smemreuse.commands.output import json_text, write_output, written_to_stdout
-from smemreuse.commands.script import End, execute, execute_module, lacks_gpu
+from smemreuse.commands.script import TERMINATED, End, execute, execute_module, lacks_gpu
 from smemreuse.commands.suite_page import PageRequest, drawing_of, write_page
 from smemreuse.commands.taking_part import taking_part
 from smemreuse.commands.verb import say
 from smemreuse.compilers.records import Settings
+from smemreuse.errors import printable
 from smemreuse.extras import require
 from smemreuse.report.suite import suite_data, suite_lines, suite_table
 from smemreuse.report.tables import console, print_told
+from smemreuse.report.titles import counted
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
 
@@ -68,7 +70,8 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     with taking_part(settings) as part:
         end = program.run()
         suite = part.suite
-        exit_code = end.exit_code or _own_exit_code(suite, settings)
+        own = _own_failures(suite, settings)
+        exit_code = end.exit_code or own.exit_code
         if outputs.json is None:
             with written_to_stdout():
                 print_suite(suite, audits_only=settings.audits_only, lower_only=settings.lower_only)
@@ -85,19 +88,49 @@ def run_suite(program: Program, settings: Settings, outputs: Outputs) -> int:
     lacked_gpu = end.lacked_gpu or (end.exit_code == TESTS_FAILED and lacks_gpu())
     if lacked_gpu and not settings.lower_only:
         say(NO_GPU)
+    say_exit_code(end, program.name, own)
     return exit_code
 
 
-def _own_exit_code(suite: Suite, settings: Settings) -> int:
-    """Of a program that ended with 0: 2 where smemreuse could not do what it was asked to."""
-    if suite.unhooked:
-        return NOT_RUN
-    return int(settings.audits_only and _audit_fails(suite))
+@dataclass(frozen=True)
+class OwnExit:
+    """The exit code of a run whose program ended with 0, and why it is not 0 as well."""
+
+    exit_code: int = 0
+    reasons: tuple[str, ...] = ()
 
 
-def _audit_fails(suite: Suite) -> bool:
-    """Whether some merge is unsound, was not audited for a fault of ours, or there was none."""
-    return bool(suite.refuted or suite.left) or not suite.kernels
+def unhooked_failures(suite: Suite) -> OwnExit:
+    """2 where smemreuse could not do what it was asked to."""
+    processes = counted(suite.unhooked, "process", "es")
+    reason = f"smemreuse could not get into the TileLang of {processes}"
+    return OwnExit(NOT_RUN, (reason,)) if suite.unhooked else OwnExit()
+
+
+def _own_failures(suite: Suite, settings: Settings) -> OwnExit:
+    """As `unhooked_failures`; where merges are audited alone, 1 where some merge is unsound, was
+    not audited for a fault of ours, or there was none."""
+    if suite.unhooked or not settings.audits_only:
+        return unhooked_failures(suite)
+    refuted, left = len(suite.refuted), sum(suite.left.values())
+    clauses = {
+        f"{counted(refuted, 'merge')} of TileLang's unsound": refuted,
+        f"{counted(left, 'kernel')} not judged": left,
+        NOTHING_LOWERED: not suite.kernels,
+    }
+    reasons = tuple(clause for clause, count in clauses.items() if count)
+    return OwnExit(int(bool(reasons)), reasons)
+
+
+def say_exit_code(end: End, program: str, own: OwnExit) -> None:
+    """A line that says why the exit code is not 0: it is the program's, whose traceback says so
+    where there is one, or for what was found."""
+    if end.exit_code == TERMINATED:
+        say(f"exit code {end.exit_code}: {printable(program)} was ended by SIGTERM")
+    elif end.exit_code and not end.uncaught:
+        say(f"exit code {end.exit_code}: that of {printable(program)}")
+    elif own.exit_code and not end.exit_code:
+        say(f"exit code {own.exit_code}: {'; '.join(own.reasons)}")
 
 
 def _document(program: Program, settings: Settings, suite: Suite, exit_code: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
+from smemreuse import plugins
 from smemreuse.compilers.records import Settings, read_suite
 from smemreuse.compilers.watch import (
     NESTED,
@@ -37,8 +38,13 @@ class Run:
 
     @property
     def suite(self) -> Suite:
-        """What they have noted there."""
-        return read_suite(Path(self.settings.folder))
+        """What they have noted there, with what the project accepts of it."""
+        suite = read_suite(Path(self.settings.folder))
+        acceptances = plugins.acceptances(of_plans=False)
+        for kernel in suite.kernels:
+            if kernel.lint is not None:
+                kernel.lint = kernel.lint.held_against(acceptances)
+        return suite
 
 
 @contextmanager

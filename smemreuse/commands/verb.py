@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -27,6 +27,13 @@ _FILES = ("file", "files", "script", "old")
 def say(message: object) -> None:
     """A line on standard error, such as an error of one file among many."""
     click.echo(f"smemreuse: {message}", err=True)
+
+
+def end_with_finding(reasons: Iterable[str]) -> NoReturn:
+    """Ends the process with exit code 1, and a line on standard error that says why: of whatever
+    format the answer is, it does not always show there."""
+    say(f"exit code 1: {'; '.join(reasons)}")
+    sys.exit(1)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

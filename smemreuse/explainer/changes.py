@@ -25,6 +25,7 @@ from smemreuse.results.headroom import Change, ChangeKind, Residents
 from smemreuse.results.plan import Plan
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import StmtEntry
+from smemreuse.semantics.undeclared import handed_to_undeclared
 from smemreuse.targets.architectures import Architecture
 
 MOST_PAIRS = 64
@@ -70,6 +71,7 @@ class Changes:
         self._explainer = explainer
         self._arch = arch
         self._ranges = Liveness.of_plan(plan)
+        self._handed = handed_to_undeclared(facts_of(kernel).accesses)
 
     def cheapest(self, now: Residents | None) -> list[Change]:
         """Of each kind the one with the fewest statements to change that adds a block; where none
@@ -173,6 +175,8 @@ class Changes:
         if remedy is None:
             return None
         one, two = found.names
+        if any(buffer in self._handed for buffer in found.buffers):
+            remedy = "if it were known what is done to {one} and {two}"
         condition = f"{remedy.format(one=one, two=two)}: {against[0][1]}"
         return ChangeKind.PAIR, condition, len(against)
 

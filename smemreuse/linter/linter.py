@@ -37,12 +37,14 @@ from smemreuse.linter.guards import Guards
 from smemreuse.linter.origins import with_origins
 from smemreuse.linter.together import any_together, divided
 from smemreuse.linter.traces import HazardTraces
+from smemreuse.linter.undeclared import with_declarations
 from smemreuse.results.hazards import Hazard, LintReport
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.semantics.accesses import KernelAccesses
 from smemreuse.semantics.declarations import taken_on_trust
 from smemreuse.semantics.matrix_operands import precise_operands
 from smemreuse.semantics.pointers import let_parts, views_beyond
+from smemreuse.semantics.undeclared import handed_to_undeclared
 
 OF_LINT = 2_000_000_000
 """Units of work for one kernel."""
@@ -213,9 +215,9 @@ def _traced(subject: _LintSubject) -> tuple[tuple[Hazard, ...], tuple[str, ...],
                 tuple(dict.fromkeys((*assumed, *more))),
             )
     sure = {key: one for key, one in found.items() if one.certain}
-    hazards = sorted(
-        {**found, **parts, **sure}.values(), key=lambda one: (not one.certain, one.site.line or 0)
-    )
+    handed = handed_to_undeclared(accesses.by_statement)
+    told = with_declarations({**found, **parts, **sure}, handed)
+    hazards = sorted(told.values(), key=lambda one: (not one.certain, one.site.line or 0))
     return tuple(hazards), reasons, assumed
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from smemreuse.ir.kernel import Stmt
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of
+from smemreuse.semantics.undeclared import undeclared_function
 
 
 def engine_of(stmt: Stmt) -> Engine:
@@ -21,10 +22,14 @@ def engine_of(stmt: Stmt) -> Engine:
 
 
 def agent(stmt: Stmt, thread: int | None, ids: np.ndarray) -> str:
-    """A thread, or the engine that some thread has carry out a statement."""
+    """A thread, or the engine, or the function that nobody knows, that some thread has carry out a
+    statement."""
     who = threads(ids) if thread is None else f"thread {thread}"
     engine = engine_of(stmt)
-    return who if engine is Engine.THREAD else f"{engine.value} of {who}"
+    if engine is Engine.THREAD:
+        return who
+    function = undeclared_function(stmt) if engine is Engine.UNKNOWN_ASYNC else None
+    return f"{engine.value if function is None else f'`{function}`'} of {who}"
 
 
 def does(who: str, verb: str) -> str:

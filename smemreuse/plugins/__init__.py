@@ -1,4 +1,4 @@
-"""What users add: rows for their own device functions, packers and policies.
+"""What users add: rows for their own device functions, packers and policies; and what they accept.
 
 They come from installed packages, by the entry points `smemreuse.effects`, `smemreuse.packers` and
 `smemreuse.policies`, and from a `smemreuse.toml`: the one that `SMEMREUSE_CONFIG` names, else the
@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from smemreuse.results.accepted import Acceptances
 
 CONFIG, VARIABLE = "smemreuse.toml", "SMEMREUSE_CONFIG"
 """The name of the file, and of the environment variable, which child processes inherit."""
@@ -73,4 +77,13 @@ def stamp() -> str:
     return digest()
 
 
-__all__ = ["CONFIG", "VARIABLE", "configure", "ensure", "find_config", "stamp"]
+def acceptances(*, of_plans: bool) -> Acceptances:
+    """What the `smemreuse.toml` accepts of plans, or of the kernels themselves."""
+    from smemreuse.plugins.accepted import entries
+    from smemreuse.results.accepted import Acceptances
+
+    ensure()
+    return Acceptances([one for one in entries() if one.is_of_plans is of_plans])
+
+
+__all__ = ["CONFIG", "VARIABLE", "acceptances", "configure", "ensure", "find_config", "stamp"]

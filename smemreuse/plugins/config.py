@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from smemreuse.errors import InputError
+from smemreuse.plugins import accepted
 from smemreuse.plugins.registered import add_packer, add_policy, note_source
 from smemreuse.plugins.tables import TableError, declaration
 from smemreuse.semantics.declarations import declare
@@ -22,7 +23,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_KEYS = ("include", "functions")
+_KEYS = ("include", "functions", "accept")
+_INCLUDED_KEYS = _KEYS[1:]
+_ACCEPT = re.compile(r"""\s*\[\[\s*["']?accept["']?\s*\]\]""")
 _LINE = re.compile(r"at line (\d+)")
 
 
@@ -33,14 +36,17 @@ def load_config(file: Path) -> None:
     if not isinstance(included, list) or not all(isinstance(one, str) for one in included):
         line = line_of(text, (), "include")
         raise InputError("`include` is a list of file names", file=file, line=line)
+    accepted.forget()
     _add_functions(file, file.name, text, table)
+    _add_accepted(file, file.name, text, table)
     for name in included:
         path = file.parent / name
         if path.suffix == ".py":
             _load_python(path, name)
         elif path.suffix == ".toml":
-            inner_text, inner = _read_toml(path, keys=("functions",))
+            inner_text, inner = _read_toml(path, keys=_INCLUDED_KEYS)
             _add_functions(path, name, inner_text, inner)
+            _add_accepted(path, name, inner_text, inner)
         else:
             line = line_of(text, (), "include")
             raise InputError(f"{name} is no .toml and no .py", file=file, line=line)
@@ -48,7 +54,6 @@ def load_config(file: Path) -> None:
 
 def _read_toml(file: Path, keys: tuple[str, ...] = _KEYS) -> tuple[str, dict[str, Any]]:
     source = _read(file)
-    note_source(file.name, source)
     try:
         text = source.decode()
         table = tomllib.loads(text)
@@ -64,6 +69,8 @@ def _read_toml(file: Path, keys: tuple[str, ...] = _KEYS) -> tuple[str, dict[str
             line = line_of(text, (key,)) or line_of(text, (), key)
             words = ", ".join(keys)
             raise InputError(f"{key!r} is not known; {words} are", file=file, line=line)
+    if table.keys() - {"accept"}:
+        note_source(file.name, source)  # of what is accepted alone no plan depends
     return text, table
 
 
@@ -89,6 +96,29 @@ def _add_functions(file: Path, name: str, text: str, table: Mapping[str, Any]) -
             raise error.located(file=file, line=inside or at) from None
         except InputError as error:
             raise error.located(file=file, line=at) from None
+
+
+def _add_accepted(file: Path, name: str, text: str, table: Mapping[str, Any]) -> None:
+    """`name` is what the file goes by where its word is taken."""
+    found = table.get("accept", [])
+    if not isinstance(found, list):
+        line = line_of(text, ("accept",)) or line_of(text, (), "accept")
+        raise InputError("`accept` is written [[accept]], once for each", file=file, line=line)
+    headers = [at for at, line in enumerate(text.splitlines(), 1) if _ACCEPT.match(line)]
+    for place, entry in enumerate(found):
+        at = headers[place] if len(headers) == len(found) else line_of(text, (), "accept")
+        try:
+            accepted.add(accepted.acceptance(entry, f"{name}, line {at}" if at else name))
+        except TableError as error:
+            inside = _line_below(text, at, error.key) if at and error.key else None
+            raise error.located(file=file, line=inside or at) from None
+
+
+def _line_below(text: str, header: int, key: str) -> int | None:
+    """The line of a key in the table whose header is on a line."""
+    rest = "\n".join(text.splitlines()[header:])
+    found = line_of(rest.partition("\n[")[0], (), key)
+    return None if found is None else header + found
 
 
 def line_of(text: str, path: tuple[str, ...], key: str = "") -> int | None:

@@ -45,6 +45,7 @@ from smemreuse.policies.attribution import inner
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.semantics.table import is_block_barrier, waits_for_phase
+from smemreuse.semantics.undeclared import declare_it, handed_to_undeclared
 
 Pair = frozenset[Buffer]
 
@@ -109,6 +110,7 @@ class _Growing:
         self.widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self.live}
         self._facts = facts
         self._end = len(sequence.entries)
+        self._handed = handed_to_undeclared(facts.accesses)
         self._spans = {
             entry.stmt: (position, position + entry.scope_pair_offset + 1)
             for position, entry in enumerate(sequence.entries)
@@ -151,21 +153,28 @@ class _Growing:
         for buffer, waits in found.retired_by.items():
             if buffer in self.live:
                 until = max(ends[wait] for wait in waits)
-                reason = Reason(
-                    Rule.IN_FLIGHT, "an asynchronous access is waited for only later", waits[-1]
-                )
+                text = "an asynchronous access is waited for only later"
+                reason = self._because(Rule.IN_FLIGHT, buffer, text, waits[-1])
                 self._grow(buffer, self.live[buffer].begin, until, reason)
         carried = [each for each in found.carried if each[0] in self._spans]
         carried.sort(key=lambda each: self._spans[each[0]])  # outermost first, which settles it
         for loop, buffer in carried:
             if buffer in self.live:
-                reason = Reason(
-                    Rule.IN_FLIGHT, "an asynchronous access may outlast the iteration", loop
-                )
+                text = "an asynchronous access may outlast the iteration"
+                reason = self._because(Rule.IN_FLIGHT, buffer, text, loop)
                 self._grow(buffer, *self._spans[loop], reason)
         for buffer in found.never_retired & self.live.keys():
-            reason = Reason(Rule.IN_FLIGHT, "an asynchronous access is never surely waited for")
+            text = "an asynchronous access is never surely waited for"
+            reason = self._because(Rule.IN_FLIGHT, buffer, text)
             self._grow(buffer, self.live[buffer].begin, self._end, reason)
+
+    def _because(self, rule: Rule, buffer: Buffer, text: str, stmt: Stmt | None = None) -> Reason:
+        """What `text` says of a statement; but for a buffer that a device function is handed that
+        nobody knows, that it is to be declared: until then nothing else would help."""
+        call = self._handed.get(buffer)
+        if call is None:
+            return Reason(rule, text, stmt)
+        return Reason(rule, f"{declare_it([call])}; it is called", call)
 
     def over_loops(self) -> None:
         """Keeps a buffer live through each loop that may carry its contents between rounds (F2)."""
@@ -179,7 +188,8 @@ class _Growing:
             for buffer in self._touched_in(begin, end):
                 if self._matters(buffer, begin, end):
                     if not self._facts.ask(is_private, loop, buffer):
-                        reason = Reason(Rule.LOOP_CARRIED, "its bytes may be carried around", loop)
+                        text = "its bytes may be carried around"
+                        reason = self._because(Rule.LOOP_CARRIED, buffer, text, loop)
                         self._grow(buffer, begin, end, reason)
 
     def _touched_in(self, begin: int, end: int) -> list[Buffer]:

@@ -50,6 +50,8 @@ def _result(found: Finding, number: int) -> Data:
     }
     if found.other is not None:
         result["relatedLocations"] = [_location(found.other)]
+    if found.accepted:
+        result["suppressions"] = [{"kind": "external", "justification": found.accepted}]
     return result
 
 
@@ -66,8 +68,8 @@ def _location(place: Location) -> Data:
 
 
 def github_lines(found: Sequence[Finding]) -> Iterator[str]:
-    """Workflow commands, each an annotation of a line."""
-    for one in found:
+    """Workflow commands, each an annotation of a line; what is accepted is none."""
+    for one in (one for one in found if not one.accepted):
         level = "error" if one.level is Level.ERROR else "warning"
         line = f",line={one.place.line}" if one.place.line else ""
         title = _property(f"{one.rule} in {one.kernel}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from enum import Enum
 
 from rich.text import Text
 
@@ -19,7 +20,7 @@ from smemreuse.report.verdicts import findings, kind_text, tally, verdict_text
 from smemreuse.results.audit import Audit, Checked, PlanSource
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.preconditions import Preconditions
-from smemreuse.results.serialized import picked
+from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
@@ -29,6 +30,21 @@ NOTHING_TO_AUDIT = (
 
 MAX_BARE = 5
 """Files without a plan that are named."""
+
+
+class Failure(Enum):
+    """Why `check` fails; the value says it of `{plans}`, `{kernels}` or `{files}`, in numbers."""
+
+    UNSOUND = "{plans} unsound"
+    UNPROVED = "{plans} unproved (--allow-unproved lets that pass)"
+    WORSE = "{kernels} worse than in the baseline"
+    MISSING = "{kernels} of the baseline missing"
+    BARE = f"{{files}} without a plan ({NOTHING_TO_AUDIT})"
+
+    def counted(self, number: int) -> str:
+        """The clause for so many."""
+        plans, kernels, files = (counted(number, word) for word in ("plan", "kernel", "file"))
+        return self.value.format(plans=plans, kernels=kernels, files=files)
 
 
 def checked(subject: Subject, audit: Audit, grounds: Preconditions | None = None) -> Checked:
@@ -55,6 +71,8 @@ def check_entry(row: Checked) -> Data:
         **picked(row.audit, "offsets"),
         **verdict_data(row.audit.verdict),
         "rests_on": grounds_data(row.grounds),
+        "finding": None if row.identity is None else row.identity.short,
+        "accepted": as_data(row.accepted),
         **baseline_data(row.change),
     }
 
@@ -75,6 +93,10 @@ def check_lines(row: Checked) -> Iterator[Text]:
         what = f"{audit.source}, {len(audit.offsets)} buffers in {audit.arena:,} bytes"
         yield verdict.append(f": {where}, {what}", style="default")
     yield from findings(audit.verdict)
+    if row.accepted is not None:
+        yield Text(f"  accepted: {printable(row.accepted.reason)} ({row.accepted.source})")
+    elif row.identity is not None:
+        yield Text(f"  finding [{row.identity.short}]", style="dim")
     yield from grounds_lines(row.grounds, audit.verdict.assumptions)
 
 
@@ -85,6 +107,8 @@ def audits_line(found: Sequence[Checked]) -> Text:
     files = counted(len({one.file for one in found}), "file")
     line = Text(f"{counted(len(plans), 'plan')} in {files}: ", style="bold")
     line.append_text(tally(counts, VerdictKind, kind_text))
+    accepted = sum(one.accepted is not None for one in found)
+    line.append(f"; {accepted:,} accepted" if accepted else "")
     nothing = len(found) - len(plans)
     if nothing:
         line.append(f"{'; ' if plans else ''}nothing merged in {counted(nothing, 'kernel')}")
@@ -95,7 +119,7 @@ def audit_findings(row: Checked) -> Iterator[Finding]:
     """A finding for a plan that is refuted or not proved; with a baseline, for each regression."""
     found = row.audit.verdict
     if row.change is not None:
-        yield from change_findings(row.change, row.line, found.first_finding)
+        yield from change_findings(row.change, row.worse, row.line, found.first_finding)
         return
     if found.sound:
         return
@@ -104,7 +128,8 @@ def audit_findings(row: Checked) -> Iterator[Finding]:
     level = Level.ERROR if refuted else Level.WARNING
     message = f"{kind.sentence}: {found.first_finding}"
     place = Location(row.file, row.line)
-    yield plan_finding(kind, level, row.kernel, row.scope, message, place)
+    finding = plan_finding(kind, level, row.kernel, row.scope, message, place)
+    yield replace(finding, accepted=row.accepted.reason if row.accepted is not None else "")
 
 
 # Files without any plan -------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def comparison_findings(row: Comparison) -> Iterator[Finding]:
     """What speaks against a plan as it would be applied, or against the compilers' own rule; with a
     baseline, what is worse than there."""
     if row.change is not None:
-        yield from change_findings(row.change, row.line, row.applied.finding)
+        yield from change_findings(row.change, row.change.worse, row.line, row.applied.finding)
     elif row.concern in _FINDINGS:
         kind, level = _FINDINGS[row.concern]
         message = f"{kind.sentence}: {row.why}"

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from smemreuse.report.data import Data
 from smemreuse.report.headroom import residents_data
+from smemreuse.report.titles import counted
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.serialized import picked
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
+
+
+UNTOLD = (
+    "whether a kernel grew cannot be told: which is which is not known, or none is on both sides"
+)
+
+
+def growth_clauses(found: Sequence[Difference], *, untold: bool) -> list[str]:
+    """Why the exit code is 1, a clause for each reason; `untold` where some of it is not known."""
+    larger = sum(one.bytes > 0 for one in found)
+    may_be = sum(one.may_be_growth and one.bytes <= 0 for one in found)
+    lost = sum(one.blocks is not None and one.blocks[1] < one.blocks[0] for one in found)
+    clauses = {
+        f"{counted(larger, 'kernel')} took more bytes": larger,
+        f"{counted(may_be, 'kernel')} may take more bytes, for sizes that are not known": may_be,
+        f"{counted(lost, 'kernel')} lost a resident block": lost,
+        UNTOLD: untold,
+    }
+    return [clause for clause, count in clauses.items() if count]
 
 
 def difference_lines(found: Difference, title: str | None = None) -> Iterator[Text]:

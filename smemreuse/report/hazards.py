@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
@@ -12,9 +12,11 @@ from smemreuse.errors import printable
 from smemreuse.report.data import Data
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import tally
+from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told
+from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.words import without_lines
@@ -29,8 +31,9 @@ _STYLES = {LintStatus.CLEAN: "green", LintStatus.HAZARDS: "bold red"}
 class Linted:
     """The report on one kernel of a file, and what a baseline knows of it.
 
-    `silenced` are the places of its hazards that the baseline knows, `expected` what could not be
-    followed there either, `mending` what came of mending it, if that was asked.
+    `silenced` are the places of its hazards that the baseline knows and that are not accepted,
+    `expected` what could not be followed there either, `mending` what came of mending it, if that
+    was asked.
     """
 
     file: str
@@ -40,10 +43,32 @@ class Linted:
     mending: Mending | None = None
 
     @property
+    def told(self) -> tuple[tuple[Hazard, Identity], ...]:
+        """The hazards that are new, and those that are accepted, with what each is known by."""
+        found = zip(self.report.hazards, self.report.identities(self.file), strict=True)
+        return tuple(one for place, one in enumerate(found) if place not in self.silenced)
+
+    @property
+    def open_hazards(self) -> tuple[tuple[Hazard, Identity], ...]:
+        """Those that are new and not accepted."""
+        return tuple(one for one in self.told if one[0].accepted is None)
+
+    @property
     def hazards(self) -> tuple[Hazard, ...]:
-        """The hazards that are new."""
-        found = enumerate(self.report.hazards)
-        return tuple(hazard for place, hazard in found if place not in self.silenced)
+        """The hazards that are new, and not accepted."""
+        return tuple(hazard for hazard, _ in self.open_hazards)
+
+    @property
+    def accepted(self) -> int:
+        """How many hazards are accepted."""
+        return len(self.told) - len(self.open_hazards)
+
+    def held_against(self, acceptances: Acceptances, then: KnownKernel) -> Linted:
+        """The same, with what the project accepts of it, and what a baseline knows of the rest."""
+        report = self.report.held_against(acceptances, self.file)
+        accepted = {at for at, one in enumerate(report.hazards) if one.accepted is not None}
+        silenced = then.silenced(report) - accepted
+        return replace(self, report=report, silenced=silenced, expected=then.expected(report))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -75,9 +100,9 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     report = linted.report
     where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    for hazard in linted.hazards:
+    for hazard, identity in linted.open_hazards:
         line = f"line {hazard.site.line}: " if hazard.site.line else ""
-        yield Text(f"  {line}{told(hazard)}")
+        yield Text(f"  {line}{told(hazard)} [{identity.short}]")
         yield Text(f"    mend: {hazard.mend.sentence}")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
@@ -85,16 +110,32 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         yield Text(f"  assuming that {assumption}", style="dim")
     if linted.silenced:
         yield Text(f"  {len(linted.silenced)} known to the baseline", style="dim")
+    yield from accepted_lines(linted)
+
+
+def accepted_lines(linted: Linted) -> Iterator[Text]:
+    """How many hazards are accepted, and a line for each with the reason."""
+    found = [one for one in linted.told if one[0].accepted is not None]
+    if found:
+        yield Text(f"  {len(found):,} accepted:", style="dim")
+    for hazard, identity in found:
+        assert hazard.accepted is not None
+        line = f"line {hazard.site.line}: " if hazard.site.line else ""
+        why = f"{printable(hazard.accepted.reason)} ({hazard.accepted.source})"
+        yield Text(f"    {line}{hazard.kind} [{identity.short}]: {why}", style="dim")
 
 
 def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
     """The first hazards of one of many kernels, a line for each; none where it was not linted."""
     if found is None:
         return
-    for hazard in found.hazards[:MAX_LISTED]:
+    hazards = [one for one in found.hazards if one.accepted is None]
+    for hazard in hazards[:MAX_LISTED]:
         yield Text(f"{name}: {told(hazard)}")
-    if len(found.hazards) > MAX_LISTED:
-        yield Text(f"{name}: ... and {len(found.hazards) - MAX_LISTED} more hazards")
+    if len(hazards) > MAX_LISTED:
+        yield Text(f"{name}: ... and {len(hazards) - MAX_LISTED} more hazards")
+    if found.accepted:
+        yield Text(f"{name}: {found.accepted:,} accepted")
     for reason in found.unknown[:1]:
         yield Text(f"{name}: lint does not follow: {reason}")
 
@@ -107,22 +148,52 @@ def linted_line(found: Sequence[Linted]) -> Text:
     line.append_text(tally(statuses, LintStatus, status_text))
     kinds = Counter(str(hazard.kind) for one in found for hazard in one.hazards)
     by_kind = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    return line.append(f"; {by_kind}" if by_kind else "")
+    accepted = sum(one.accepted for one in found)
+    parts = [by_kind, f"{accepted:,} accepted" if accepted else ""]
+    return line.append("".join(f"; {one}" for one in parts if one))
+
+
+def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
+    """Why the exit code is 1, a clause for each reason; none where it is 0.
+
+    `since` is `new` where a baseline knows the others.
+    """
+    if not found:
+        return ["there is no device kernel to lint"]
+    stopped = sum(any(map(gate.stops, one.hazards)) for one in found)
+    unclear = sum(gate.fails((), one.unknown) for one in found)
+    option = "--strict" if gate.strict else f"--fail-on {gate.fail_on.value}"
+    what = f"{since} hazards".strip()
+    clauses = {
+        f"{counted(stopped, 'kernel')} with {what} that fail by {option}": stopped,
+        f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
+    }
+    return [clause for clause, count in clauses.items() if count]
+
+
+def known_line(found: Sequence[Linted]) -> Text:
+    """How many hazards are new since a baseline, and how many kernels have certain ones that it
+    knows: that nothing is new makes no kernel clean."""
+    new = sum(len(one.hazards) for one in found)
+    known = sum(any(one.report.hazards[place].certain for place in one.silenced) for one in found)
+    kernels = counted(known, "kernel")
+    return Text(f"{new:,} new; {kernels} with certain hazards in the baseline")
 
 
 # JSON -------------------------------------------------------------------------------------------
 
 
 def lint_entry(linted: Linted, gate: Gate) -> Data:
-    """One kernel of `smemreuse.lint/1`: its status, the hazards that are new, and whether these
-    make the exit code 1."""
+    """One kernel of `smemreuse.lint/1`: its status, the hazards that are new or accepted, and
+    whether the new ones make the exit code 1."""
     report = linted.report
     return {
         "file": linted.file,
         "name": report.kernel,
         **report_data(report),
-        "hazards": [hazard_data(hazard, report.kernel) for hazard in linted.hazards],
+        "hazards": [_told_data(*one) for one in linted.told],
         "silenced": len(linted.silenced),
+        "accepted": linted.accepted,
         "fails": linted.fails(gate),
     }
 
@@ -132,8 +203,17 @@ def report_data(report: LintReport) -> Data:
     return {
         **picked(report, "status clean"),
         "barriers": "later" if report.barriers_follow else "present",
-        "hazards": [hazard_data(hazard, report.kernel) for hazard in report.hazards],
+        "hazards": [*map(_told_data, report.hazards, report.identities())],
         **picked(report, "unknown assumptions"),
+    }
+
+
+def _told_data(hazard: Hazard, identity: Identity) -> Data:
+    """One hazard among all of its kernel: `finding` is what an entry of `accept` names it by."""
+    return {
+        **hazard_data(hazard, identity.kernel),
+        "finding": identity.short,
+        "accepted": as_data(hazard.accepted),
     }
 
 
@@ -175,10 +255,10 @@ RULES = {
 
 
 def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
-    """The new hazards of a kernel as findings, at their lines of the dump, and what was not
-    followed if that fails. What makes the exit code 1 is an error, and nothing else is."""
+    """The hazards of a kernel that are new or accepted, at their lines of the dump, and what was
+    not followed if that fails. What makes the exit code 1 is an error, and nothing else is."""
     kernel = linted.report.kernel
-    for hazard in linted.hazards:
+    for hazard, _ in linted.told:
         lesser = Level.WARNING if hazard.certain else Level.NOTE
         yield Finding(
             hazard.kind.value,
@@ -188,6 +268,7 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
             _place(linted.file, hazard.other) if hazard.other is not None else None,
+            hazard.accepted.reason if hazard.accepted is not None else "",
         )
     for reason in linted.unknown if gate.fails((), linted.unknown) else ():
         message = f"not followed: {reason}"

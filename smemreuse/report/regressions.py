@@ -8,8 +8,9 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
+from smemreuse.report.titles import counted
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
-from smemreuse.results.regressions import BaselineChange, BaselineEntry
+from smemreuse.results.regressions import BaselineChange, BaselineEntry, Regression
 from smemreuse.results.serialized import as_data, picked
 
 
@@ -41,10 +42,12 @@ def baseline_data(change: BaselineChange | None) -> Data:
     return {"baseline": {**stood, "regressions": worse}}
 
 
-def change_findings(change: BaselineChange, line: int | None, why: str) -> Iterator[Finding]:
-    """A finding for each thing that is worse; `why` is what keeps the plan from being sound."""
+def change_findings(
+    change: BaselineChange, worse: Sequence[Regression], line: int | None, why: str
+) -> Iterator[Finding]:
+    """A finding for each thing that is `worse`; `why` is what keeps the plan from being sound."""
     now = change.now
-    for one in change.worse:
+    for one in worse:
         more = "" if now.verdict.value == "sound" or not why else f": {why}"
         place = Location(now.file, line)
         message = f"{one.kind.sentence}: {one.sentence}{more}"
@@ -69,6 +72,19 @@ def missing_data(missing: Sequence[BaselineEntry]) -> list[Data]:
     return [
         picked(one, "file name=kernel scope arena_bytes verdict=verdict.value") for one in missing
     ]
+
+
+def since_baseline_failures(
+    changes: Sequence[BaselineChange], missing: Sequence[BaselineEntry], *, none: bool
+) -> list[str]:
+    """Why the exit code is 1, a clause for each reason; `none` where there is no kernel at all."""
+    worse, gone = sum(bool(one.worse) for one in changes), len(missing)
+    clauses = {
+        f"{counted(worse, 'kernel')} worse than in the baseline": worse,
+        f"{counted(gone, 'kernel')} of the baseline missing": gone,
+        "there is no device kernel, and the baseline has some": none,
+    }
+    return [clause for clause, count in clauses.items() if count]
 
 
 def baseline_lines(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from smemreuse.results.accepted import PLAN, Acceptances, Accepted, Identity
+from smemreuse.results.findings import FindingKind, fingerprint_of
 from smemreuse.results.preconditions import Preconditions
-from smemreuse.results.regressions import BaselineChange, BaselineEntry
-from smemreuse.results.verdict import Verdict
+from smemreuse.results.regressions import BaselineChange, BaselineEntry, Regression
+from smemreuse.results.verdict import UNSOUND, Verdict
 from smemreuse.results.words import without_lines
+
+_OF_VERDICTS = (FindingKind.WORSE, FindingKind.NEW)
+"""What may be worse than in a baseline for nothing but a verdict, and what it is for."""
 
 
 class PlanSource(str, Enum):
@@ -48,7 +53,8 @@ class Checked:
 
     `has_buffers` says whether the scope has any buffer. `line` is where the first buffer of the
     violations is allocated, or of the scope if there is none. `grounds` are the preconditions of a
-    sound plan. `change` compares the plan with a baseline, None without one.
+    sound plan. `change` compares the plan with a baseline, None without one. `accepted` says why
+    the project accepts that the plan is not sound, if it does.
     """
 
     file: str
@@ -59,6 +65,32 @@ class Checked:
     audit: Audit
     grounds: Preconditions | None
     change: BaselineChange | None = None
+    accepted: Accepted | None = None
+
+    @property
+    def identity(self) -> Identity | None:
+        """What tells that a plan is unsound or unproved, and for what, from any other finding; None
+        where it is sound, or there is none."""
+        found = self.audit.verdict
+        if found.sound or self.audit.source is PlanSource.NOTHING_MERGED:
+            return None
+        kind = FindingKind.UNSOUND_PLAN if found.verdict is UNSOUND else FindingKind.UNPROVED_PLAN
+        faults = sorted({violated(one.rule.value, one.buffers) for one in found.violations})
+        open_ = sorted({*map(without_lines, found.uncovered)})
+        print_ = fingerprint_of(self.kernel, self.scope, kind.value, *faults, *open_)
+        buffers = dict.fromkeys(name for one in found.violations for name in one.buffers)
+        return Identity(self.file, self.kernel, kind.value, tuple(buffers), f"{PLAN}{print_}")
+
+    def held_against(self, acceptances: Acceptances) -> Checked:
+        """The same, where it says so if the project accepts what is found."""
+        identity = self.identity
+        return self if identity is None else replace(self, accepted=acceptances.of(identity))
+
+    @property
+    def worse(self) -> tuple[Regression, ...]:
+        """What is worse than in a baseline, but for what is accepted."""
+        worse = () if self.change is None else self.change.worse
+        return tuple(one for one in worse if self.accepted is None or one.kind not in _OF_VERDICTS)
 
     @property
     def baseline_entry(self) -> BaselineEntry:

@@ -45,7 +45,8 @@ class Location:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One finding. `rule` is a word that stands for its kind; `fingerprint` tells it from others,
-    whatever the lines are; `other` is the second place where it takes two."""
+    whatever the lines are; `other` is the second place where it takes two; `accepted` is the reason
+    for which the project accepts it, else empty."""
 
     rule: str
     level: Level
@@ -54,6 +55,7 @@ class Finding:
     place: Location
     fingerprint: str
     other: Location | None = None
+    accepted: str = ""
 
 
 def plan_finding(

@@ -29,7 +29,9 @@ class Gate:
     fail_on: FailOn = FailOn.AUTHOR
 
     def stops(self, hazard: Hazard) -> bool:
-        """Whether a hazard fails."""
+        """Whether a hazard fails; none does that the project accepts."""
+        if hazard.accepted is not None:
+            return False
         if self.strict or self.fail_on is FailOn.POSSIBLE:
             return True
         all_origins = self.fail_on is FailOn.COMPILER

@@ -7,6 +7,7 @@ from enum import Enum
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import label
+from smemreuse.results.accepted import Acceptances, Accepted, Identity, numbers_of
 from smemreuse.results.findings import fingerprint_of
 from smemreuse.results.serialized import LOCAL
 from smemreuse.results.words import Worded
@@ -90,7 +91,8 @@ class Mend:
     """How to mend a hazard: `sentence` describes it, `remedy` is the kind of statement to insert.
 
     It goes between `after` and `before`, as far as these are known, for the `threads` of the block
-    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty.
+    (indices, half-open). `engine` is the asynchronous engine that a wait is for, else empty;
+    `undeclared` the device function that nobody knows, where that makes the hazard possible.
     """
 
     remedy: Remedy
@@ -99,6 +101,7 @@ class Mend:
     before: Site | None = None
     threads: tuple[int, int] | None = None
     engine: str = ""
+    undeclared: str = ""
 
 
 class HazardOrigin(str, Enum):
@@ -120,7 +123,7 @@ class Hazard:
     decide on the way there. `site` is where it shows, `other` the statement that it is with, if
     any. `bytes` are the first and the last one of `buffers[0]`, `agents` who does what, in the
     order of `other` and `site`. `blocks` are the indices of the thread block that shows it.
-    `origin` says who has put in what is hazardous.
+    `origin` says who has put in what is hazardous, `accepted` why the project accepts it, if so.
     """
 
     kind: HazardKind
@@ -134,6 +137,7 @@ class Hazard:
     agents: tuple[str, ...] = ()
     blocks: tuple[tuple[str, int], ...] = ()
     origin: HazardOrigin = HazardOrigin.AUTHOR
+    accepted: Accepted | None = None
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
@@ -184,6 +188,27 @@ class LintReport:
     def without_statements(self) -> LintReport:
         """The same without any part of the kernel."""
         return replace(self, hazards=tuple(one.without_statements() for one in self.hazards))
+
+    def identities(self, file: str = "") -> list[Identity]:
+        """What each hazard is told from others by, those of one fingerprint in program order."""
+        prints = [one.fingerprint(self.kernel) for one in self.hazards]
+        order = sorted(range(len(prints)), key=lambda at: (self.hazards[at].site.line or 0, at))
+        numbers = dict(zip(order, numbers_of([prints[at] for at in order]), strict=True))
+        return [
+            Identity(file, self.kernel, str(one.kind), one.buffers, prints[at], numbers[at])
+            for at, one in enumerate(self.hazards)
+        ]
+
+    def held_against(self, acceptances: Acceptances, file: str = "") -> LintReport:
+        """The same, where each hazard that the project accepts says so."""
+        found = zip(self.hazards, self.identities(file), strict=True)
+        hazards = (replace(one, accepted=acceptances.of(identity)) for one, identity in found)
+        return replace(self, hazards=tuple(hazards))
+
+    @property
+    def accepted(self) -> int:
+        """How many hazards the project accepts."""
+        return sum(one.accepted is not None for one in self.hazards)
 
     @property
     def clean(self) -> bool:

@@ -119,13 +119,24 @@ _known: dict[str, Declaration] = {}
 _lock = threading.Lock()
 
 
+def may_be_declared(function: str) -> str | None:
+    """What a function that is called so would be declared as; None where that is no C++ name, or
+    is one of which rows are not to be changed."""
+    parsed = parse_name(function)
+    return None if parsed is None or _is_taken(parsed.path) else parsed.path
+
+
+def _is_taken(name: str) -> bool:
+    return bool(name in FUNCTIONS or name in TABLE or inside(name) or elsewhere(name))
+
+
 def declare(declaration: Declaration) -> None:
     """Adds a row. Raises `InputError` for an invalid name, or a function that has a row already."""
     name = declaration.name
     parsed = parse_name(name)
     if parsed is None or parsed.path != name:
         raise InputError(f"{name!r} is no C++ function's name without template arguments")
-    if name in FUNCTIONS or name in TABLE or inside(name) or elsewhere(name):
+    if _is_taken(name):
         raise InputError(f"{name} is known already, and its row is not to be changed")
     with _lock:
         other = _known.setdefault(name, declaration)

@@ -123,7 +123,7 @@ def test_a_kernel_that_cannot_be_explained_is_listed_with_its_bytes(
 
     monkeypatch.setattr(module, "run_kernel", fail)
     (kernel,) = read_dump(DUMPS / "batched_gemm.sm_80.tir").kernels
-    (told,) = module._explained([LoweredKernel(kernel, merge_of(kernel))])
+    (told,) = module._explained([LoweredKernel(kernel, merge_of(kernel))], "x.py")
     assert (told.plans, told.footprint.name) == ((), kernel.name)
     assert capsys.readouterr().err == f"smemreuse: {kernel.name} is not explained: {message}\n"
 

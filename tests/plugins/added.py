@@ -10,7 +10,7 @@ import pytest
 
 from smemreuse import plugins
 from smemreuse.planner import PACKERS
-from smemreuse.plugins import registered
+from smemreuse.plugins import accepted, registered
 from smemreuse.policies.attribution import POLICIES
 from smemreuse.semantics import declarations
 from smemreuse.semantics.rows.device_functions import DECLARED
@@ -28,7 +28,12 @@ def nothing_added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
     monkeypatch.setenv(plugins.VARIABLE, "")  # which is taken back, whatever a test names
     monkeypatch.setattr(plugins, "_ready", False)
     before = [dict(registry) for registry in _REGISTRIES]
+    entries = accepted.entries()
+    accepted.forget()
     yield
+    accepted.forget()
+    for entry in entries:
+        accepted.add(entry)
     for registry, was in zip(_REGISTRIES, before, strict=True):
         registry.clear()
         registry.update(was)

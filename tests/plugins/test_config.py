@@ -21,6 +21,12 @@ escapes = false
 barrier_at_end = false
 """
 
+ACCEPT = """\
+[[accept]]
+finding = "0123abcd"
+reason = "seen"
+"""
+
 
 def written(text: str, name: str = "smemreuse.toml") -> Path:
     path = Path(name)
@@ -132,6 +138,29 @@ def test_it_includes_others() -> None:
         (ROW.replace("mylib_scale", "tma_load"), "smemreuse.toml:1: tma_load is known already"),
         (ROW.replace("mylib_scale", '"f<int>"'), "smemreuse.toml:1: 'f<int>' is no C++ function's"),
         (ROW.replace("mylib_scale", '"a b"'), "smemreuse.toml:1: 'a b' is no C++ function's name"),
+        ("accept = 1\n", "smemreuse.toml:1: `accept` is written [[accept]], once for each"),
+        (ACCEPT.replace("[[accept]]", "[accept]"), "smemreuse.toml:1: `accept` is written [[acc"),
+        ("accept = [1]\n", "smemreuse.toml:1: an entry of `accept` is a table, not 1"),
+        (ACCEPT + ACCEPT + "x = 1\n", "smemreuse.toml:7: accept: 'x' is not known; finding, "),
+        (
+            ACCEPT + ACCEPT.replace('"seen"', "3"),
+            "smemreuse.toml:6: accept: `reason` is a string, n",
+        ),
+        (ACCEPT.replace("seen", " "), "smemreuse.toml:3: accept: `reason` is empty; say why it is"),
+        (
+            ACCEPT.replace("0123abcd", ""),
+            "smemreuse.toml:2: accept: `finding` is empty; leave it o",
+        ),
+        (ACCEPT.replace('reason = "seen"\n', ""), "smemreuse.toml:1: accept does not say `reason`"),
+        ('[[accept]]\nreason = "seen"\n', "smemreuse.toml:1: accept does not say what: give one "),
+        (
+            ACCEPT.replace("0123abcd", "0123abc"),
+            "smemreuse.toml:2: accept: `finding` is what `lint`",
+        ),
+        (
+            ACCEPT + 'hazard = "rice"\n',
+            "smemreuse.toml:4: accept: `hazard` is one of uninitialised-",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text: str, told: str) -> None:
@@ -165,3 +194,24 @@ def test_the_stamp_goes_by_contents() -> None:
     written(ROW + "# more\n")
     plugins.configure("smemreuse.toml")
     assert plugins.stamp() not in ("", first)
+
+
+def test_what_is_accepted_decides_no_plan() -> None:
+    """So kernels that were compiled before stay in TileLang's caches."""
+    plugins.configure(written(ACCEPT))
+    assert plugins.stamp() == ""
+    (entry,) = plugins.acceptances(of_plans=False).entries
+    assert (entry.finding, entry.accepted.reason) == ("0123abcd", "seen")
+    assert entry.accepted.source == "smemreuse.toml, line 1"
+    assert not plugins.acceptances(of_plans=True).entries
+
+
+def test_an_included_file_may_accept_and_another_configuration_begins_anew() -> None:
+    written('include = ["more/own.toml"]\n')
+    written("# reviewed\n" + ACCEPT, "more/own.toml")
+    plugins.ensure()
+    (entry,) = plugins.acceptances(of_plans=False).entries
+    assert entry.accepted.source == "more/own.toml, line 2"
+    plugins.configure(written(ACCEPT.replace("seen", "read"), "other.toml"))
+    (entry,) = plugins.acceptances(of_plans=False).entries
+    assert entry.accepted.reason == "read"

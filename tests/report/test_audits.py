@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from smemreuse.ir.kernel import Kernel
 from smemreuse.report.audits import NOTHING_TO_AUDIT, check_entry, check_lines, checked
 from smemreuse.report.data import Subject
@@ -20,11 +22,12 @@ def test_an_audit_as_data() -> None:
 
 
 def test_the_verdict_comes_first() -> None:
-    heading, finding = (line.plain for line in check_lines(checked(SUBJECT, MERGED)))
+    heading, finding, known_by = (line.plain for line in check_lines(checked(SUBJECT, MERGED)))
     assert heading == (
         "unsound: made.tir: gemm_kernel (shared.dyn), merged in the file, 2 buffers in 32,768 bytes"
     )
     assert finding == "  rule 2, As and Cs: `Cs[0] = acc[0]` overwrote it"
+    assert re.fullmatch(r"  finding \[plan-[0-9a-f]{8}\]", known_by)
 
 
 def test_where_nothing_is_merged_there_is_nothing_to_audit() -> None:

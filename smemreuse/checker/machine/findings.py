@@ -19,6 +19,7 @@ from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import Violation
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.evaluate import Value
+from smemreuse.semantics.undeclared import declare_it
 
 HOW_STALE = {
     Rule.BARRIER: "is not ordered before",
@@ -68,6 +69,9 @@ class Violations(Findings):
         name = self._layout.names[buffer]
         verb = "overwrote" if certain else "may have overwritten"
         witness = f"{reader} reads byte {byte} of {name}, written by {writer}; {culprit} {verb} it"
+        if not certain:
+            numbers = (traced.event, int(shadow.writer[byte]), int(shadow.culprit[byte]))
+            witness = self._declaring(witness, *numbers)
         self._report(Rule.LOOP_CARRIED, buffer, owner, witness, certain)
 
     def unordered(
@@ -87,6 +91,8 @@ class Violations(Findings):
             f"{self._describe(other.event)} on {names[partner]} {why} "
             f"{self._describe(traced.event)} on {names[traced.buffer]}, which shares its bytes"
         )
+        if rule is Rule.IN_FLIGHT and not certain:
+            witness = self._declaring(witness, other.event)
         if rule is Rule.BARRIER and self.uneven:
             witness = f"{witness}: {self.uneven} (rule 12)"
         if certain and other.in_warp and self._converged(other.event, traced.event):
@@ -107,6 +113,7 @@ class Violations(Findings):
             f"{self._describe(other.event)} writes {name} again where {its} has its bytes, and "
             f"{HOW_STALE[rule]} {self._describe(traced.event)}, which may still find {its} there"
         )
+        witness = self._declaring(witness, other.event, traced.event)
         self._report(rule, buffer, partner, witness, False)
 
     def _converged(self, earlier: int, later: int) -> bool:
@@ -144,6 +151,12 @@ class Violations(Findings):
         if access.certain and start is not None and not agent.partly:
             name, size = self._layout.names[buffer], self._layout.sizes[buffer]
             self.left[buffer] = f"{self._describe(event)} leaves {name}, which has {size:,} bytes"
+
+    def _declaring(self, witness: str, *events: int) -> str:
+        """The witness, behind the device function that makes it possible, if nobody knows what one
+        of the statements calls."""
+        why = declare_it(self._events[one].stmt for one in events if one >= 0)
+        return f"{why}; {witness}" if why else witness
 
     def _describe(self, number: int) -> str:
         return "an earlier value" if number < 0 else str(self._events[number])

@@ -1,0 +1,225 @@
+"""Hazards of many kernels on one page: those of one cause together, with their kernels."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from rich.text import Text
+
+from smemreuse.errors import printable
+from smemreuse.report.hazards import Linted, stage_words
+from smemreuse.report.titles import counted
+from smemreuse.results.gate import Gate
+from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
+from smemreuse.results.words import without_lines
+
+MOST_BUFFERS = 4
+"""Buffers of a cause that are named."""
+
+MOST_CAUSES = 6
+"""Causes of one kind that are told; JSON has all hazards."""
+
+MOST_NAMES = 8
+"""Names of kernels in a folder that are listed for hazards that do not fail."""
+
+_CALL = re.compile(r"[A-Za-z_][\w.:]*(?=\()")
+_BRANCH = re.compile(r"(?:if|for|while)\b")
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """What the hazards of one part of the page have in common; those that fail come first."""
+
+    fails: bool
+    certain: bool
+    kind: HazardKind
+    origin: HazardOrigin
+
+    @classmethod
+    def of(cls, hazard: Hazard, gate: Gate) -> _Heading:
+        return cls(gate.stops(hazard), hazard.certain, hazard.kind, hazard.origin)
+
+    @property
+    def order(self) -> tuple[bool, bool, int]:
+        return not self.fails, not self.certain, [*HazardKind].index(self.kind)
+
+
+@dataclass
+class _Cause:
+    """Hazards of one shape: how many, of which buffers, in which kernels, and the first of them."""
+
+    shape: str
+    buffers: Counter[str] = field(default_factory=Counter)
+    kernels: Counter[str] = field(default_factory=Counter)
+    first: tuple[str, Hazard, str] = field(init=False)
+
+    def add(self, kernel: str, hazard: Hazard, finding: str) -> None:
+        if not self.kernels:
+            self.first = (kernel, hazard, finding)
+        self.kernels[kernel] += 1
+        self.buffers.update(hazard.buffers)
+
+    @property
+    def count(self) -> int:
+        return self.kernels.total()
+
+
+def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
+    """The new hazards of many kernels by their cause, and what could not be followed."""
+    telling = [one for one in found if one.hazards or one.unknown]
+    if not telling:
+        return
+    names = _names(telling)
+    stages = Counter(stage_words(one.report) for one in telling)
+    yield Text(
+        "taken " + "; ".join(_of_all(stage, count, stages) for stage, count in stages.items())
+    )
+    parts: dict[_Heading, dict[str, _Cause]] = defaultdict(dict)
+    for one, name in zip(telling, names, strict=True):
+        for hazard, identity in one.open_hazards:
+            causes = parts[_Heading.of(hazard, gate)]
+            shape = shape_of(hazard)
+            causes.setdefault(shape, _Cause(shape)).add(name, hazard, identity.short)
+    for heading in sorted(parts, key=lambda one: one.order):
+        yield from _part_lines(heading, [*parts[heading].values()])
+    yield from _undeclared_lines(telling, names)
+    yield from _unknown_lines(telling, names)
+    yield Text("one file in full: smemreuse lint FILE; all hazards: --format json", style="dim")
+
+
+def _of_all(stage: str, count: int, stages: Counter[str]) -> str:
+    return stage if len(stages) == 1 else f"{counted(count, 'kernel')} {stage}"
+
+
+def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
+    total = sum(one.count for one in causes)
+    kernels = {name: None for one in causes for name in one.kernels}
+    sure = "certain" if heading.certain else "possible"
+    whose = ", the compiler's" if heading.origin is HazardOrigin.COMPILER else ""
+    fails = ", exit code 1" if heading.fails else ""
+    line = Text(f"{heading.kind} ({sure}{whose}{fails}): ", "bold red" if heading.fails else "bold")
+    line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
+    if not heading.fails:
+        buffers = Counter[str]()
+        for one in causes:
+            buffers.update(one.buffers)
+        yield line.append(f"{_most(buffers)}: {_listed([*kernels], MOST_NAMES)}", "default")
+        return
+    yield line.append(f"; {heading.kind.sentence}", "default")
+    causes.sort(key=lambda one: (-one.count, one.shape))
+    for cause in causes[:MOST_CAUSES]:
+        yield from _cause_lines(cause)
+    rest = causes[MOST_CAUSES:]
+    if rest:
+        left = {name: None for one in rest for name in one.kernels}
+        more = sum(one.count for one in rest)
+        yield Text(f"  {more:,} of {counted(len(rest), 'more shape')}: {_listed([*left])}")
+
+
+def _cause_lines(cause: _Cause) -> Iterator[Text]:
+    what = f"{cause.count:,} {cause.shape}{_most(cause.buffers)}"
+    yield Text(f"  {what}: {_listed([*cause.kernels])}")
+    _, hazard, finding = cause.first
+    yield Text(f"    mend, in the first [{finding}]: {hazard.mend.sentence}", style="dim")
+
+
+def _most(buffers: Counter[str]) -> str:
+    names = [name for name, _ in buffers.most_common(MOST_BUFFERS)]
+    more = len(buffers) - len(names)
+    listed = ", ".join([*names, f"{more} more"] if more else names)
+    return f", of {listed}" if listed else ""
+
+
+def _undeclared_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Text]:
+    """What of the above there is only because nobody knows what a device function does."""
+    hazards: dict[str, Counter[str]] = defaultdict(Counter)
+    for one, name in zip(found, names, strict=True):
+        for function in filter(None, (hazard.mend.undeclared for hazard in one.hazards)):
+            hazards[function][name] += 1
+    for function, kernels in sorted(hazards.items(), key=lambda one: -one[1].total()):
+        line = Text(f"`{function}` is not known: declare it in smemreuse.toml; ", "bold")
+        count = f"{kernels.total():,} of these in {counted(len(kernels), 'kernel')}"
+        yield line.append(f"{count}: {_listed([*kernels], MOST_NAMES)}", "default")
+
+
+def _unknown_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Text]:
+    reasons: dict[str, dict[str, None]] = defaultdict(dict)
+    for one, name in zip(found, names, strict=True):
+        for reason in one.unknown:
+            reasons[without_lines(reason)][name] = None
+    if reasons:
+        kernels = {name for listed in reasons.values() for name in listed}
+        yield Text(f"not followed: {counted(len(kernels), 'kernel')}", style="bold")
+    for reason, listed in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        yield Text(f"  {len(listed):,} {reason}: {_listed([*listed])}")
+
+
+# Shapes of statements ----------------------------------------------------------------------------
+
+
+def shape_of(hazard: Hazard) -> str:
+    """What its statements are, without names and numbers: `tma_load` behind a store."""
+    here = _kind_of(hazard.site)
+    if hazard.other is None:
+        return f"at {here}"
+    return f"at {here} behind {_kind_of(hazard.other)}"
+
+
+def _kind_of(site: Site) -> str:
+    """The operation that a statement is, or that it is a branch or a store."""
+    if _BRANCH.match(site.statement):
+        return "a branch"
+    call = _CALL.match(site.statement)
+    return f"`{call[0]}`" if call else "a store"
+
+
+# Names of kernels --------------------------------------------------------------------------------
+
+
+def _names(found: Sequence[Linted]) -> list[str]:
+    """Each kernel by its file, without what all files have in common, and by its own name where
+    the file has several."""
+    files = {one.file for one in found}
+    kernels = Counter(file for file, _ in {(one.file, one.report.kernel) for one in found})
+    parents = {str(PurePath(file).parent) for file in files}
+    common = os.path.commonpath(parents) if _have_one_root(parents) else ""
+    endings = {PurePath(file).suffix for file in files}
+    names = []
+    for one in found:
+        path = PurePath(one.file)
+        short = path.relative_to(common) if common else path
+        name = str(short.with_suffix("") if len(endings) == 1 else short)
+        more = f":{one.report.kernel}" if kernels[one.file] > 1 else ""
+        names.append(printable(name) + more)
+    return names
+
+
+def _have_one_root(parents: set[str]) -> bool:
+    return len({PurePath(one).is_absolute() for one in parents}) == 1
+
+
+def _listed(names: Sequence[str], most: int | None = None) -> str:
+    """The names, with what several begin with said once: `sm_90a/ gemm__main__{1,2}, mla__main`.
+
+    Of more than `most` such the others are counted.
+    """
+    ends: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        folder, slash, rest = name.rpartition("/")
+        head, mark, tail = rest.rpartition("_")
+        beginning, end = (head + mark, tail) if head else (rest, "")
+        ends.setdefault(folder + slash, {}).setdefault(beginning, []).append(end)
+    listed, left = [], 0
+    for folder, heads in ends.items():
+        told = [
+            f"{head}{tails[0]}" if len(tails) == 1 else f"{head}{{{','.join(tails)}}}"
+            for head, tails in heads.items()
+        ][:most]
+        left += sum(len(tails) for tails in [*heads.values()][len(told) :])
+        listed.append(f"{folder} {', '.join(told)}".strip())
+    return "; ".join([*listed, f"and {left:,} more"] if left else listed)

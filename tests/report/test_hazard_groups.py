@@ -1,0 +1,135 @@
+"""Hazards of many kernels by their cause, on one page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from smemreuse.report.hazard_groups import grouped_lines, shape_of
+from smemreuse.report.hazards import Linted, known_line
+from smemreuse.results.accepted import Accepted
+from smemreuse.results.gate import FailOn, Gate
+from smemreuse.results.hazards import (
+    Hazard,
+    HazardKind,
+    HazardOrigin,
+    LintReport,
+    Mend,
+    Remedy,
+    Site,
+)
+
+RACE = Hazard(
+    HazardKind.RACE,
+    True,
+    Site("As_1[tx] = 1", 9),
+    ("As",),
+    "they race",
+    Mend(Remedy.BARRIER, "put in a barrier."),
+    other=Site("ptx_cp_async(As_1[0], X[0], 16)", 7),
+)
+LATE = replace(
+    RACE,
+    kind=HazardKind.MISSED_PHASE,
+    origin=HazardOrigin.COMPILER,
+    site=Site("mbarrier_wait_parity(mbarrier[0], 0)", 3),
+    buffers=("mbarrier",),
+    other=None,
+)
+
+
+def linted(file: str, *hazards: Hazard, unknown: tuple[str, ...] = (), kernel: str = "k") -> Linted:
+    return Linted(file, LintReport(kernel, True, hazards, unknown))
+
+
+DEFAULT = Gate()
+
+
+def told(*found: Linted, gate: Gate = DEFAULT) -> list[str]:
+    return [line.plain for line in grouped_lines(found, gate)]
+
+
+@pytest.mark.parametrize(
+    ("hazard", "shape"),
+    [
+        (RACE, "at a store behind `ptx_cp_async`"),
+        (LATE, "at `mbarrier_wait_parity`"),
+        (replace(RACE, site=Site("if As_1[0] > f(x)"), other=None), "at a branch"),
+        (replace(RACE, site=Site("for_each(As)"), other=None), "at `for_each`"),
+    ],
+)
+def test_a_shape_has_no_names_and_no_numbers(hazard: Hazard, shape: str) -> None:
+    assert shape_of(hazard) == shape
+
+
+def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
+    other = replace(RACE, site=Site("Bs_1[tx + 4] = 2", 19), buffers=("Bs",))
+    lines = told(
+        linted("d/x/mm_1.tir", RACE, other),
+        linted("d/x/mm_2.tir", RACE),
+        linted("d/y/mla.tir", RACE),
+        linted("d/y/clean.tir"),
+    )
+    assert lines[0].startswith("taken before barriers are inserted: ")
+    heading, cause, mend = lines[1:4]
+    assert heading == (f"race (certain, exit code 1): 4 in 3 kernels; {HazardKind.RACE.sentence}")
+    assert cause == "  4 at a store behind `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
+    assert mend.startswith("    mend, in the first [")
+    assert mend.endswith("]: put in a barrier.")
+    assert len(lines) == 5
+
+
+def test_what_fails_comes_first_and_the_rest_is_a_line_for_each_kind() -> None:
+    possible = replace(RACE, certain=False)
+    lines = told(linted("a.tir", LATE, possible, RACE), linted("b.tir", LATE))
+    kinds = [line for line in lines if " (" in line and not line.startswith(" ")]
+    assert kinds == [
+        f"race (certain, exit code 1): 1 in 1 kernel; {HazardKind.RACE.sentence}",
+        "missed-phase (certain, the compiler's): 2 in 2 kernels, of mbarrier: a, b",
+        "race (possible): 1 in 1 kernel, of As: a",
+    ]
+    gate = Gate(fail_on=FailOn.COMPILER)
+    both = [line for line in told(linted("a.tir", LATE, RACE), gate=gate) if "exit code 1" in line]
+    assert len(both) == 2
+
+
+def test_many_kernels_of_what_does_not_fail_are_counted() -> None:
+    found = [linted(f"kernel{place}.tir", LATE) for place in range(11)]
+    (line,) = [one for one in told(*found) if one.startswith("missed-phase")]
+    assert line.endswith("kernel7; and 3 more")
+    listed = told(*found, gate=Gate(fail_on=FailOn.COMPILER))
+    assert any("kernel10" in one for one in listed)
+
+
+def test_what_is_accepted_or_known_is_no_finding() -> None:
+    accepted = replace(RACE, accepted=Accepted("seen", "smemreuse.toml"))
+    assert told(linted("a.tir", accepted)) == []
+    known = replace(linted("a.tir", RACE), silenced=frozenset((0,)))
+    assert told(known) == []
+    text = "0 new; 1 kernel with certain hazards in the baseline"
+    assert known_line([known, linted("b.tir")]).plain == text
+    text = "1 new; 0 kernels with certain hazards in the baseline"
+    assert known_line([linted("b.tir", RACE)]).plain == text
+
+
+def test_what_is_not_followed_is_told_by_its_reason() -> None:
+    reasons = ("`f` (line 3) is not followed",), ("`f` (line 8) is not followed",)
+    lines = told(*(linted(f"a_{at}.tir", unknown=one) for at, one in enumerate(reasons)))
+    assert "not followed: 2 kernels" in lines
+    assert "  2 `f` is not followed: a_{0,1}" in lines
+
+
+def test_a_function_that_is_to_be_declared_is_told_once() -> None:
+    mend = replace(RACE.mend, undeclared="mylib_load")
+    one = replace(RACE, certain=False, mend=mend)
+    lines = told(linted("a_1.tir", one, one), linted("a_2.tir", one, RACE))
+    (line,) = [each for each in lines if "declare it" in each]
+    assert line == (
+        "`mylib_load` is not known: declare it in smemreuse.toml; 3 of these in 2 kernels: a_{1,2}"
+    )
+
+
+def test_kernels_of_one_file_are_told_apart() -> None:
+    first, second = (linted("d/a.tir", RACE, kernel=name) for name in "kl")
+    assert any(line.endswith(", of As: a:k, a:l") for line in told(first, second))
