@@ -88,14 +88,16 @@ class Collected(Findings):
     def _add(self, hazard: Hazard, stmt: Stmt, *buffers: Buffer) -> Key | None:
         """Keeps the first hazard of a kind at a statement and on a buffer, or the first certain
         one; returns its key if it is kept."""
+        certain = hazard.certain and not self.forked
         hazard = replace(
             hazard,
-            certain=hazard.certain and not self.forked,
+            certain=certain,
+            if_long=tuple(dict.fromkeys(var.name for var in self.long)) if certain else (),
             blocks=tuple((var.name, index) for var, index in self._block.items()),
         )
         key = (hazard.kind, stmt, frozenset(buffers))
         known = self._known.hazards.get(key)
-        if known is None or (hazard.certain and not known.certain):
+        if known is None or hazard.sureness > known.sureness:
             self._known.hazards[key] = hazard
             return key
         return None

@@ -221,7 +221,7 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
     """One hazard of a kernel."""
     mend = hazard.mend
     return {
-        **picked(hazard, "kind certain origin"),
+        **picked(hazard, "kind certain if_long origin"),
         "fingerprint": hazard.fingerprint(kernel),
         "site": site_data(hazard.site),
         "other": site_data(hazard.other),

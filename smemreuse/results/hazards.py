@@ -120,7 +120,8 @@ class Hazard:
     """One hazard at one site, however many bytes and iterations it has.
 
     `certain` tells that every execution with these block indices comes to it, and that no data
-    decide on the way there. `site` is where it shows, `other` the statement that it is with, if
+    decide on the way there, but how long the loops over `if_long` are, which may be long enough.
+    `site` is where it shows, `other` the statement that it is with, if
     any. `bytes` are the first and the last one of `buffers[0]`, `agents` who does what, in the
     order of `other` and `site`. `blocks` are the indices of the thread block that shows it.
     `origin` says who has put in what is hazardous, `accepted` why the project accepts it, if so.
@@ -138,6 +139,12 @@ class Hazard:
     blocks: tuple[tuple[str, int], ...] = ()
     origin: HazardOrigin = HazardOrigin.AUTHOR
     accepted: Accepted | None = None
+    if_long: tuple[str, ...] = ()
+
+    @property
+    def sureness(self) -> tuple[bool, bool]:
+        """Larger for what is surer."""
+        return self.certain, not self.if_long
 
     def without_statements(self) -> Hazard:
         """The same by the texts of statements alone: small, and no part of a kernel."""
@@ -154,6 +161,8 @@ class Hazard:
 def told(hazard: Hazard) -> str:
     """Its kind, how sure it is, whose it is if not the author's, and the witness."""
     sure = "certain" if hazard.certain else "possible"
+    if hazard.if_long:
+        sure += f" if the loop over {' and '.join(hazard.if_long)} is long enough"
     whose = ", the compiler's" if hazard.origin is HazardOrigin.COMPILER else ""
     return f"{hazard.kind} ({sure}{whose}): {hazard.witness}"
 
