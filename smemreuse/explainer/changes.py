@@ -14,18 +14,19 @@ from itertools import combinations
 
 from smemreuse.analysis.stages import stages_of
 from smemreuse.explainer.pairs import BufferPair, Explainer, where
-from smemreuse.explainer.residents import residents_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.planner import PACKERS, Problem
 from smemreuse.planner.problem import heaviest_together, with_sizes, without_conflict
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.explanation import Explanation
-from smemreuse.results.headroom import Change, ChangeKind, Residents
+from smemreuse.results.headroom import Change, ChangeKind
 from smemreuse.results.plan import Plan
+from smemreuse.results.residents import Residents
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import StmtEntry
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.residents import residents_of
 
 MOST_PAIRS = 64
 """Pairs that are tried, those first that would save most."""
@@ -124,7 +125,7 @@ class Changes:
             if overlap and not changed and not self._may_share(pair):
                 return None
         smaller = replace(self._plan, arena_bytes=placement.arena)
-        then = residents_of(self._kernel, smaller, self._arch)
+        then = residents_of(self._kernel, [smaller], self._arch)
         blocks = None if then is None else then.blocks
         adds = now is not None and blocks is not None and blocks > now.blocks
         return Change(

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from smemreuse.ir.labels import brief
 from smemreuse.report.data import Data, Subject, place_data
-from smemreuse.results.headroom import SHARED_MEMORY, Change, Headroom, Residents
+from smemreuse.report.residents import residents_data
+from smemreuse.results.headroom import Change, Headroom
+from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Step
 
@@ -62,9 +64,9 @@ def residents_words(found: Residents) -> str:
 
 
 def _limit(found: Residents, limit: str) -> str:
-    if limit == "registers":
-        return f"registers (at least {found.registers} a thread)"
-    if limit == "threads":
+    if limit == REGISTERS and found.registers is not None:
+        return f"registers ({found.registers.words})"
+    if limit == THREADS:
         return f"their number of threads ({found.threads:,} a block)"
     if limit == SHARED_MEMORY and found.most_bytes is not None:
         over = found.block_bytes - found.most_bytes
@@ -92,16 +94,9 @@ def headroom_data(subject: Subject, found: Headroom) -> Data:
                 for one in found.live
             ],
         },
-        "residents": residents_data(
-            found.residents, "stopped_by=limits most_bytes_for_one_more=most_bytes"
-        ),
+        "residents": residents_data(found.residents),
         **picked(found, "changes"),
     }
-
-
-def residents_data(found: Residents | None, more: str = "") -> Data | None:
-    """Resident blocks and what each takes, with `more` fields; None where they are not known."""
-    return None if found is None else picked(found, f"arch assumed blocks block_bytes {more}")
 
 
 def _step(step: Step) -> Data:

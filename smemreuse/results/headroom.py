@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from smemreuse.results.residents import Residents
 from smemreuse.results.timeline import Peak, Step
 
 
@@ -41,35 +42,6 @@ class Change:
     arena_bytes: int
     blocks: int | None
     adds_block: bool
-
-
-@dataclass(frozen=True)
-class Residents:
-    """How many blocks an SM holds, and what stops the next one.
-
-    As far as shared memory, threads and the registers that are known go. `limits` are the words for
-    what one more block has no room in; `block_bytes` is all that a block takes, `most_bytes` how
-    many it may have for one more, None where no number of bytes would do. A thread has `registers`
-    at least. `threads` and `registers` are None where they are not known.
-    """
-
-    arch: str
-    assumed: bool
-    blocks: int
-    limits: tuple[str, ...]
-    block_bytes: int
-    most_bytes: int | None
-    threads: int | None
-    registers: int | None
-
-    @property
-    def excess(self) -> int | None:
-        """Bytes that a block must lose for one more to be resident, if those would do."""
-        only_bytes = self.limits == (SHARED_MEMORY,)
-        return self.block_bytes - self.most_bytes if self.most_bytes and only_bytes else None
-
-
-SHARED_MEMORY = "shared memory"
 
 
 @dataclass(frozen=True, repr=False)
