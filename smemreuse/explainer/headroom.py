@@ -34,13 +34,15 @@ def headroom_of(
     spans = timeline.spans(plan)
     peak = peak_of(spans)
     residents = residents_of(kernel, [plan], arch)
+    changes = Changes(kernel, plan, explainer, arch)
     return Headroom(
         plan.arena_bytes,
         peak,
         timeline.steps[peak.position] if peak.buffers else None,
         tuple(_live_at(peak, spans, timeline)),
         residents,
-        tuple(Changes(kernel, plan, explainer, arch).cheapest(residents)),
+        tuple(changes.cheapest(residents)),
+        changes.next_block(residents) if residents is not None and peak.buffers else None,
     )
 
 

@@ -12,10 +12,20 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, Col, number, table_of
+from smemreuse.report.columns import (
+    BY_REGISTERS,
+    NAME,
+    NUMBER,
+    TEXT,
+    WORD,
+    Col,
+    blocks_text,
+    number,
+    table_of,
+)
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import BY_REGISTERS, blocks_text, by_memory, fits
+from smemreuse.report.residents import by_memory, fits
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import hoped_words, kind_text, tally
 from smemreuse.results.comparison import STOCK, Comparison, Concern, PolicyResult

@@ -9,7 +9,7 @@ from rich.text import Text
 from smemreuse.ir.labels import brief
 from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.report.residents import residents_data
-from smemreuse.results.headroom import Change, Headroom
+from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Step
@@ -45,6 +45,25 @@ def headroom_lines(found: Headroom) -> Iterator[Text]:
     for number, change in enumerate(found.changes):
         lead = "cheapest change" if number == 0 else "  or"
         yield Text(f"{lead}: {change_words(change, found)}")
+    if found.next_block is not None:
+        yield from _next_block_lines(found.next_block, found)
+
+
+def _next_block_lines(found: NextBlock, beside: Headroom) -> Iterator[Text]:
+    """What gains a block, where no single change has told it, or that nothing does, where fewer
+    bytes might be hoped to."""
+    told, residents = beside.changes, beside.residents
+    if found.why_not and (told or (residents and SHARED_MEMORY in residents.limits)):
+        yield Text(f"one more block: {found.why_not}")
+    alone = len(found.changes) == 1 and any(
+        one.adds_block and one.buffers == found.changes[0].buffers for one in told
+    )
+    if not found.changes or alone:
+        return
+    how = "with one change" if len(found.changes) == 1 else f"with {len(found.changes)} changes"
+    yield Text(f"one more block: {found.arena_bytes:,} bytes, {found.blocks} blocks, {how}:")
+    for number, change in enumerate(found.changes):
+        yield Text(f"  {'and ' if number else ''}{change.condition}")
 
 
 def place(step: Step) -> str:
@@ -96,7 +115,14 @@ def headroom_data(subject: Subject, found: Headroom) -> Data:
         },
         "residents": residents_data(found.residents),
         **picked(found, "changes"),
+        "next_block": _next_block(found.next_block),
     }
+
+
+def _next_block(found: NextBlock | None) -> Data | None:
+    if found is None:
+        return None
+    return picked(found, "bytes_over changes arena_bytes blocks stopped_by why_not")
 
 
 def _step(step: Step) -> Data:

@@ -1,19 +1,15 @@
-"""What a block takes of its SM under one plan, and how many one SM holds, in words and as data."""
+"""What a block takes of its SM under one plan, and how many one SM holds, as data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from smemreuse.ir.kernel import Kernel
-from smemreuse.report.columns import number
 from smemreuse.results.plan import Plan
 from smemreuse.results.residents import Residents
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import Architecture, threads_of
 from smemreuse.targets.blocks import block_memory
-
-BY_REGISTERS = "blocks: on an SM; `1 of 6`: shared memory and threads allow 6, registers 1"
-"""The legend of `blocks_text`, for tables in which registers stop a block."""
 
 
 def by_memory(kernel: Kernel, plan: Plan, arch: Architecture) -> int | None:
@@ -29,13 +25,6 @@ def fits(kernel: Kernel, plan: Plan, arch: Architecture) -> bool | None:
 def beside(kernel: Kernel, plan: Plan) -> int | None:
     """Bytes that a block takes on top of the arena of a plan, padding included."""
     return block_memory(kernel, [replace(plan, arena_bytes=0, arena_expr=None)]).total
-
-
-def blocks_text(resident: int | None, by_memory: int | None) -> str:
-    """Blocks on an SM, and of how many where registers stop some."""
-    if resident is None or resident == by_memory:
-        return number(by_memory)
-    return f"{resident} of {by_memory}"
 
 
 def residents_data(found: Residents | None) -> dict[str, object] | None:

@@ -10,12 +10,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, number, table_of
+from smemreuse.report.columns import (
+    BY_REGISTERS,
+    NUMBER,
+    TEXT,
+    WORD,
+    Col,
+    blocks_text,
+    number,
+    table_of,
+)
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
-from smemreuse.report.residents import BY_REGISTERS, blocks_text
 from smemreuse.report.tables import print_told
 from smemreuse.report.verdicts import verdict_text
 from smemreuse.results.explanation import Explanation, Unneeded
