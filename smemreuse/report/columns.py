@@ -60,7 +60,7 @@ def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-BY_REGISTERS = "blocks: on an SM; `1 of 6`: shared memory and threads allow 6, registers 1"
+BY_REGISTERS = "blocks on an SM, `a of b`: shared memory and threads allow b, registers a"
 """The legend of `blocks_text`, for tables in which registers stop a block."""
 
 
