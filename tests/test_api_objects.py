@@ -79,7 +79,7 @@ def test_what_is_shown_is_short(kernel: smemreuse.Kernel) -> None:
     shown = (kernel, plan, plan.verdict, plan.offsets, kernel.explain("As", "Cs"))
     assert all(len(repr(one)) < 80 for one in shown)
     assert repr(kernel.headroom()) == (
-        "Headroom(peak 32,768 of 32,768 bytes, 3 blocks; 0 changes lower them)"
+        "Headroom(peak 32,768 of 32,768 bytes, 2 blocks; 0 changes lower them)"
     )
 
 

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from smemreuse.advisor.grid import Grid
-from smemreuse.advisor.registers import registers_of
+from smemreuse.advisor.spills import spilled_registers
 from smemreuse.advisor.walk import Walk
 from smemreuse.advisor.work import BlockWork, Resource
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.ranking import KernelEstimate
 from smemreuse.targets.architectures import Architecture, architecture, threads_of
 from smemreuse.targets.cards import Card
+from smemreuse.targets.registers import registers_of
 
 SAMPLED_BLOCKS = 48
 WAVE_BLOCKS = 1024
@@ -54,8 +55,9 @@ def estimate(
     """
     arch = architecture(card.arch)
     threads = threads_of(kernel) or 128
-    expected = registers_of(kernel, threads)
-    given = expected.launched if registers is None else registers
+    found = registers_of(kernel, compiled=registers, threads=threads)
+    assert found is not None, "the number of threads is known"
+    given = found.count
     resident = max(1, arch.resident_blocks(shared_bytes, threads, given))
     grid = grid or Grid.of(kernel.body)
     wave = grid.wave(card.sms * resident)
@@ -64,7 +66,7 @@ def estimate(
     scale = len(chosen) / len(wave)
     fresh = {node: _rescaled(share, scale) for node, share in fresh.items()}
     work = Walk(kernel, card, grid, grid.sample(SAMPLED_BLOCKS), fresh).work
-    spilled = expected.spilled
+    spilled = spilled_registers(kernel, threads)
     left = arch.l1_left(shared_bytes, threads, given)
     work.spill(spilled, threads, card, left // resident)
     return _timed(kernel, card, arch, grid, work, resident, shared_bytes, given, spilled, tensors)

@@ -26,6 +26,7 @@ from smemreuse.pipeline.planning import planned
 from smemreuse.progress import track
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.difference import (
+    BLOCKS,
     ORDER,
     UNTOLD,
     difference_entry,
@@ -175,5 +176,7 @@ def _lines(found: list[Difference], matched: Matched) -> Iterator[Text]:
         yield only_line(layout, "new")
     if matched.may_hide_growth:
         yield Text(UNTOLD)
+    if any(one.blocks is not None for one in found if one.bytes or one.causes or one.is_growth):
+        yield Text(BLOCKS, style="dim")
     if any(one.causes for one in found):
         yield Text(f"bytes are attributed one after the other, in this order: {ORDER}", style="dim")

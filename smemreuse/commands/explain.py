@@ -48,8 +48,9 @@ def explain(
     Of A and B everything is told, and the exit code is 1 if they must not share, or are not proved
     to. Without B, A is held against every other buffer. Without both, it is told where most bytes
     are live, and of whom; what stops the next resident block; the cheapest changes that would
-    lower it; and who may share and who not, by reason. `--all` lists every pair, with what keeps it
-    apart under the compilers' own rule (`outer`): why nothing is reused.
+    lower it, and the fewest that gain a block; and who may share and who not, by reason. `--all`
+    lists every pair, with what keeps it apart under the compilers' own rule (`outer`): why nothing
+    is reused.
     """
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)

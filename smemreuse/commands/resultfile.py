@@ -9,7 +9,7 @@ from typing import Any
 
 from smemreuse.errors import InputError
 from smemreuse.results.difference import NamedLayout
-from smemreuse.results.headroom import Residents
+from smemreuse.results.residents import Residents
 
 SCHEMAS = ("smemreuse.compare/1", "smemreuse.plan/1")
 
@@ -149,4 +149,5 @@ def _residents(entry: Mapping[str, Any], made: Mapping[str, Any]) -> Residents |
         return None
     taken = _bytes(made["arena_bytes"]) + _bytes(beside)
     arch, assumed = str(entry["arch"]), bool(entry["arch_assumed"])
-    return Residents(arch, assumed, _bytes(blocks), (), taken, None, None, None)
+    found = _bytes(blocks)
+    return Residents(arch, assumed, found, found, (), taken, None, None, None)

@@ -71,13 +71,15 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A kernel to draw: its name in the table, what its merge received, and its plans."""
+    """A kernel to draw: its name in the table, what its merge received, its plans, and the
+    registers that ptxas gave its threads, where it was compiled."""
 
     name: str
     file: str
     source: Path
     launch: int
     scopes: Sequence[ScopePlans]
+    registers: int | None
 
 
 def drawing_of(
@@ -104,9 +106,9 @@ def drawing_of(
 
 def _task(run: Run, program: str, name: str, kernel: SuiteKernel) -> _Task:
     function, launch = kernel.received
-    dump = run.settings.dump
+    dump, registers = run.settings.dump, kernel.footprint.registers
     file = program if dump is None or kernel.dump is None else str(Path(dump, kernel.dump))
-    return _Task(name, file, run.settings.received(function), launch, kernel.scopes)
+    return _Task(name, file, run.settings.received(function), launch, kernel.scopes, registers)
 
 
 def _draw(tasks: Sequence[_Task], drawing: Drawing) -> list[str]:
@@ -151,7 +153,9 @@ def _entries(task: _Task) -> list[Data]:
     return [
         {
             **overview_entry(
-                Subject(task.file, kernel, scope.scope, text), carried_overview(kernel, scope)
+                Subject(task.file, kernel, scope.scope, text),
+                carried_overview(kernel, scope),
+                compiled=task.registers,
             ),
             "name": task.name,
         }

@@ -1,8 +1,8 @@
-"""The cheapest changes of a kernel that would lower its arena.
+"""Changes of a kernel that would lower its arena: the cheapest ones, and those that gain a block.
 
-Each is tried by planning anew with that one change: one pair that may share, or one stage less of a
-pipeline, and all else as it is. A plan counts only if every other pair that it lets share is proved
-to. Whether the algorithm allows the change is for its author to know.
+Each is tried by planning anew with that one change, or a few together: pairs that may share, stages
+less of a pipeline, and all else as it is. A plan counts only if every other pair that it lets share
+is proved to. Whether the algorithm allows a change is for its author to know.
 """
 
 from __future__ import annotations
@@ -12,54 +12,68 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from smemreuse.analysis.stages import stages_of
+from smemreuse.analysis.stages import Stages, stages_of
+from smemreuse.explainer.conditions import Conditions
 from smemreuse.explainer.pairs import BufferPair, Explainer, where
-from smemreuse.explainer.residents import residents_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel
-from smemreuse.planner import PACKERS, Problem
-from smemreuse.planner.problem import heaviest_together, with_sizes, without_conflict
+from smemreuse.ir.launch import least_blocks
+from smemreuse.planner import PACKERS, Placement, Problem
+from smemreuse.planner.problem import (
+    bounded,
+    heaviest_together,
+    with_conflicts,
+    with_sizes,
+    without_conflict,
+)
 from smemreuse.policies.packing import Liveness
-from smemreuse.results.explanation import Explanation
-from smemreuse.results.headroom import Change, ChangeKind, Residents
+from smemreuse.results.headroom import Change, ChangeKind, ChangeStep, NextBlock
 from smemreuse.results.plan import Plan
-from smemreuse.results.rules import Rule
-from smemreuse.results.sequence import StmtEntry
-from smemreuse.semantics.undeclared import handed_to_undeclared
-from smemreuse.targets.architectures import Architecture
+from smemreuse.results.residents import SHARED_MEMORY, RegisterSource, Residents
+from smemreuse.targets.architectures import (
+    Architecture,
+    most_by_registers,
+    most_registers,
+    threads_of,
+)
+from smemreuse.targets.registers import registers_of
+from smemreuse.targets.residents import residents_of
 
 MOST_PAIRS = 64
 """Pairs that are tried, those first that would save most."""
-
-_REMEDY = {
-    Rule.EVERY_ACCESS: "if it were known where the address of {one} or {two} goes",
-    Rule.LOOP_CARRIED: "if each round wrote what it reads",
-    Rule.WHILE_LOOP: "if each round wrote what it reads",
-    Rule.DIVERGENT_ARMS: "if a barrier of all threads, or mbarriers, ordered {one} and {two}",
-    Rule.IN_FLIGHT: "if that access were waited for before {one} and {two} meet",
-    Rule.BARRIER: "if {one} and {two} were used where all threads can meet at a barrier",
-    Rule.CLUSTER: "if a barrier of the cluster stood between {one} and {two}",
-    Rule.PROXY: "if a proxy fence stood between {one} and {two}",
-}
-"""What would meet a rule, by what it says against a pair. Rules that are not here have none."""
+MOST_TOGETHER = 4
+"""Changes that are tried together."""
+MOST_TRIED = 400
+"""Combinations of so many changes that are looked at."""
+MOST_LEARNED = 8
+"""Plans that are made anew because they let a pair share that is not proved to."""
 
 
-_REMEDY_OF_CHECKER = {
-    **_REMEDY,
-    Rule.BARRIER: "if a barrier of all threads stood between {one} and {two}",
-}
-"""The same where it is the checker that found the rule broken, and nothing else."""
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A change that is possible as far as the kernel's text tells: two items that may share, or
+    items that get smaller because a loop has fewer stages."""
+
+    told: ChangeStep
+    pair: tuple[int, int] | None = None
+    order: BufferPair | None = None
+    sizes: tuple[tuple[int, int], ...] = ()
+    stages: Stages | None = None
+    fewer: int = 0
+
+    @property
+    def weight(self) -> int:
+        """What has to change: statements, or stages."""
+        return self.told.statements + max(0, self.fewer - 1)
+
+    def touches(self, items: frozenset[int]) -> bool:
+        """Whether the change may make these items lighter together."""
+        if self.pair is not None:
+            return items.issuperset(self.pair)
+        return any(item in items for item, _ in self.sizes)
 
 
-@dataclass(frozen=True)
-class _Tried:
-    """A change that is possible as far as the kernel's text tells, and its packing problem."""
-
-    kind: ChangeKind
-    buffers: tuple[Buffer, ...]
-    condition: str
-    statements: int
-    problem: Problem
+_Trials = tuple[_Trial, ...]
 
 
 class Changes:
@@ -71,16 +85,20 @@ class Changes:
         self._explainer = explainer
         self._arch = arch
         self._ranges = Liveness.of_plan(plan)
-        self._handed = handed_to_undeclared(facts_of(kernel).accesses)
+        self._conditions = Conditions(kernel, explainer)
+        self._known: dict[tuple[int, int], _Trial | None] = {}
+        self._learned: dict[tuple[int, int], None] = {}
+        self._residents: dict[int, Residents | None] = {}
 
     def cheapest(self, now: Residents | None) -> list[Change]:
         """Of each kind the one with the fewest statements to change that adds a block; where none
         does, the one that saves the most bytes for each. Those that add a block come first."""
-        if not self._is_smallest:
+        if not self.is_smallest:
             return []
         found: dict[ChangeKind, Change] = {}
-        for tried in (*self._pairs(), *self._stages()):
-            change = self._planned(tried, now)
+        one_less = (step for step in self._stages if step.fewer == 1)
+        for step in (*self._pairs(), *one_less):
+            change = self._planned(step, now)
             if change is None:
                 continue
             before = found.get(change.kind)
@@ -88,12 +106,28 @@ class Changes:
                 found[change.kind] = change
         return sorted(found.values(), key=self._merit, reverse=True)
 
-    @property
-    def _is_smallest(self) -> bool:
+    @cached_property
+    def is_smallest(self) -> bool:
         """Whether the plan was packed for the fewest bytes by its own ranges and conflicts."""
         made = self._plan.provenance
         smallest = (made.packer, made.objective) == ("best", "bytes") and not made.is_own
         return smallest and made.fallback is None and bool(self._plan.offsets)
+
+    def next_block(self, now: Residents) -> NextBlock:
+        """The smallest combination of changes that gains a resident block, or why none does."""
+        stopping = tuple(one for one in now.limits if one != SHARED_MEMORY)
+        if stopping or now.bytes_over is None:
+            return NextBlock(now.bytes_over, stopped_by=stopping)
+        if not self.is_smallest:
+            return NextBlock(now.bytes_over)
+        search = _Search(self, now)
+        found = search.smallest()
+        if found is None:
+            return NextBlock(now.bytes_over, is_searched=True, is_complete=search.is_complete)
+        steps, arena = found
+        told = tuple(step.told for step in steps)
+        blocks = self.blocks_at(arena, steps)
+        return NextBlock(now.bytes_over, told, arena, blocks, (), True, True)
 
     def _merit(self, change: Change) -> tuple[bool, float, int]:
         saved = self._plan.arena_bytes - change.arena_bytes
@@ -109,140 +143,243 @@ class Changes:
     def _constant(self) -> Sequence[Buffer]:
         return self._ranges.constant
 
-    def _planned(self, tried: _Tried, now: Residents | None) -> Change | None:
+    def _planned(self, step: _Trial, now: Residents | None) -> Change | None:
         """What becomes of the arena; None if it is no smaller, or not proved to be."""
-        if tried.problem.lower_bound >= self._plan.arena_bytes:
+        arena = self.packed((step,), self._plan.arena_bytes - 1)
+        if arena is None or self.spills((step,)):
             return None
-        placement = PACKERS["best"](tried.problem)
-        if placement.arena >= self._plan.arena_bytes:
-            return None
-        sizes, offsets = tried.problem.sizes, placement.offsets
-        for one, two in combinations(range(len(sizes)), 2):
-            pair = (self._constant[one], self._constant[two])
-            overlap = max(offsets[one], offsets[two]) < min(
-                offsets[one] + sizes[one], offsets[two] + sizes[two]
-            )
-            changed = tried.kind is not ChangeKind.STAGES and set(pair) == set(tried.buffers)
-            if overlap and not changed and not self._may_share(pair):
-                return None
-        smaller = replace(self._plan, arena_bytes=placement.arena)
-        then = residents_of(self._kernel, smaller, self._arch)
-        blocks = None if then is None else then.blocks
+        blocks = self.blocks_at(arena, (step,))
         adds = now is not None and blocks is not None and blocks > now.blocks
-        return Change(
-            tried.kind,
-            tuple(self._explainer.names[one] for one in tried.buffers),
-            tried.condition,
-            tried.statements,
-            placement.arena,
-            blocks,
-            adds,
-        )
+        told = step.told
+        return Change(told.kind, told.buffers, told.condition, told.statements, arena, blocks, adds)
+
+    @property
+    def arena_bytes(self) -> int:
+        return self._plan.arena_bytes
+
+    def blocks_at(self, arena: int, steps: _Trials = ()) -> int | None:
+        """Resident blocks if the arena had so many bytes, and threads the registers that changes
+        take; None where they are not known."""
+        if arena not in self._residents:
+            smaller = replace(self._plan, arena_bytes=arena)
+            self._residents[arena] = residents_of(self._kernel, [smaller], self._arch)
+        found = self._residents[arena]
+        taken = self._registers_with(steps)
+        if found is None or found.threads is None or taken is None:
+            return None if found is None else found.blocks
+        return min(found.by_memory, most_by_registers(found.threads, taken))
+
+    def spills(self, steps: _Trials) -> bool:
+        """Whether changes take more registers than a thread can have."""
+        taken, threads = self._registers_with(steps), threads_of(self._kernel)
+        if taken is None or threads is None:
+            return False
+        return taken > most_registers(threads, least_blocks(self._kernel.body))
+
+    def agree(self, steps: _Trials) -> bool:
+        """Whether the orders that changes bring about can be had together."""
+        return self._conditions.agree([step.order for step in steps if step.order is not None])
+
+    def _registers_with(self, steps: _Trials) -> int | None:
+        """Registers of each thread with the changes made; None if these take none, or warp groups
+        hand registers over."""
+        more = sum(step.told.registers for step in steps)
+        found = registers_of(self._kernel)
+        if not more or found is None or found.source is RegisterSource.HAND_OVER:
+            return None
+        return found.count + more
+
+    # Packing with changes -----------------------------------------------------------------------
+
+    def problem_with(self, steps: _Trials) -> Problem:
+        """The packing problem with these changes made."""
+        problem = self._problem
+        lifted = [step.pair for step in steps if step.pair is not None]
+        if len(lifted) == 1:
+            problem = without_conflict(problem, *lifted[0])
+        elif lifted:
+            apart = {frozenset(pair) for pair in lifted}
+            kept = [pair for pair in problem.conflicts.edges if frozenset(pair) not in apart]
+            problem = bounded(problem.sizes, problem.alignments, kept, problem.names)
+        smaller = dict(change for step in steps for change in step.sizes)
+        if smaller:
+            sizes = [smaller.get(item, size) for item, size in enumerate(problem.sizes)]
+            problem = with_sizes(problem, sizes)
+        changed = {step.pair for step in steps}
+        return with_conflicts(problem, [pair for pair in self._learned if pair not in changed])
+
+    def packed(self, steps: _Trials, most: int) -> int | None:
+        """The arena with these changes; None if no plan of at most so many bytes is proved.
+
+        A pair that such a plan lets share, and must not, is kept apart from then on.
+        """
+        for _ in range(MOST_LEARNED):
+            problem = self.problem_with(steps)
+            if problem.lower_bound > most:
+                return None
+            placement = PACKERS["best"](problem)
+            if placement.arena > most:
+                return None
+            unproved = self._unproved(problem, placement, steps)
+            if not unproved:
+                return placement.arena
+            self._learned.update(dict.fromkeys(unproved))
+        return None
+
+    def _unproved(
+        self, problem: Problem, placement: Placement, steps: _Trials
+    ) -> list[tuple[int, int]]:
+        """The pairs that share in a placement, and are not proved to and not changed."""
+        sizes, offsets = problem.sizes, placement.offsets
+        changed = {step.pair for step in steps}
+        found = []
+        for one, two in combinations(range(len(sizes)), 2):
+            begin = max(offsets[one], offsets[two])
+            overlap = begin < min(offsets[one] + sizes[one], offsets[two] + sizes[two])
+            pair = (self._constant[one], self._constant[two])
+            if overlap and (one, two) not in changed and not self._may_share(pair):
+                found.append((one, two))
+        return found
 
     def _may_share(self, pair: BufferPair) -> bool:
         return bool(self._plan.shared_bytes(*pair)) or self._explainer.pair(pair).may_share
 
-    def _pairs(self) -> Iterator[_Tried]:
+    # What may be changed ------------------------------------------------------------------------
+
+    def steps_against(self, problem: Problem) -> Iterator[_Trial]:
+        """The changes that may lower what is heaviest together, those of the most bytes first."""
+        heaviest = heaviest_together(problem)
+        yield from (step for step in self._stages if step.touches(heaviest))
+        edges = [edge for edge in self._edges(problem) if heaviest.issuperset(edge)]
+        for edge in self._by_size([edge for edge in edges if edge not in self._learned]):
+            step = self._pair(edge)
+            if step is not None:
+                yield step
+
+    def _pairs(self) -> Iterator[_Trial]:
         """One pair of buffers may share. Only one of what is heaviest can help where the arena is
         no larger than that."""
-        problem, constant = self._problem, self._constant
-        edges = [(min(edge), max(edge)) for edge in problem.conflicts.edges]
+        problem = self._problem
+        edges = self._edges(problem)
         if self._plan.arena_bytes == problem.lower_bound:
             heaviest = heaviest_together(problem)
             edges = [edge for edge in edges if set(edge) <= heaviest]
-        edges.sort(key=lambda edge: (-min(problem.sizes[one] for one in edge), edge))
-        for one, two in edges[:MOST_PAIRS]:
-            pair = (constant[one], constant[two])
-            found = self._condition(pair)
-            if found is not None:
-                yield _Tried(found[0], pair, *found[1:], without_conflict(problem, one, two))
+        for edge in self._by_size(edges):
+            step = self._pair(edge)
+            if step is not None:
+                yield step
 
-    def _condition(self, pair: BufferPair) -> tuple[ChangeKind, str, int] | None:
-        """The change that lets a pair share: its kind, a sentence, and how many statements change.
+    def all_steps(self) -> _Trials:
+        """All pairs that may be made to share, and the fewest stages of each loop."""
+        steps = map(self._pair, self._by_size(self._edges(self._problem)))
+        fewest = {step.stages: step for step in self._stages}
+        return (*(step for step in steps if step is not None), *fewest.values())
 
-        None where one change is not enough, or no remedy is known.
-        """
-        found = self._explainer.pair(pair)
-        against = [(cause.rule, cause.text) for cause in found.causes if cause.rule is not None]
-        if self._explainer.is_touched_together(pair):
-            return None if against else self._reordered(found)
-        known = _REMEDY
-        if not found.causes and not found.verdict.uncovered:
-            against = [(each.rule, str(each)) for each in found.verdict.violations]
-            known = _REMEDY_OF_CHECKER
-        remedies = {known.get(rule) for rule, _ in against}
-        remedy = remedies.pop() if len(remedies) == 1 else None
-        if remedy is None:
-            return None
-        one, two = found.names
-        if any(buffer in self._handed for buffer in found.buffers):
-            remedy = "if it were known what is done to {one} and {two}"
-        condition = f"{remedy.format(one=one, two=two)}: {against[0][1]}"
-        return ChangeKind.PAIR, condition, len(against)
+    @staticmethod
+    def _edges(problem: Problem) -> list[tuple[int, int]]:
+        return [(min(edge), max(edge)) for edge in problem.conflicts.edges]
 
-    def _reordered(self, found: Explanation) -> tuple[ChangeKind, str, int] | None:
-        """The order of the two in which the fewest of their statements would have to move."""
-        one, two = found.buffers
-        entries = self._explainer.entries
-        at = {
-            buffer: [
-                position
-                for position, entry in enumerate(entries)
-                if any(touch.buffer is buffer for touch in entry.touched)
-            ]
-            for buffer in (one, two)
-        }
-        if set(at[one]) & set(at[two]):
-            return None  # one statement needs both
-        ways = [way for pair in ((one, two), (two, one)) for way in self._ways(at, entries, *pair)]
-        condition, count = min(ways, key=lambda way: way[1])
-        return ChangeKind.RANGE, condition, count
+    def _by_size(self, edges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        sizes = self._problem.sizes
+        return sorted(edges, key=lambda edge: (-min(sizes[one] for one in edge), edge))[:MOST_PAIRS]
 
-    def _ways(
-        self,
-        at: dict[Buffer, list[int]],
-        entries: Sequence[StmtEntry],
-        first: Buffer,
-        second: Buffer,
-    ) -> Iterator[tuple[str, int]]:
-        """Moves that separate two live ranges: a sentence, and how many statements each moves."""
-        one, two = (self._explainer.names[buffer] for buffer in (first, second))
-        begin, end = at[second][0], at[second][-1]
-        until, after = at[first][-1], [each for each in at[first] if each > begin]
-        ahead = [each for each in at[second] if each < until]
-        before = [each for each in at[first] if each < begin]
+    def _pair(self, edge: tuple[int, int]) -> _Trial | None:
+        """The change that lets two items share; None where no single one is known."""
+        if edge not in self._known:
+            found = self._conditions.of((self._constant[edge[0]], self._constant[edge[1]]))
+            self._known[edge] = None if found is None else _Trial(found.told, edge, found.order)
+        return self._known[edge]
 
-        def stmt_at(position: int) -> str:
-            return where(entries[position].stmt)
+    @cached_property
+    def _stages(self) -> Sequence[_Trial]:
+        """Fewer stages for all buffers of a loop that have the same number of them."""
+        return [*self._fewer_stages()]
 
-        last = f"now {stmt_at(until)} is its last use"
-        yield f"if {one} were done with before {two} begins at {stmt_at(begin)}; {last}", len(after)
-        yield (
-            f"if {two} began only behind the last use of {one}, {stmt_at(until)}; "
-            f"now it does at {stmt_at(begin)}",
-            len(ahead),
-        )
-        if before and after and after[0] > end:
-            yield (
-                f"if {one} were not held over {two}, from {stmt_at(before[-1])} "
-                f"to {stmt_at(after[0])}, but written anew behind it",
-                1,
-            )
-
-    def _stages(self) -> Iterator[_Tried]:
-        """One stage less for all buffers of a loop that have the same number of them."""
+    def _fewer_stages(self) -> Iterator[_Trial]:
         found = facts_of(self._kernel).ask(stages_of)
         for stages in dict.fromkeys(found.values()):
-            group = [one for one in self._constant if found.get(one) == stages]
-            fewer = stages.count - 1
-            sizes = [
-                (one.size or 0) // stages.count * fewer if one in group else one.size or 0
-                for one in self._constant
-            ]
-            if group:
+            items = [item for item, one in enumerate(self._constant) if found.get(one) == stages]
+            names = tuple(self._explainer.names[self._constant[item]] for item in items)
+            for left in range(stages.count - 1, 0, -1) if items else ():
                 condition = (
-                    f"if the loop {where(stages.loop)} had {fewer} stage{'s' if fewer > 1 else ''} "
+                    f"if the loop {where(stages.loop)} had {left} stage{'s' if left > 1 else ''} "
                     f"instead of {stages.count}"
                 )
-                kept = with_sizes(self._problem, sizes)
-                yield _Tried(ChangeKind.STAGES, tuple(group), condition, 1, kept)
+                sizes = ((item, self._problem.sizes[item]) for item in items)
+                yield _Trial(
+                    ChangeStep(ChangeKind.STAGES, names, condition, 1),
+                    sizes=tuple((item, size // stages.count * left) for item, size in sizes),
+                    stages=stages,
+                    fewer=stages.count - left,
+                )
+
+
+class _Search:
+    """Looks for the fewest changes that gain a block: each next one against what is heaviest."""
+
+    def __init__(self, changes: Changes, now: Residents):
+        self._changes = changes
+        self._now = now
+        self._left = MOST_TRIED
+        self._cut = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no larger combination could gain one, either."""
+        return not self._cut
+
+    def smallest(self) -> tuple[_Trials, int] | None:
+        """The fewest changes, of these those with the least to change, and the arena with them."""
+        if not self._gains(self._changes.problem_with(self._changes.all_steps()).lower_bound):
+            return None
+        for together in range(1, MOST_TOGETHER + 1):
+            self._cut = False
+            seen: set[frozenset[_Trial]] = set()
+            found = [*self._gaining((), together, seen)]
+            if found:
+                return min(found, key=lambda one: (sum(step.weight for step in one[0]), one[1]))
+            if not self._cut or self._left <= 0:
+                return None
+        return None
+
+    def _gaining(
+        self, steps: _Trials, more: int, seen: set[frozenset[_Trial]]
+    ) -> Iterator[tuple[_Trials, int]]:
+        """Combinations that begin with `steps`, have up to so many more, and gain a block."""
+        if frozenset(steps) in seen:
+            return
+        seen.add(frozenset(steps))
+        if self._left <= 0:
+            self._cut = True
+            return
+        self._left -= 1
+        problem = self._changes.problem_with(steps)
+        if steps and self._gains(problem.lower_bound):
+            arena = self._changes.packed(steps, self._most)
+            if arena is not None and self._gains(arena, steps):
+                yield steps, arena
+                return
+            problem = self._changes.problem_with(steps)
+        for step in self._changes.steps_against(problem):
+            again = any(step.stages and step.stages == one.stages for one in steps)
+            together = (*steps, step)
+            if again or step in steps or self._changes.spills(together):
+                continue
+            if not self._changes.agree(together):
+                continue
+            if not more:
+                self._cut = True
+                return
+            yield from self._gaining(together, more - 1, seen)
+
+    def _gains(self, arena: int, steps: _Trials = ()) -> bool:
+        return (self._changes.blocks_at(arena, steps) or 0) > self._now.blocks
+
+    @cached_property
+    def _most(self) -> int:
+        """The largest arena that gains a block."""
+        least, most = 0, self._changes.arena_bytes
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (middle, most) if self._gains(middle) else (least, middle)
+        return least

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from smemreuse.explainer.changes import Changes
 from smemreuse.explainer.pairs import explainer_of
-from smemreuse.explainer.residents import residents_of
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.pipeline.planning import plan_kernel
@@ -14,6 +13,7 @@ from smemreuse.results.headroom import Headroom, LiveThere
 from smemreuse.results.plan import Plan
 from smemreuse.results.timeline import Peak, Span, Timeline, peak_of
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.residents import residents_of
 
 
 def headroom_of(
@@ -33,14 +33,16 @@ def headroom_of(
     timeline = timeline_of(kernel, scope)
     spans = timeline.spans(plan)
     peak = peak_of(spans)
-    residents = residents_of(kernel, plan, arch)
+    residents = residents_of(kernel, [plan], arch)
+    changes = Changes(kernel, plan, explainer, arch)
     return Headroom(
         plan.arena_bytes,
         peak,
         timeline.steps[peak.position] if peak.buffers else None,
         tuple(_live_at(peak, spans, timeline)),
         residents,
-        tuple(Changes(kernel, plan, explainer, arch).cheapest(residents)),
+        tuple(changes.cheapest(residents)),
+        changes.next_block(residents) if residents is not None and peak.buffers else None,
     )
 
 

@@ -7,18 +7,18 @@ from collections.abc import Hashable
 
 from smemreuse.analysis.stages import stages_of
 from smemreuse.explainer.pairs import explainer_of, where
-from smemreuse.explainer.residents import residents_of
 from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, unique_names
 from smemreuse.results.difference import NamedLayout
 from smemreuse.results.plan import Plan
 from smemreuse.targets.architectures import Architecture
+from smemreuse.targets.residents import residents_of
 
 
 def layout_of(
     file: str, kernel: Kernel, plan: Plan, arch: Architecture | None = None
 ) -> NamedLayout:
-    """One plan by names. Blocks go as far as shared memory and threads do."""
+    """One plan by names."""
     names = unique_names(tuple(plan.buffers))
     placed = [buffer for buffer in plan.buffers if buffer in plan.offsets]
     by_name = {names[buffer]: buffer for buffer in placed}
@@ -58,7 +58,7 @@ def layout_of(
             if buffer in plan.offsets
         },
         why=why,
-        residents=residents_of(kernel, plan, arch, with_registers=False),
+        residents=residents_of(kernel, [plan], arch, by_registers=False),
         symbolic="" if plan.arena_expr is None else plan.arena_text,
     )
 

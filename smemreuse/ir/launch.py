@@ -13,6 +13,9 @@ AXES = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
 
 MAX_THREADS = 1024
 
+LEAST_BLOCKS = "tl.min_blocks_per_sm"
+"""The attribute by which TileLang asks ptxas that so many blocks be resident on an SM."""
+
 
 class UnknownThreads(Exception):
     """The threads of a block are not known; the message says why."""
@@ -28,6 +31,16 @@ def launches(body: Block) -> Iterator[Attr]:
     for stmt in walk_statements(body):
         if isinstance(stmt, Attr) and stmt.key == THREAD_EXTENT:
             yield stmt
+
+
+def least_blocks(body: Block) -> int:
+    """How many blocks ptxas is asked to keep resident on an SM, by registers: 1 if nobody asks."""
+    asked = (
+        constant(stmt.value)
+        for stmt in walk_statements(body)
+        if isinstance(stmt, Attr) and stmt.key == LEAST_BLOCKS
+    )
+    return max((one for one in asked if one is not None), default=1)
 
 
 def stride_of(tag: str, axes: Mapping[str, int]) -> int:

@@ -17,6 +17,7 @@ from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, target_architecture, threads_of
 from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.registers import registers_of
 from smemreuse.versions.merges import Merge
 
 
@@ -89,6 +90,8 @@ class LoweredKernel:
         scopes = [applied.plan.scope for applied in self.plans]
         before = block_memory(self.kernel, map(self.stock_plan, scopes))
         after = block_memory(self.kernel, [applied.plan for applied in self.plans])
+        expected = registers_of(self.kernel)
+        registers = self.registers or (expected.count if expected else None)
         return KernelFootprint(
             name=self.kernel.name,
             arch=arch.name if arch else None,
@@ -101,4 +104,7 @@ class LoweredKernel:
             blocks_after=after.blocks(arch, threads, self.registers) if arch else None,
             limit=arch.per_block if arch else None,
             fits=after.fits(arch) if arch else None,
+            expected_registers=expected.count if expected else None,
+            resident_before=before.blocks(arch, threads, registers) if arch else None,
+            resident_after=after.blocks(arch, threads, registers) if arch else None,
         )

@@ -7,72 +7,32 @@ block or leaves a larger step to L1, and no further.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from smemreuse.analysis.handovers import Handovers
-from smemreuse.analysis.linearize import linearize
-from smemreuse.analysis.liveness import live_ranges, peak_live
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.planner import least_sharing
 from smemreuse.planner.best import NODES, fitting
 from smemreuse.planner.exact import Budget
 from smemreuse.planner.linear_scan import ARENA_ALIGNMENT
-from smemreuse.policies.attribution import inner
 from smemreuse.policies.packing import Liveness
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
-from smemreuse.targets.architectures import (
-    REGISTERS,
-    WARP,
-    Architecture,
-    architecture_for,
-    most_registers,
-    threads_of,
-)
+from smemreuse.results.residents import Residents
+from smemreuse.targets.architectures import WARP, Architecture, architecture_for, threads_of
 from smemreuse.targets.blocks import block_memory
-from smemreuse.versions import version_of
-
-LOCAL = "local"
-REGISTER_BYTES = 4
+from smemreuse.targets.residents import residents_of
 
 
-def resident_blocks(kernel: Kernel, plans: Iterable[Plan], arch: Architecture | None) -> int | None:
-    """Resident blocks per SM, as limited by shared memory and threads; 0 if the kernel cannot run.
+def resident_blocks(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Residents | None:
+    """Resident blocks per SM under a plan; None if a size is not known.
 
-    None if not known. `arch` is by default that of the kernel's target. An unknown number of
-    threads counts as the smallest, for which shared memory alone is the limit.
+    `arch` is by default that of the kernel's target. An unknown number of threads counts as the
+    smallest, so that an SM holds at most so many.
     """
-    on, _ = architecture_for(kernel, arch)
-    return block_memory(kernel, plans).blocks(on, threads_of(kernel) or WARP)
-
-
-def registers_at_launch(facts: KernelFacts) -> int | None:
-    """Registers of each thread at least; None where not even that is known.
-
-    They are exact where groups hand registers over. Elsewhere a thread has no fewer than hold the
-    local arrays that are live at once, such as a GEMM's accumulators, or the most it may have, and
-    some of these arrays are spilled; ptxas alone knows the rest.
-    """
-    kernel, threads = facts.kernel, threads_of(facts.kernel)
-    if threads is None:
-        return None
-    handed_over = version_of(kernel).register_pass.at_launch(kernel.body, threads, REGISTERS)
-    if handed_over is not None:
-        return handed_over
-    return min(facts.ask(held_in_locals), most_registers(threads))
-
-
-def _of_a_thread_block(kernel: Kernel) -> tuple[int, int | None]:
-    """The threads of a block, or the fewest, and the registers of each that are known."""
-    return threads_of(kernel) or WARP, facts_of(kernel).ask(registers_at_launch)
-
-
-def held_in_locals(facts: KernelFacts) -> int:
-    """Registers that the local arrays fill which are live at once."""
-    live = live_ranges(linearize(facts.kernel, LOCAL, inner).entries)
-    return peak_live(live.values(), {one: one.size or 0 for one in live}) // REGISTER_BYTES
+    return residents_of(kernel, [plan], arch, threads=threads_of(kernel) or WARP)
 
 
 @dataclass(frozen=True)
@@ -85,11 +45,16 @@ class SmStanding:
     @classmethod
     def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> SmStanding | None:
         """The standing of a kernel with this plan; None where a size is symbolic."""
-        memory, (threads, registers) = block_memory(kernel, [plan]), _of_a_thread_block(kernel)
-        blocks = memory.blocks(arch, threads, registers)
-        if blocks is None or memory.total is None:
+        found = resident_blocks(kernel, plan, arch)
+        if found is None:
             return None
-        return cls(blocks, arch.l1_left(memory.total, threads, registers) if blocks else 0)
+        return cls(found.blocks, arch.l1_left(*_asked(found)) if found.blocks else 0)
+
+
+def _asked(found: Residents) -> tuple[int, int, int | None]:
+    """The bytes of a block, its threads, and the registers of each."""
+    registers = found.registers.count if found.registers else None
+    return found.block_bytes, found.threads or WARP, registers
 
 
 def with_occupancy(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Plan:
@@ -98,11 +63,13 @@ def with_occupancy(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Pla
     Unchanged where the number of resident blocks is not known.
     """
     on, assumed = architecture_for(kernel, arch)
-    standing = SmStanding.of(kernel, plan, on)
-    if standing is None:
+    residents, standing = resident_blocks(kernel, plan, on), SmStanding.of(kernel, plan, on)
+    if residents is None or standing is None:
         return plan
-    threads_known = threads_of(kernel) is not None
-    found = Occupancy(standing.blocks, on.name, assumed, threads_known, standing.l1_left)
+    known = threads_of(kernel) is not None
+    found = Occupancy(
+        standing.blocks, on.name, assumed, known, standing.l1_left, residents.registers
+    )
     return plan.with_provenance(occupancy=found)
 
 
@@ -113,15 +80,13 @@ def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int
     kernel that does not fit on an SM, or of which that is not known.
     """
     on, _ = architecture_for(kernel, arch)
-    standing = SmStanding.of(kernel, smallest, on)
-    if standing is None or not standing.blocks:
+    found = resident_blocks(kernel, smallest, on)
+    if found is None or not found.blocks:
         return []
     memory = block_memory(kernel, [smallest])
-    found = []
-    for most in on.largest_by_step(memory.total or 0, *_of_a_thread_block(kernel)):
-        growth = memory.growth(smallest.scope, most)
-        found.append((smallest.arena_rounded + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT)
-    return found
+    growths = (memory.growth(smallest.scope, most) for most in on.largest_by_step(*_asked(found)))
+    arena = smallest.arena_rounded
+    return [(arena + growth) // ARENA_ALIGNMENT * ARENA_ALIGNMENT for growth in growths]
 
 
 @dataclass(frozen=True)

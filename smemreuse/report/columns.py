@@ -60,6 +60,17 @@ def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+BY_REGISTERS = "blocks on an SM, `a of b`: shared memory and threads allow b, registers a"
+"""The legend of `blocks_text`, for tables in which registers stop a block."""
+
+
+def blocks_text(resident: int | None, by_memory: int | None) -> str:
+    """Blocks on an SM, and of how many where registers stop some."""
+    if resident is None or resident == by_memory:
+        return number(by_memory)
+    return f"{resident} of {by_memory}"
+
+
 class FittingTable(Table):
     """Columns are headings and their kinds, cells are `Text`; ASCII if `out` is no terminal."""
 

@@ -12,10 +12,20 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from smemreuse.errors import printable
-from smemreuse.report.columns import NAME, NUMBER, TEXT, WORD, Col, number, table_of
+from smemreuse.report.columns import (
+    BY_REGISTERS,
+    NAME,
+    NUMBER,
+    TEXT,
+    WORD,
+    Col,
+    blocks_text,
+    number,
+    table_of,
+)
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import blocks_per_sm, fits
+from smemreuse.report.residents import by_memory, fits
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import hoped_words, kind_text, tally
 from smemreuse.results.comparison import STOCK, Comparison, Concern, PolicyResult
@@ -23,6 +33,7 @@ from smemreuse.results.findings import Finding, FindingKind, Level, Location, pl
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
 from smemreuse.targets.architectures import Architecture, architecture_for
+from smemreuse.targets.residents import residents_of
 
 
 def comparison(
@@ -55,6 +66,8 @@ def comparison(
 
 
 def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> PolicyResult:
+    found = residents_of(subject.kernel, [plan], arch)
+    blocks = by_memory(subject.kernel, plan, arch)
     return PolicyResult(
         policy=plan.policy,
         arena_bytes=plan.arena_bytes,
@@ -62,7 +75,9 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         lower_bound_bytes=plan.lower_bound_bytes,
         gap=gap_text(plan),
         optimal=plan.optimal,
-        blocks=blocks_per_sm(subject.kernel, plan, arch),
+        blocks=blocks,
+        resident=blocks if found is None else found.blocks,
+        registers=found.registers if found else None,
         fits=fits(subject.kernel, plan, arch),
         verdict=verdict.verdict,
         kept=plan.provenance.is_kept,
@@ -134,7 +149,7 @@ SORTS: Mapping[str, Callable[[Comparison], tuple[object, ...]]] = {
     "bound": lambda row: (-row.applied.lower_bound_bytes,),
     "gap": lambda row: (-row.applied.arena_bytes / (row.applied.lower_bound_bytes or 1),),
     "saved": lambda row: (-row.saved_bytes,),
-    "blocks": lambda row: (-1 if row.applied.blocks is None else row.applied.blocks,),
+    "blocks": lambda row: (-1 if row.applied.resident is None else row.applied.resident,),
     "verdict": lambda row: (_VERDICTS[row.applied.verdict], row.concern is None),
 }
 """What rows may be sorted by: names from A on, bytes from the most, blocks from the fewest, and
@@ -161,7 +176,7 @@ def kernels_table(
         Col("dataflow", NUMBER, lambda one: one[0].applied.arena_text),
         Col("bound", NUMBER, lambda one: number(one[0].applied.lower_bound_bytes), out.width > 89),
         Col("gap", NUMBER, lambda one: one[0].applied.gap),
-        Col("blocks", NUMBER, lambda one: number(one[0].applied.blocks)),
+        Col("blocks", NUMBER, lambda one: _blocks(one[0].applied)),
         Col("verdict", WORD, lambda one: kind_text(one[0].applied.verdict)),
         Col("baseline", TEXT, lambda one: one[2], bool(more)),
     )
@@ -181,7 +196,7 @@ _POLICY: Sequence[Col[_Line]] = (
     Col("lower bound", NUMBER, lambda one: number(one[1].lower_bound_bytes)),
     Col("gap", NUMBER, lambda one: one[1].gap),
     Col("smallest", WORD, lambda one: "yes" if one[1].optimal else "no"),
-    Col("blocks", NUMBER, lambda one: number(one[1].blocks)),
+    Col("blocks", NUMBER, lambda one: _blocks(one[1])),
     Col("verdict", WORD, lambda one: _verdict_cell(one[1])),
 )
 
@@ -210,7 +225,17 @@ def _lines(row: Comparison) -> list[_Line]:
 
 def _limits(rows: Sequence[Comparison]) -> str:
     limits = dict.fromkeys(row.limit for row in rows)
-    return f"Shared memory of each block, in bytes; {', '.join(limits)}"
+    title = f"Shared memory of each block, in bytes; {', '.join(limits)}"
+    results = [one for row in rows for one in row.policies.values()]
+    if all(one.resident == one.blocks for one in results):
+        return title
+    known = {one.registers.words for one in results if one.registers}
+    told = known.pop() if len(known) == 1 else "estimated before ptxas"
+    return f"{title}; {BY_REGISTERS} ({told})"
+
+
+def _blocks(result: PolicyResult) -> str:
+    return blocks_text(result.resident, result.blocks)
 
 
 def _where(row: Comparison) -> str:
@@ -276,7 +301,7 @@ def _changes(rows: Sequence[Comparison]) -> Text:
     """What `dataflow` changes of what compilers do by default."""
     smaller = [row.saved_bytes for row in rows if row.saved_bytes > 0]
     larger = [-row.saved_bytes for row in rows if row.saved_bytes < 0]
-    more = sum((row.applied.blocks or 0) > (row.stock.blocks or 0) for row in rows)
+    more = sum((row.applied.resident or 0) > (row.stock.resident or 0) for row in rows)
     fitting = sum(row.applied.fits is True and row.stock.fits is False for row in rows)
     parts = [f"{len(smaller):,} smaller by {sum(smaller):,} bytes"] if smaller else []
     parts += [f"{len(larger):,} larger by {sum(larger):,}"] if larger else []

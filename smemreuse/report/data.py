@@ -9,12 +9,13 @@ from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import beside, blocks_per_sm, fits
+from smemreuse.report.residents import beside, by_memory, fits, residents_data
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import Judged, Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for
+from smemreuse.targets.residents import residents_of
 from smemreuse.versions import version_of
 
 Data = dict[str, object]
@@ -128,8 +129,9 @@ def compare_entry(
 ) -> Data:
     """One kernel of `smemreuse.compare/1`: the same buffers under several policies.
 
-    `hoped` is a plan smaller than that of policy `dataflow`, neither proved nor refuted. Blocks per
-    SM and the limit of a block are for `arch`, by default what the kernel says that it is for.
+    `hoped` is a plan smaller than that of policy `dataflow`, neither proved nor refuted.
+    `blocks_per_sm` are by shared memory and threads alone; `residents` tell of registers, too. They
+    and the limit of a block are for `arch`, by default what the kernel says that it is for.
     """
     some_plan, _ = judged[0]
     arch, assumed = architecture_for(subject.kernel, arch)
@@ -152,7 +154,8 @@ def _policy_data(subject: Subject, plan: Plan, verdict: Verdict, arch: Architect
     return {
         **placement_data(plan),
         **lifetimes_data(plan),
-        "blocks_per_sm": blocks_per_sm(subject.kernel, plan, arch),
+        "blocks_per_sm": by_memory(subject.kernel, plan, arch),
+        "residents": residents_data(residents_of(subject.kernel, [plan], arch)),
         "fits": fits(subject.kernel, plan, arch),
         **verdict_data(verdict),
         "kept": plan.provenance.is_kept,

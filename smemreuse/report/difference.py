@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.report.headroom import residents_data
 from smemreuse.report.titles import counted
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.serialized import picked
 
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
+
+BLOCKS = "blocks per SM are those by shared memory and threads alone, which are what a plan changes"
+"""What the blocks of `heading` go by."""
 
 
 UNTOLD = (
@@ -99,4 +101,10 @@ def difference_entry(found: Difference) -> Data:
 def side_data(layout: NamedLayout) -> Data:
     """One of the two plans that are compared."""
     place = picked(layout, "file name=kernel scope arena_bytes=arena")
-    return {**place, "residents": residents_data(layout.residents)}
+    return {**place, "residents": _residents(layout)}
+
+
+def _residents(layout: NamedLayout) -> Data | None:
+    """Blocks by shared memory and threads alone; None where they are not known."""
+    found = layout.residents
+    return None if found is None else picked(found, "arch assumed blocks block_bytes")

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from smemreuse.ir.labels import brief
 from smemreuse.report.data import Data, Subject, place_data
-from smemreuse.results.headroom import SHARED_MEMORY, Change, Headroom, Residents
+from smemreuse.report.residents import residents_data
+from smemreuse.results.headroom import Change, Headroom, NextBlock
+from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Step
 
@@ -43,6 +45,25 @@ def headroom_lines(found: Headroom) -> Iterator[Text]:
     for number, change in enumerate(found.changes):
         lead = "cheapest change" if number == 0 else "  or"
         yield Text(f"{lead}: {change_words(change, found)}")
+    if found.next_block is not None:
+        yield from _next_block_lines(found.next_block, found)
+
+
+def _next_block_lines(found: NextBlock, beside: Headroom) -> Iterator[Text]:
+    """What gains a block, where no single change has told it, or that nothing does, where fewer
+    bytes might be hoped to."""
+    told, residents = beside.changes, beside.residents
+    if found.why_not and (told or (residents and SHARED_MEMORY in residents.limits)):
+        yield Text(f"one more block: {found.why_not}")
+    alone = len(found.changes) == 1 and any(
+        one.adds_block and one.buffers == found.changes[0].buffers for one in told
+    )
+    if not found.changes or alone:
+        return
+    how = "with one change" if len(found.changes) == 1 else f"with {len(found.changes)} changes"
+    yield Text(f"one more block: {found.arena_bytes:,} bytes, {found.blocks} blocks, {how}:")
+    for number, change in enumerate(found.changes):
+        yield Text(f"  {'and ' if number else ''}{change.condition}")
 
 
 def place(step: Step) -> str:
@@ -62,9 +83,9 @@ def residents_words(found: Residents) -> str:
 
 
 def _limit(found: Residents, limit: str) -> str:
-    if limit == "registers":
-        return f"registers (at least {found.registers} a thread)"
-    if limit == "threads":
+    if limit == REGISTERS and found.registers is not None:
+        return f"registers ({found.registers.words})"
+    if limit == THREADS:
         return f"their number of threads ({found.threads:,} a block)"
     if limit == SHARED_MEMORY and found.most_bytes is not None:
         over = found.block_bytes - found.most_bytes
@@ -92,16 +113,16 @@ def headroom_data(subject: Subject, found: Headroom) -> Data:
                 for one in found.live
             ],
         },
-        "residents": residents_data(
-            found.residents, "stopped_by=limits most_bytes_for_one_more=most_bytes"
-        ),
+        "residents": residents_data(found.residents),
         **picked(found, "changes"),
+        "next_block": _next_block(found.next_block),
     }
 
 
-def residents_data(found: Residents | None, more: str = "") -> Data | None:
-    """Resident blocks and what each takes, with `more` fields; None where they are not known."""
-    return None if found is None else picked(found, f"arch assumed blocks block_bytes {more}")
+def _next_block(found: NextBlock | None) -> Data | None:
+    if found is None:
+        return None
+    return picked(found, "bytes_over changes arena_bytes blocks stopped_by why_not")
 
 
 def _step(step: Step) -> Data:

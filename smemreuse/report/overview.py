@@ -21,7 +21,7 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import beside, blocks_per_sm, fits
+from smemreuse.report.residents import beside, by_memory, fits
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -29,17 +29,25 @@ from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Band, Peak, SyncMark, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for, threads_of
+from smemreuse.targets.residents import residents_of
 
 
-def overview_entry(subject: Subject, found: Overview, arch: Architecture | None = None) -> Data:
+def overview_entry(
+    subject: Subject,
+    found: Overview,
+    arch: Architecture | None = None,
+    *,
+    compiled: int | None = None,
+) -> Data:
     """One kernel and scope: its program order, its buffers, plans by name, and every pair.
 
     Positions count the entries of policy inner's linear sequence, for every plan; sizes, offsets
-    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go.
+    and arenas are bytes; `blocks` are resident on one SM as far as shared memory and threads go,
+    `resident` as far as registers go, too: `compiled` of each thread where ptxas gave them.
     `source` is the dump's text, empty for a kernel that has none; `before` names the plan that
     there would be without us, where it is one of `policies`.
-    `blocks`, `fits` and the bytes beside the arena are None where a size, or for blocks the number
-    of threads, is symbolic.
+    `blocks`, `resident`, `fits` and the bytes beside the arena are None where a size, or for blocks
+    the number of threads, is symbolic.
     """
     arch, assumed = architecture_for(subject.kernel, arch)
     timeline, unshared = found.timeline, found.side_by_side
@@ -69,12 +77,12 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
         "side_by_side": {
             "bytes": unshared.arena_bytes,
             **arena_data(unshared),
-            **_residents(subject, unshared, arch),
+            **_residents(subject, unshared, arch, compiled),
         },
         "policies": {
             name: {
                 **_plan(plan, verdict, timeline, found.remarks.get(name)),
-                **_residents(subject, plan, arch),
+                **_residents(subject, plan, arch, compiled),
             }
             for name, (plan, verdict) in found.plans.items()
         },
@@ -82,10 +90,17 @@ def overview_entry(subject: Subject, found: Overview, arch: Architecture | None 
     }
 
 
-def _residents(subject: Subject, plan: Plan, arch: Architecture) -> Data:
+def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int | None) -> Data:
     """Whether a kernel under one plan fits, and its blocks per SM."""
     kernel = subject.kernel
-    return {"blocks": blocks_per_sm(kernel, plan, arch), "fits": fits(kernel, plan, arch)}
+    found = residents_of(kernel, [plan], arch, compiled=compiled)
+    blocks = by_memory(kernel, plan, arch)
+    return {
+        "blocks": blocks,
+        "resident": blocks if found is None else found.blocks,
+        "registers": found.registers.words if found is not None and found.registers else None,
+        "fits": fits(kernel, plan, arch),
+    }
 
 
 def _drawn(one: Band | SyncMark, names: str) -> Data:

@@ -52,5 +52,5 @@ def _occupancy(found: Occupancy) -> str:
     if not found.threads_known:
         return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
     l1 = f"{found.l1_left // 1024} KB left to L1"
-    far = "as far as shared memory, threads and what is known of registers go"
-    return f"{found.blocks} blocks per SM {on}, {l1}, {far}"
+    registers = f"registers ({found.registers.words})" if found.registers else "registers"
+    return f"{found.blocks} blocks per SM {on}, {l1}, by shared memory, threads and {registers}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 
@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, number, table_of
+from smemreuse.report.columns import (
+    BY_REGISTERS,
+    NUMBER,
+    TEXT,
+    WORD,
+    Col,
+    blocks_text,
+    number,
+    table_of,
+)
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
@@ -33,7 +42,8 @@ MAX_REFUSED = 5
 def run_overview_entry(script: str, kernel: RunKernel, scope: str, found: Overview) -> Data:
     """A compiled kernel on the report page, under its title."""
     subject = Subject(script, kernel.kernel, scope)
-    return {**overview_entry(subject, found), "name": kernel.title}
+    entry = overview_entry(subject, found, compiled=kernel.footprint.registers)
+    return {**entry, "name": kernel.title}
 
 
 def run_entry(script: str, kernel: RunKernel) -> Data:
@@ -93,7 +103,8 @@ def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Tab
     merges = f"{whose}'s own merge, and smemreuse's for objective `{objective}`"
     return table_of(
         out,
-        f"Shared memory of each block, in bytes: {merges}",
+        f"Shared memory of each block, in bytes: {merges}"
+        + blocks_legend(kernel.footprint for kernel in kernels),
         [(kernel.title, kernel) for kernel in kernels],
         *(TITLE, ARCH, BEFORE, AFTER),
         Col("limit", NUMBER, lambda one: number(one[1].footprint.limit)),
@@ -123,8 +134,17 @@ def lint_column(shown: bool) -> Col[Named]:
 
 
 def blocks_of(took: KernelFootprint) -> tuple[str, str]:
-    """Blocks per SM, before and after."""
-    return number(took.blocks_before), number(took.blocks_after)
+    """Blocks per SM, before and after; `1 of 6` where the registers that are expected stop some."""
+    return (
+        blocks_text(took.resident_before, took.blocks_before),
+        blocks_text(took.resident_after, took.blocks_after),
+    )
+
+
+def blocks_legend(found: Iterable[KernelFootprint]) -> str:
+    """What `1 of 6` means, for the title of a table that has such blocks."""
+    stopped = any(" of " in blocks for took in found for blocks in blocks_of(took))
+    return f"; {BY_REGISTERS}, estimated before ptxas" if stopped else ""
 
 
 def _verdicts(kernel: RunKernel) -> Text:

@@ -15,7 +15,15 @@ from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, gap_of
 from smemreuse.report.hazards import hazard_lines, report_data
 from smemreuse.report.page.rows import overview_row
-from smemreuse.report.run import AFTER, ARCH, BEFORE, TITLE, blocks_of, lint_column
+from smemreuse.report.run import (
+    AFTER,
+    ARCH,
+    BEFORE,
+    TITLE,
+    blocks_legend,
+    blocks_of,
+    lint_column,
+)
 from smemreuse.report.titles import counted, numbered
 from smemreuse.report.verdicts import kind_text
 from smemreuse.results.carried import CarriedPlan, ScopePlans, Taken
@@ -24,7 +32,7 @@ from smemreuse.results.hazards import LintStatus
 from smemreuse.results.serialized import picked
 from smemreuse.results.suite import TROUBLES, Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNSOUND
-from smemreuse.targets.architectures import DEFAULT_ARCH
+from smemreuse.targets.architectures import DEFAULT_ARCH, most_by_registers
 
 MAX_SHOWN = 20
 """Troubles that are listed for people; JSON has all."""
@@ -43,7 +51,8 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
     unmerged = (_left(suite, "not judged" if audits_only else "left"), _failed(suite))
     return table_of(
         out,
-        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's",
+        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's"
+        + blocks_legend(one.footprint for one in suite.merged),
         [*titled(suite.merged), *chain.from_iterable(unmerged)],
         TITLE,
         Col("lowered", NUMBER, lambda one: str(one[1].lowered)),
@@ -295,23 +304,29 @@ def suite_row(file: str, name: str, kernel: SuiteKernel, found: ScopePlans) -> D
                 "name": kernel.footprint.arch or DEFAULT_ARCH,
                 "assumed": kernel.footprint.arch is None,
             },
-            "side_by_side": {"bytes": last.side_by_side.bytes, **_taken(last.side_by_side)},
-            "policies": {name: _plan(one) for name, one in found.plans.items()},
+            "side_by_side": {
+                "bytes": last.side_by_side.bytes,
+                **_taken(last.side_by_side, kernel.footprint),
+            },
+            "policies": {name: _plan(one, kernel.footprint) for name, one in found.plans.items()},
         },
         page_title(name, found.scope),
     )
 
 
-def _plan(found: CarriedPlan) -> Mapping[str, object]:
+def _plan(found: CarriedPlan, took: KernelFootprint) -> Mapping[str, object]:
     return {
         "arena_bytes": found.arena.bytes,
         "lower_bound_bytes": found.lower_bound_bytes,
         "gap": gap_of(found.arena.bytes, found.lower_bound_bytes),
         "verdict": found.verdict.verdict.value,
-        **_taken(found.arena),
+        **_taken(found.arena, took),
     }
 
 
-def _taken(found: Taken) -> Mapping[str, object]:
+def _taken(found: Taken, took: KernelFootprint) -> Mapping[str, object]:
     symbolic = {} if found.text is None else {"arena": found.text}
-    return {**symbolic, "blocks": found.blocks, "fits": found.fits}
+    resident, registers = found.blocks, took.registers or took.expected_registers
+    if resident is not None and took.threads is not None and registers is not None:
+        resident = min(resident, most_by_registers(took.threads, registers))
+    return {**symbolic, "blocks": found.blocks, "resident": resident, "fits": found.fits}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from smemreuse.results.regressions import DOES_NOT_FIT, BaselineChange, BaselineEntry
+from smemreuse.results.residents import Registers
 from smemreuse.results.verdict import UNPROVED, UNSOUND, VerdictKind
 
 APPLIED, STOCK = "dataflow", "outer"
@@ -18,8 +19,9 @@ class PolicyResult:
     """One policy's plan and the verdict on it.
 
     `arena_text` is the arena for people: bytes, or an expression where it is `symbolic`, of which
-    `arena_bytes` is the constant part. `blocks` are those that one SM holds and `fits` whether one
-    does; None is not known. `finding` is the first thing that keeps the plan from being sound.
+    `arena_bytes` is the constant part. `blocks` are those that one SM holds by shared memory and
+    threads alone, `resident` by the `registers` of each thread, too, and `fits` whether it holds
+    one; None is not known. `finding` is the first thing that keeps the plan from being sound.
     """
 
     policy: str
@@ -34,6 +36,8 @@ class PolicyResult:
     kept: bool
     finding: str
     symbolic: str = ""
+    resident: int | None = None
+    registers: Registers | None = None
 
     @property
     def gap_bytes(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from smemreuse.results.headroom import Residents
+from smemreuse.results.residents import Residents
 from smemreuse.results.words import Worded
 
 Names = frozenset[str]
@@ -36,7 +36,8 @@ class NamedLayout:
     do not overlap. `ends` are the statements between which a buffer is live, with their lines;
     `touches` what the kernel does with it, by which renamed buffers are found;
     `stages` how many stages of a pipeline it has, where that is known;
-    `why` says why two must not share, or nothing. `symbolic` is the whole arena where its size is
+    `why` says why two must not share, or nothing. `residents` are those by shared memory and
+    threads alone, which is what a plan changes. `symbolic` is the whole arena where its size is
     an expression, of which `arena` is the constant part.
     """
 

@@ -13,11 +13,12 @@ class KernelFootprint:
     does; both hold everything of a block, among it `static_bytes`, of buffers and barriers that
     are allocated statically, and what pads those up to the dynamic array. `limit` is the most that
     a block may have on `arch`, opting in, and `fits` whether one merged by smemreuse has room.
-    Blocks per SM are as many as shared memory, threads and `registers` of each thread allow; 0 does
-    not launch. Where the kernel has not been compiled its registers are not known, and may allow
-    fewer; those of the compiler's own merge are taken to be the same. What is None is not known:
-    bytes of a symbolic size, blocks of a symbolic number of `threads`, anything of an architecture
-    that the kernel's target does not name.
+    Blocks per SM are as many as shared memory, threads and `registers` of each thread, by ptxas,
+    allow; 0 does not launch. Where the kernel has not been compiled they go by shared memory and
+    threads alone, and `expected_registers` may allow fewer: `resident_before` and `resident_after`
+    reckon with those then. The compiler's own merge is taken to need as many. What is None is not
+    known: bytes of a symbolic size, blocks of a symbolic number of `threads`, anything of an
+    architecture that the kernel's target does not name.
     """
 
     name: str
@@ -31,6 +32,9 @@ class KernelFootprint:
     blocks_after: int | None
     limit: int | None
     fits: bool | None
+    expected_registers: int | None = None
+    resident_before: int | None = None
+    resident_after: int | None = None
 
     @property
     def summary(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from smemreuse.results.residents import Residents
 from smemreuse.results.timeline import Peak, Step
 
 
@@ -22,6 +23,55 @@ class ChangeKind(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+@dataclass(frozen=True)
+class ChangeStep:
+    """A change of the kernel, of which it is not known whether the algorithm allows it.
+
+    `condition` says it, as in `if ...`. `statements` is how many have to change; each thread needs
+    `registers` more for it, at least.
+    """
+
+    kind: ChangeKind
+    buffers: tuple[str, ...]
+    condition: str
+    statements: int
+    registers: int = 0
+
+
+@dataclass(frozen=True)
+class NextBlock:
+    """What it takes that one more block is resident on an SM.
+
+    `bytes_over` are those that each block must lose for shared memory to have room, None where no
+    number of bytes would do. `changes` together are the fewest that gain a block: the kernel's
+    buffers would take `arena_bytes` then, and `blocks` be resident. `stopped_by` are the words for
+    what else stops it, so that no change of bytes gains one. `is_searched` tells that changes were
+    looked for, `is_complete` that where none is told no combination of those known gains a block.
+    """
+
+    bytes_over: int | None
+    changes: tuple[ChangeStep, ...] = ()
+    arena_bytes: int | None = None
+    blocks: int | None = None
+    stopped_by: tuple[str, ...] = ()
+    is_searched: bool = False
+    is_complete: bool = False
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing gains a block; empty where something does, or nothing was looked for."""
+        if self.stopped_by:
+            verb = "stops" if self.stopped_by == ("blocks of an SM",) else "stop"
+            what = " and ".join(self.stopped_by)
+            what = what.replace("blocks of an SM", "the number of blocks of an SM")
+            return f"gains no block: {what} {verb} it"
+        if self.changes or not self.is_searched:
+            return ""
+        if self.is_complete:
+            return "no combination of these changes gains a block"
+        return "no combination of these changes was found that gains a block"
 
 
 @dataclass(frozen=True)
@@ -43,35 +93,6 @@ class Change:
     adds_block: bool
 
 
-@dataclass(frozen=True)
-class Residents:
-    """How many blocks an SM holds, and what stops the next one.
-
-    As far as shared memory, threads and the registers that are known go. `limits` are the words for
-    what one more block has no room in; `block_bytes` is all that a block takes, `most_bytes` how
-    many it may have for one more, None where no number of bytes would do. A thread has `registers`
-    at least. `threads` and `registers` are None where they are not known.
-    """
-
-    arch: str
-    assumed: bool
-    blocks: int
-    limits: tuple[str, ...]
-    block_bytes: int
-    most_bytes: int | None
-    threads: int | None
-    registers: int | None
-
-    @property
-    def excess(self) -> int | None:
-        """Bytes that a block must lose for one more to be resident, if those would do."""
-        only_bytes = self.limits == (SHARED_MEMORY,)
-        return self.block_bytes - self.most_bytes if self.most_bytes and only_bytes else None
-
-
-SHARED_MEMORY = "shared memory"
-
-
 @dataclass(frozen=True, repr=False)
 class Headroom:
     """One plan: where most bytes are live, at which statement, and what that leaves.
@@ -79,7 +100,8 @@ class Headroom:
     `arena_bytes` may be more than the peak's, by what alignment and packing cost, and by buffers
     that must not share though they are not live together. `step` is the statement at the peak, None
     where nothing is live. `residents` is None where a size or the architecture is not known.
-    `changes` are the cheapest of each kind that lowers the arena, those that bring a block first.
+    `changes` are the cheapest of each kind that lowers the arena, those that bring a block first;
+    `next_block` tells what it takes to gain one, None where nothing is live or `residents` is None.
     """
 
     arena_bytes: int
@@ -88,6 +110,7 @@ class Headroom:
     live: tuple[LiveThere, ...]
     residents: Residents | None
     changes: tuple[Change, ...]
+    next_block: NextBlock | None = None
 
     def __repr__(self) -> str:
         """One line: the bytes, the blocks, and how many changes would lower them."""

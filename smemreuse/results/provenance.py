@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
 
+from smemreuse.results.residents import Registers
+
 PolicyName: TypeAlias = str
 PackerName: TypeAlias = str
 """`outer`, `inner`, `dataflow`, and `best`, `tilelang`, `tvm`, and what users add to them."""
 
 ObjectiveName: TypeAlias = Literal["bytes", "speed", "none"]
 """`bytes`: the smallest arena. `none`: buffers side by side, nothing is reused. `speed`: the most
-blocks on each SM that shared memory and threads allow, then the most L1, then little sharing."""
+blocks on each SM that shared memory, threads and registers allow, then the most L1, then little
+sharing."""
 
 
 class Origin(Enum):
@@ -69,9 +72,10 @@ class StockFailure:
 class Occupancy:
     """What objective `speed` reckoned with.
 
-    `blocks` are those on each SM, as far as shared memory and threads go: at most so many where
-    `threads_known` is not, and 0 where a block does not fit. `l1_left` are the bytes that the
-    carve-out leaves to L1. `assumed` tells that neither the kernel nor the user named `arch`.
+    `blocks` are those on each SM by shared memory, threads and the `registers` of each thread: at
+    most so many where `threads_known` is not, and 0 where a block does not fit. `l1_left` are the
+    bytes that the carve-out leaves to L1. `assumed` tells that neither the kernel nor the user
+    named `arch`.
     """
 
     blocks: int
@@ -79,6 +83,7 @@ class Occupancy:
     assumed: bool
     threads_known: bool
     l1_left: int
+    registers: Registers | None = None
 
     @property
     def fits(self) -> bool:

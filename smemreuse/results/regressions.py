@@ -140,7 +140,8 @@ def _weaker(now: BaselineEntry, before: BaselineEntry) -> Iterator[Regression]:
             yield Regression(FindingKind.ASSUMED, "; ".join(more))
     blocks = (before.blocks, now.blocks) if before.arch == now.arch else (None, None)
     if blocks[0] is not None and blocks[1] is not None and blocks[1] < blocks[0]:
-        yield Regression(FindingKind.FEWER, f"{blocks[0]} -> {blocks[1]} blocks per SM")
+        fewer = f"{blocks[0]} -> {blocks[1]} blocks per SM by shared memory and threads"
+        yield Regression(FindingKind.FEWER, fewer)
 
 
 def _may_be_larger(now: BaselineEntry, before: BaselineEntry) -> bool:

@@ -155,7 +155,7 @@ class Suite:
     def more_blocks(self) -> int:
         """How many kernels have more resident blocks than before."""
         pairs = (
-            (each.footprint.blocks_before, each.footprint.blocks_after) for each in self.kernels
+            (each.footprint.resident_before, each.footprint.resident_after) for each in self.kernels
         )
         return sum(None not in (one, two) and (two or 0) > (one or 0) for one, two in pairs)
 

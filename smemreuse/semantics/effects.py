@@ -309,6 +309,8 @@ class Effect:
       address that is in an operand. `leaves`: whether the thread goes on after it.
     - `keeps`: an address among its operands may be kept in memory.
     - `remote`: it reaches the shared memory of another block of the cluster (rule 10).
+    - `matrices`: the operands that hold the two matrices which it multiplies, as registers,
+      descriptors or addresses.
     - `product`: what tensor cores multiply in it. `instructions`: how many a thread issues for one
       element of its result, `special` of them to the special function units, where it only
       computes a value. `exchanges`: how often lanes of a warp exchange values in it. These four say
@@ -347,6 +349,7 @@ class Effect:
     keeps: bool = False
     leaves: Leaving | None = None
     remote: bool = False
+    matrices: tuple[int, int] | None = None
     product: Product | None = None
     instructions: float = 1.0
     special: int = 0

@@ -27,6 +27,8 @@ WARP = 32
 REGISTERS = 64 * 1024
 MOST_REGISTERS = 255
 """Registers of an SM, and the most that a thread can have, on every architecture here."""
+PARTS = 4
+"""Equal parts of an SM, each with its share of the registers and of the warps."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,15 @@ def _warps(threads: int) -> int:
     return -(-threads // WARP)
 
 
-def most_registers(threads: int) -> int:
-    """The most registers that ptxas gives each thread of a block of so many, so that it launches:
-    what more it needs it spills. Compilers tell it the number of threads (`__launch_bounds__`)."""
-    return min(MOST_REGISTERS, REGISTERS // max(threads, 1) // 8 * 8)
+def most_registers(threads: int, blocks: int = 1) -> int:
+    """The most registers that ptxas gives each thread so that this many blocks launch on one SM.
+
+    What more a thread needs ptxas spills. Compilers tell it the number of threads of a block, and
+    one block (`__launch_bounds__`). The warps of an SM are in four equal parts, as its registers
+    are, so that 288 threads get as many as 384.
+    """
+    of_a_part = -(-_warps(max(threads, 1)) * blocks // PARTS)
+    return min(MOST_REGISTERS, REGISTERS // PARTS // max(of_a_part, 1) // WARP // 8 * 8)
 
 
 def most_by_registers(threads: int, registers: int) -> int:
@@ -133,7 +140,7 @@ def most_by_registers(threads: int, registers: int) -> int:
     if registers > MOST_REGISTERS:
         return 0
     of_a_warp = -(-max(registers, 1) * WARP // 256) * 256
-    warps = REGISTERS // 4 // of_a_warp * 4
+    warps = REGISTERS // PARTS // of_a_warp * PARTS
     return warps // _warps(threads)
 
 

@@ -51,12 +51,6 @@ class RegisterPass:
     custom: str
     layouts: frozenset[tuple[int, int]] | None
 
-    def at_launch(self, body: Block, threads: int, registers: int) -> int | None:
-        """Registers of each of a block's so many threads at launch, of `registers` on an SM; None
-        where warp groups do not hand them over."""
-        most = self.handed_over(body, threads)
-        return None if most is None else min(most, registers // threads // 8 * 8)
-
     def handed_over(self, body: Block, threads: int) -> int | None:
         """The most registers that a thread has after the hand-over between warp groups.
 

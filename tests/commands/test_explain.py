@@ -157,14 +157,16 @@ def test_what_it_hangs_on_is_told_to_programs() -> None:
     data = json.loads(run("explain", dump("miss_tiles.sm_80"), "--format", "json").stdout)
     (summary,) = data["summaries"]
     assert (summary["arena_bytes"], summary["peak"]["bytes"]) == (16_384, 16_384)
-    assert summary["residents"]["stopped_by"] == ["shared memory"]
-    assert summary["residents"]["blocks"] == 9
+    residents = summary["residents"]
+    assert (residents["blocks"], residents["blocks_by_memory"]) == (6, 9)
+    assert residents["stopped_by"] == ["registers"]
+    assert (residents["registers"], residents["registers_from"]) == (80, "estimate")
     (change,) = summary["changes"]
     assert (change["kind"], change["buffers"], change["arena_bytes"], change["adds_block"]) == (
         "live range",
         ["Ss", "Bs"],
         8_192,
-        True,
+        False,
     )
     two = json.loads(
         run("explain", dump("miss_tiles.sm_80"), "Ss", "Bs", "--format", "json").stdout

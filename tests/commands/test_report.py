@@ -57,8 +57,15 @@ def test_peak_live_may_be_less_than_the_lower_bound() -> None:
 
 def test_occupancy_before_and_after() -> None:
     entry = entry_of(BATCHED)
-    assert entry["side_by_side"] == {"bytes": 65536, "blocks": 2, "fits": True}
-    assert [entry["policies"][name]["blocks"] for name in ("outer", "dataflow")] == [2, 4]
+    assert entry["side_by_side"] == {
+        "bytes": 65536,
+        "blocks": 2,
+        "resident": 2,
+        "registers": "192 a thread, estimated before ptxas",
+        "fits": True,
+    }
+    plans = [entry["policies"][name] for name in ("outer", "dataflow")]
+    assert [(one["blocks"], one["resident"]) for one in plans] == [(2, 2), (4, 2)]
 
 
 def test_the_page_is_written_once(tmp_path: Path) -> None:

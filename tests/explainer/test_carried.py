@@ -22,7 +22,8 @@ from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.serialized import as_data, from_data
 from smemreuse.results.suite import SuiteKernel
 from smemreuse.results.verdict import Judged
-from smemreuse.targets.architectures import target_architecture
+from smemreuse.targets.architectures import target_architecture, threads_of
+from smemreuse.targets.registers import registers_of
 from smemreuse.versions import TILELANG
 from smemreuse.versions.merges import merge_of
 from tests.compilers.text.texts import BUFFERS, LAUNCH, dump
@@ -77,8 +78,11 @@ def test_a_row_needs_no_dump(name: str) -> None:
     found = ScopePlans({name: carried(kernel, *one) for name, one in plans_of(kernel)}, "inner")
     entry = overview_entry(Subject("f", kernel, DYNAMIC), carried_overview(kernel, found))
     arch = target_architecture(kernel)
+    expected = registers_of(kernel)
     took = KernelFootprint(
-        *(kernel.name, arch.name if arch else None, 128, None, 0, 0, 0, None, None, None, None)
+        *(kernel.name, arch.name if arch else None, threads_of(kernel), None),
+        *(0, 0, 0, None, None, None, None),
+        expected_registers=expected.count if expected else None,
     )
     row = suite_row("f", kernel.name, SuiteKernel(took), through_json(found))
     assert row == overview_row(entry, page_title(kernel.name, DYNAMIC))

@@ -7,12 +7,14 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.results.plan import Plan
 from smemreuse.results.provenance import Occupancy
+from smemreuse.results.residents import Registers, RegisterSource
 from smemreuse.targets.architectures import ARCHITECTURES, threads_of
 from smemreuse.targets.blocks import block_memory
 from tests.compilers.text.texts import dump
 
 H200 = ARCHITECTURES["sm_90"]
 LEFT = (256 - 164) * 1024
+EXPECTED = Registers(32, RegisterSource.ESTIMATE)
 PHASES = """\
 bx = T.launch_thread("blockIdx.x", 1)
 tx = T.launch_thread("threadIdx.x", {threads})
@@ -41,7 +43,7 @@ def test_the_padding_of_static_bytes_is_left_room_for() -> None:
     plan = plan_kernel(kernel, "shared.dyn", objective="speed")
     assert blocks(kernel, plan) == 2
     assert plan.provenance.occupancy == Occupancy(
-        2, "sm_90", assumed=True, threads_known=True, l1_left=LEFT
+        2, "sm_90", assumed=True, threads_known=True, l1_left=LEFT, registers=EXPECTED
     )
 
 
@@ -49,5 +51,5 @@ def test_unknown_threads_set_no_number_of_blocks() -> None:
     (kernel,) = parse_dump(dump(PHASES.format(threads="n"))).kernels
     plan = plan_kernel(kernel, "shared.dyn", objective="speed", arch=H200)
     assert plan.provenance.occupancy == Occupancy(
-        2, "sm_90", assumed=False, threads_known=False, l1_left=LEFT
+        2, "sm_90", assumed=False, threads_known=False, l1_left=LEFT, registers=EXPECTED
     )

@@ -16,6 +16,7 @@ from smemreuse.results.provenance import (
     StockFailure,
     StockFault,
 )
+from smemreuse.results.residents import Registers, RegisterSource
 from smemreuse.results.verdict import SOUND, UNPROVED
 from smemreuse.targets.architectures import ARCHITECTURES
 from smemreuse.versions.merges import merge_of
@@ -70,13 +71,10 @@ def test_what_a_compiler_s_pass_fails_on() -> None:
 def test_what_speed_reckoned_with() -> None:
     kernel = dumped("batched_gemm.sm_90a")
     found = provenance(kernel, objective="speed").occupancy
-    assert found == Occupancy(
-        1, "sm_90", assumed=False, threads_known=True, l1_left=(256 - 100) * 1024
-    )
+    registers = Registers(162, RegisterSource.ESTIMATE)
+    assert found == Occupancy(1, "sm_90", False, True, (256 - 100) * 1024, registers)
     small = provenance(kernel, objective="speed", arch=ARCHITECTURES["sm_75"]).occupancy
-    assert small == Occupancy(
-        1, "sm_75", assumed=False, threads_known=True, l1_left=(96 - 64) * 1024
-    )
+    assert small == Occupancy(1, "sm_75", False, True, (96 - 64) * 1024, registers)
     assert small.fits
     assert plan_kernel(kernel, DYN, objective="occupancy") == plan_kernel(
         kernel, DYN, objective="speed"

@@ -289,7 +289,8 @@ def test_once_a_bounded_check_has_failed_optimistic_checks_come_first(
 
 
 def blocks(kernel: Kernel, plan: Plan) -> int:
-    return resident_blocks(kernel, [plan], None) or 0
+    found = resident_blocks(kernel, plan, None)
+    return found.blocks if found else 0
 
 
 def test_l1_is_not_worth_it_that_every_round_waits() -> None:

@@ -92,7 +92,17 @@ def test_blocks_are_those_of_the_architecture() -> None:
     subject = launched(256)
     found: Any = overview_entry(subject, OVERVIEW)
     assert found["arch"]["name"] == "sm_80"
-    assert found["side_by_side"] == {"bytes": 64 * KB, "blocks": 2, "fits": True}
+    assert found["side_by_side"] == {
+        "bytes": 64 * KB,
+        "blocks": 2,
+        "resident": 2,
+        "registers": "33 a thread, estimated before ptxas",
+        "fits": True,
+    }
+    given: Any = overview_entry(subject, OVERVIEW, compiled=240)
+    given = given["policies"]["dataflow"]
+    assert (given["blocks"], given["resident"]) == (4, 1)
+    assert given["registers"] == "240 a thread, by ptxas"
     assert found["policies"]["dataflow"]["blocks"] == 4
     old: Any = overview_entry(subject, OVERVIEW, ARCHITECTURES["sm_75"])
     assert (old["arch"]["name"], old["side_by_side"]["blocks"]) == ("sm_75", 1)

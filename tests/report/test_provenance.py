@@ -15,6 +15,7 @@ from smemreuse.results.provenance import (
     StockFailure,
     StockFault,
 )
+from smemreuse.results.residents import Registers, RegisterSource
 
 KEPT = "unproved, as the compiler left it: the checker can neither prove nor refute it"
 WHY = "packer 'tilelang' needs live ranges, not only conflicts"
@@ -56,10 +57,14 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             ),
         ),
         (
-            {"occupancy": Occupancy(2, "sm_90", True, True, 28672)},
+            {
+                "occupancy": Occupancy(
+                    *(2, "sm_90", True, True, 28672, Registers(129, RegisterSource.ESTIMATE))
+                )
+            },
             (
-                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, as far as shared memory, "
-                "threads and what is known of registers go",
+                "2 blocks per SM on sm_90 (assumed), 28 KB left to L1, by shared memory, threads "
+                "and registers (129 a thread, estimated before ptxas)",
             ),
         ),
         (
@@ -79,8 +84,8 @@ WHY = "packer 'tilelang' needs live ranges, not only conflicts"
             (
                 "packed by `best`, since packer 'tvm' fails here: no",
                 KEPT,
-                "1 blocks per SM on sm_80, 1 KB left to L1, as far as shared memory, threads and "
-                "what is known of registers go",
+                "1 blocks per SM on sm_80, 1 KB left to L1, by shared memory, threads and "
+                "registers",
             ),
         ),
     ],

@@ -15,7 +15,12 @@ from smemreuse.results.hazards import Hazard, HazardKind, LintReport, Mend, Reme
 from smemreuse.results.suite import Judgement, Suite, SuiteKernel, Trouble
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND
 
-FOOTPRINT = KernelFootprint("gemm", "sm_90", 128, 96, 4096, 2048, 0, 8, 16, 232_448, True)
+FOOTPRINT = KernelFootprint(
+    *("gemm", "sm_90", 128, 32, 4096, 2048, 0, 8, 16, 232_448, True),
+    expected_registers=40,
+    resident_before=8,
+    resident_after=16,
+)
 SUITE = Suite(
     kernels=[
         SuiteKernel(FOOTPRINT, Judgement(SOUND), Judgement(SOUND), lowered=3, processes={1, 2}),
@@ -27,7 +32,7 @@ SUITE = Suite(
             processes={1},
         ),
         SuiteKernel(
-            replace(FOOTPRINT, name="kept", bytes_after=4096, blocks_after=8),
+            replace(FOOTPRINT, name="kept", bytes_after=4096, blocks_after=8, resident_after=8),
             Judgement(UNPROVED, "too long"),
             Judgement(UNPROVED, "too long"),
             kept=True,

@@ -30,6 +30,7 @@ def result(policy: str, arena: int, verdict: VerdictKind = SOUND, **more: object
         "gap": "1.000",
         "optimal": True,
         "blocks": 2,
+        "resident": more.get("blocks", 2),
         "fits": True,
         "verdict": verdict,
         "kept": False,

@@ -35,13 +35,14 @@ def overview_row(kernel: Entry, title: str) -> dict[str, object]:
         "saved": None if is_symbolic or not taken else 1 - after["arena_bytes"] / taken,
         "gap": after["gap"],
         "blocks": [_blocks(before), _blocks(after)],
+        "resident": [_blocks(before, "resident"), _blocks(after, "resident")],
         "arch": kernel["arch"]["name"],
         "arch_assumed": kernel["arch"]["assumed"],
         "verdict": after["verdict"],
     }
 
 
-def _blocks(found: Entry) -> int | None:
+def _blocks(found: Entry, which: str = "blocks") -> int | None:
     """Blocks on an SM, 0 where one does not fit; None where it is not known."""
-    blocks: int | None = 0 if found["fits"] is False else found["blocks"]
+    blocks: int | None = 0 if found["fits"] is False else found[which]
     return blocks

@@ -47,14 +47,20 @@ def _mma(
 ) -> Effect:
     """A multiplication in registers, `more` of which are read as well."""
     return accessing(
-        read=(a, b, *more), written=(c,), arity=arity, product=product, together=Together.WARP
+        read=(a, b, *more),
+        written=(c,),
+        arity=arity,
+        matrices=(a, b),
+        product=product,
+        together=Together.WARP,
     )
 
 
-def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
+def _wgmma(c: int, *read: int, matrices: tuple[int, int], arity: int, product: Product) -> Effect:
     """The row of a wgmma: it writes the accumulator at position `c` and reads through descriptors.
 
-    `read` are positions of register operands. One more operand than `arity` is a known form.
+    `read` are positions of register operands, `matrices` those of both matrices. One more operand
+    than `arity` is a known form.
     """
     return accessing(
         read=read,
@@ -63,6 +69,7 @@ def _wgmma(c: int, *read: int, arity: int, product: Product) -> Effect:
         engine=Engine.WGMMA,
         proxy=Proxy.ASYNC,
         reads_described=True,
+        matrices=matrices,
         product=product,
         together=Together.WARPGROUP,
     )
@@ -152,10 +159,12 @@ _WGMMA: Rows = merged(
             writes_locals=(0,),
         ),
         "increase_descriptor_offset": Effect(writes_locals=(0,), answer=Answer.VARIES),
-        "ptx_wgmma_ss": _wgmma(10, arity=15, product=Product(0, 3)),
-        "ptx_wgmma_rs": _wgmma(9, 5, arity=14, product=Product(0, 2)),
-        "ptx_wgmma_sp_ss": _wgmma(13, 8, arity=18, product=Product(0, 3, kept=2)),
-        "ptx_wgmma_sp_rs": _wgmma(12, 5, 7, arity=17, product=Product(0, 2, kept=2)),
+        "ptx_wgmma_ss": _wgmma(10, matrices=(6, 8), arity=15, product=Product(0, 3)),
+        "ptx_wgmma_rs": _wgmma(9, 5, matrices=(5, 7), arity=14, product=Product(0, 2)),
+        "ptx_wgmma_sp_ss": _wgmma(13, 8, matrices=(6, 11), arity=18, product=Product(0, 3, kept=2)),
+        "ptx_wgmma_sp_rs": _wgmma(
+            12, 5, 7, matrices=(5, 10), arity=17, product=Product(0, 2, kept=2)
+        ),
         "warpgroup_commit_batch": Effect(commits=Engine.WGMMA, together=Together.WARPGROUP),
         "warpgroup_wait": Effect(waits=Wait(Engine.WGMMA, keep=0), together=Together.WARPGROUP),
         "wait_wgmma": Effect(waits=Wait(Engine.WGMMA, keep=0), together=Together.WARPGROUP),

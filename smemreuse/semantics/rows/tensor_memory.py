@@ -49,6 +49,7 @@ def _mma(arity: int, *tensors: int) -> Callable[[Call], Effect | None]:
             engine=Engine.TCGEN05,
             proxy=Proxy.ASYNC,
             reads_described=True,
+            matrices=(1, 3),
             remote=constant(call.args[-1]) != 0,
         )
 

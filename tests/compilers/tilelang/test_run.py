@@ -91,8 +91,10 @@ def test_of_compiled_kernels_registers_count_too(tmp_path: Path) -> None:
     first, lowered, again = document(tmp_path / "out.json")["kernels"]
     assert lowered["registers"] is None
     assert 128 < first["registers"] == again["registers"] < 256
-    assert lowered["blocks_after"] == 3
-    assert first["blocks_after"] == 65_536 // (-(-first["registers"] // 8) * 8 * 128) < 3
+    assert lowered["expected_registers"] == first["expected_registers"] == 192
+    assert lowered["resident_after"] == 65_536 // (192 * 128) == 2
+    compiled = 65_536 // (-(-first["registers"] // 8) * 8 * 128)
+    assert first["blocks_after"] == first["resident_after"] == compiled == 2
 
 
 def test_without_kernels_there_is_json_and_no_empty_report(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ const CHANGED = [
   { id: "before", label: "before", numeric: true, value: (one) => one.before, cell: (one) => one.before },
   { id: "after", label: "after", numeric: true, value: (one) => one.after, cell: (one) => one.after },
   { id: "change", label: "change", numeric: true, value: (one) => one.change, cell: (one) => changeCell(one.change) },
-  { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.blocks[1] ?? -1, cell: blocksCell },
+  { id: "blocks", label: "blocks per SM by memory and threads", numeric: true, value: (one) => one.blocks[1] ?? -1, cell: blocksCell },
   { id: "mainly", label: "mainly by", value: (one) => one.mainly, cell: (one) => one.mainly },
 ];
 const CAUSES = [{ label: "cause" }, { label: "bytes", numeric: true }, { label: "what changed" }];

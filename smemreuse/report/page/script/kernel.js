@@ -60,7 +60,12 @@ class KernelView {
   /** Arena against lower bound, against the GPU, and before against after; a plan is chosen here. */
   listPlans() {
     const { view } = this;
-    const residents = (one) => (one.fits === false ? "does not fit" : `${one.blocks ?? "not known"}`);
+    const residents = (one) => {
+      if (one.fits === false) return "does not fit";
+      if (one.blocks === null) return "not known";
+      const words = residentText(one.resident, one.blocks);
+      return words.includes(" of ") ? element("span", words, { title: `${BY_REGISTERS}. Registers here: ${one.registers}` }) : words;
+    };
     const share = (one, bytes) =>
       one.arena === undefined ? `${((100 * bytes) / view.arch.per_block).toFixed(1)} %` : "not known";
     const before = view.side_by_side;

@@ -1,5 +1,8 @@
 const percent = (part) => (part === null ? "not known" : `${(100 * part).toFixed(part && Math.abs(part) < 0.001 ? 2 : 1)} %`);
-const blocks = ([before, after]) => (before === after ? `${after ?? "?"}` : `${before ?? "?"} → ${after ?? "?"}`);
+/** Blocks on an SM, and of how many where registers stop some. */
+const residentText = (resident, blocks) => (resident === undefined || resident === blocks ? `${blocks ?? "?"}` : `${resident} of ${blocks}`);
+const blocksText = ({ blocks, resident = blocks }) => [...new Set(blocks.map((one, index) => residentText(resident[index], one)))].join(" → ");
+const BY_REGISTERS = "a of b: shared memory and threads allow b, registers a; these are estimated where ptxas has not given them";
 const VERDICTS = ["unsound", "unproved", "sound"];
 
 /** Columns of kernels that are planned. */
@@ -10,7 +13,7 @@ const PLANNED = [
   { id: "bound", label: "lower bound", numeric: true, value: (one) => one.bound, cell: (one) => one.bound },
   { id: "saved", label: "saved", numeric: true, value: (one) => one.saved ?? -Infinity, cell: savedCell },
   { id: "gap", label: "gap", numeric: true, value: (one) => Number(one.gap.replace(",", "")) || 0, cell: (one) => one.gap },
-  { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.blocks[1] ?? -1, cell: blocksCell },
+  { id: "blocks", label: "blocks per SM", numeric: true, value: (one) => one.resident[1] ?? -1, cell: blocksCell },
   { id: "buffers", label: "buffers", numeric: true, value: (one) => one.buffers, cell: (one) => one.buffers },
   { id: "verdict", label: "verdict", value: (one) => VERDICTS.indexOf(one.verdict), cell: (one) => element("span", one.verdict, { class: `verdict ${one.verdict}` }) },
 ];
@@ -41,7 +44,10 @@ function savedCell(one) {
 }
 
 function blocksCell(one) {
-  const made = element("span", blocks(one.blocks), { title: `on ${one.arch}${one.arch_assumed ? ", assumed: the kernel names no GPU" : ""}` });
+  const words = blocksText(one);
+  const by = one.resident === undefined ? "by memory and threads" : words.includes(" of ") ? BY_REGISTERS : "";
+  const assumed = one.arch_assumed ? ", assumed: the kernel names no GPU" : "";
+  const made = element("span", words, { title: `on ${one.arch}${assumed}${by && `; ${by}`}` });
   if (one.arch_assumed) made.append("*");
   return made;
 }

@@ -1,0 +1,80 @@
+"""How many blocks one SM holds, what stops the next one, and on whose word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+SHARED_MEMORY = "shared memory"
+THREADS = "threads"
+BLOCKS = "blocks of an SM"
+REGISTERS = "registers"
+"""What one more block may have no room in; the words in JSON."""
+
+
+class RegisterSource(str, Enum):
+    """Where a number of registers is from; the value is the word in JSON."""
+
+    PTXAS = "ptxas"
+    """The compiled kernel has them."""
+
+    HAND_OVER = "hand-over"
+    """Warp groups hand them over, which fixes what each thread has at launch."""
+
+    ESTIMATE = "estimate"
+    """The kernel's local arrays, and an allowance for other values; ptxas has not been asked."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers of each thread of a block at launch, and where the number is from."""
+
+    count: int
+    source: RegisterSource
+
+    @property
+    def words(self) -> str:
+        """As in `162 a thread, estimated before ptxas`."""
+        told = {
+            RegisterSource.PTXAS: "by ptxas",
+            RegisterSource.HAND_OVER: "as warp groups hand them over",
+            RegisterSource.ESTIMATE: "estimated before ptxas",
+        }
+        return f"{self.count} a thread, {told[self.source]}"
+
+
+@dataclass(frozen=True)
+class Residents:
+    """How many blocks an SM holds, and what stops the next one.
+
+    `blocks` are as many as shared memory, threads, registers and the SM's own limit allow,
+    `by_memory` as many as do without the registers; 0 does not launch. `limits` are the words for
+    what one more block has no room in. `block_bytes` is all that a block takes of shared memory,
+    `most_bytes` how many it may have for one more, None where no number of bytes would do.
+    `assumed` tells that nobody named `arch`. `threads` and `registers` are None where they are not
+    known.
+    """
+
+    arch: str
+    assumed: bool
+    blocks: int
+    by_memory: int
+    limits: tuple[str, ...]
+    block_bytes: int
+    most_bytes: int | None
+    threads: int | None
+    registers: Registers | None
+
+    @property
+    def bytes_over(self) -> int | None:
+        """Bytes that a block must lose for shared memory to have room for one more; 0 where it has,
+        None where no number of bytes would do."""
+        return None if self.most_bytes is None else max(0, self.block_bytes - self.most_bytes)
+
+    @property
+    def excess(self) -> int | None:
+        """Bytes that a block must lose for one more to be resident, if those would do."""
+        return self.bytes_over if self.limits == (SHARED_MEMORY,) else None

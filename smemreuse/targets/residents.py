@@ -1,0 +1,82 @@
+"""How many blocks of a kernel one SM holds, and what stops the next: the one place that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from smemreuse.ir.kernel import Kernel
+from smemreuse.results.plan import Plan
+from smemreuse.results.residents import (
+    BLOCKS,
+    REGISTERS,
+    SHARED_MEMORY,
+    THREADS,
+    Registers,
+    Residents,
+)
+from smemreuse.targets.architectures import (
+    Architecture,
+    architecture_for,
+    most_by_registers,
+    threads_of,
+)
+from smemreuse.targets.blocks import BlockMemory, block_memory
+from smemreuse.targets.registers import registers_of
+
+
+def residents_of(
+    kernel: Kernel,
+    plans: Iterable[Plan],
+    arch: Architecture | None = None,
+    *,
+    compiled: int | None = None,
+    threads: int | None = None,
+    by_registers: bool = True,
+) -> Residents | None:
+    """Blocks of a kernel under these plans on an SM, and what stops one more.
+
+    None where a size or the number of threads is not known. `arch` is by default that of the
+    kernel's target, `compiled` the registers of a thread as ptxas gave them, where it did.
+    `threads` of a block are by default those of the kernel's launch. Without `by_registers` it is
+    how many shared memory and threads alone allow.
+    """
+    on, assumed = architecture_for(kernel, arch)
+    threads = threads or threads_of(kernel)
+    memory = block_memory(kernel, plans)
+    if memory.total is None or threads is None:
+        return None
+    registers = registers_of(kernel, compiled=compiled, threads=threads) if by_registers else None
+    return _residents(on, assumed, memory, memory.total, threads, registers)
+
+
+def _residents(
+    on: Architecture,
+    assumed: bool,
+    memory: BlockMemory,
+    total: int,
+    threads: int,
+    registers: Registers | None,
+) -> Residents:
+    by_memory = memory.blocks(on, threads) or 0
+    by_registers = most_by_registers(threads, registers.count) if registers else by_memory
+    blocks = min(by_memory, by_registers)
+    more = blocks + 1
+    limits = []
+    if memory.fits(on) is False or on.most_by_bytes(total) < more:
+        limits.append(SHARED_MEMORY)
+    if on.resident_blocks(0, threads) < more:
+        limits.append(THREADS if more <= on.blocks else BLOCKS)
+    if registers is not None and by_registers < more:
+        limits.append(REGISTERS)
+    most = on.largest_for(more) if more <= on.blocks else 0
+    return Residents(
+        on.name,
+        assumed,
+        blocks,
+        by_memory,
+        tuple(limits),
+        total,
+        most if most > 0 else None,
+        threads,
+        registers,
+    )

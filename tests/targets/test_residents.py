@@ -1,0 +1,98 @@
+"""Resident blocks: one answer, whoever asks, for every dump of the repository."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from smemreuse.advisor.model import estimate
+from smemreuse.errors import PlanError
+from smemreuse.explainer.headroom import headroom_of
+from smemreuse.pipeline.objectives import resident_blocks
+from smemreuse.pipeline.planning import plan_kernel
+from smemreuse.targets.architectures import ARCHITECTURES, architecture_for, threads_of
+from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.cards import CARDS
+from smemreuse.targets.residents import residents_of
+from tests.commands.running import run
+from tests.conftest import DUMPS
+from tests.dumps import kernels_of
+
+NAMES = sorted(path.name for path in DUMPS.glob("*.tir"))
+CARD_OF = {card.arch: card for card in reversed([*CARDS.values()])}
+
+
+def answered(verb: str, name: str, *more: str) -> Any:
+    return json.loads(run(verb, DUMPS / name, *more, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_none_fits_only_where_shared_memory_alone_is_too_much(name: str) -> None:
+    for kernel in kernels_of(DUMPS / name):
+        for scope in kernel.shared_scopes():
+            plan = plan_kernel(kernel, scope)
+            for arch in ARCHITECTURES.values():
+                found = residents_of(kernel, [plan], arch)
+                if found is not None:
+                    fits = block_memory(kernel, [plan]).fits(arch)
+                    assert (found.blocks > 0) == fits, (kernel.name, scope, arch.name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compare_and_explain_agree(name: str) -> None:
+    """The smallest plan of `compare` is what `explain` tells of."""
+    compared = answered("compare", name, "--objective", "bytes")["kernels"]
+    compared = [one for one in compared if one["buffers"]]
+    explained = answered("explain", name)["summaries"]
+    assert len(compared) == len(explained)
+    for one, other in zip(compared, explained, strict=True):
+        policy = one["policies"]["dataflow"]
+        assert policy["arena_bytes"] == other["arena_bytes"]
+        assert policy["residents"] == other["residents"]
+        assert policy["blocks_per_sm"] == other["residents"]["blocks_by_memory"]
+        assert other["residents"]["blocks"] <= other["residents"]["blocks_by_memory"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_advise_and_the_objective_agree_with_explain(name: str) -> None:
+    for kernel in kernels_of(DUMPS / name):
+        for scope in kernel.shared_scopes():
+            found = headroom_of(kernel, scope).residents
+            plan = plan_kernel(kernel, scope)
+            reckoned = resident_blocks(kernel, plan, None)
+            assert found is not None
+            assert reckoned == found
+            arch, _ = architecture_for(kernel, None)
+            try:
+                advised = estimate(kernel, CARD_OF[arch.name], found.block_bytes)
+            except PlanError:
+                continue  # its grid is known to the launch alone
+            assert found.registers is not None
+            assert (advised.blocks_per_sm, advised.registers) == (
+                found.blocks,
+                found.registers.count,
+            )
+
+
+def test_the_dumps_have_kernels_that_registers_stop() -> None:
+    """So that agreeing is no matter of course."""
+    (kernel,) = kernels_of(DUMPS / "batched_gemm.sm_90a.tir")
+    found = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")])
+    assert found is not None
+    assert (found.blocks, found.by_memory, found.limits) == (1, 6, ("registers",))
+    given = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")], compiled=64)
+    assert given is not None
+    assert (given.blocks, given.limits) == (4, ("registers",))
+    alone = residents_of(kernel, [plan_kernel(kernel, "shared.dyn")], by_registers=False)
+    assert alone is not None
+    assert (alone.blocks, alone.registers) == (6, None)
+    assert threads_of(kernel) == found.threads == 256
+
+
+def test_the_table_of_compare_says_what_stops_the_rest() -> None:
+    told = run("compare", DUMPS / "batched_gemm.sm_90a.tir").stdout
+    assert "1 of 6" in told
+    assert "162 a thread, estimated before" in " ".join(told.split())
+    assert "registers" not in run("compare", DUMPS / "leaf_both.sm_80.tir").stdout
