@@ -148,7 +148,7 @@ def plan(
     *,
     policy: str = "dataflow",
     packer: str = "best",
-    objective: str = "bytes",
+    objective: str = "speed",
     arch: str | None = None,
     strict: bool = False,
 ) -> Plan:

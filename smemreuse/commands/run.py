@@ -10,8 +10,8 @@ import click
 
 from smemreuse.commands.options import (
     mend_option,
+    objective_option,
     packer_option,
-    runtime_objective_option,
     strict_option,
 )
 from smemreuse.commands.output import check_output, force_option
@@ -65,7 +65,7 @@ class _AsPython(Verb):
     "changes nothing, and judges TileLang's own merges.",
 )
 @packer_option
-@runtime_objective_option
+@objective_option
 @strict_option
 @click.option(
     "--dump",

@@ -17,6 +17,9 @@ from smemreuse.cli import main
 
 SMEMREUSE = Path(sys.executable).with_name("smemreuse")
 
+SMALLEST = ("--objective", "bytes")
+"""What asks for the smallest arena, whether it buys a block or not."""
+
 VERBS: dict[str, Callable[[str], list[str]]] = {
     "analyze": lambda file: ["analyze", file],
     "analyze-inner-json": lambda file: ["analyze", "--policy", "inner", "--format", "json", file],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import assert_one_line_error, run, run_json
+from tests.commands.running import SMALLEST, assert_one_line_error, run, run_json
 from tests.commands.test_exit_codes import kernel as kernel_of
 from tests.commands.test_exit_codes import module
 from tests.conftest import DUMPS, ROOT
@@ -60,11 +60,12 @@ def test_nothing_is_worse_than_the_same(tmp_path: Path) -> None:
 def test_only_what_is_worse_is_a_finding(
     tmp_path: Path, before: dict[str, object], kind: str | None, sentence: str
 ) -> None:
-    known = edited(baseline(tmp_path, "compare", BATCHED), **before)
-    result = run("compare", BATCHED, "--baseline", known)
+    known = edited(baseline(tmp_path, "compare", BATCHED, *SMALLEST), **before)
+    result = run("compare", *SMALLEST, BATCHED, "--baseline", known)
     assert result.exit_code == (kind is not None)
     assert f"batched_gemm_kernel (shared.dyn): {sentence}" in result.stdout
-    log = json.loads(run("compare", BATCHED, "--baseline", known, "--format", "sarif").stdout)
+    sarif = run("compare", *SMALLEST, BATCHED, "--baseline", known, "--format", "sarif").stdout
+    log = json.loads(sarif)
     found = log["runs"][0]["results"]
     assert [each["ruleId"] for each in found] == ([kind] if kind else [])
     for each in found:
@@ -160,11 +161,11 @@ def test_what_is_left_out_is_counted_all_the_same(tmp_path: Path, options: list[
 
 
 def test_files_may_move_and_a_new_kernel_is_none_unless_it_is_wrong(tmp_path: Path) -> None:
-    known = baseline(tmp_path, "compare", BATCHED)
+    known = baseline(tmp_path, "compare", BATCHED, *SMALLEST)
     moved = tmp_path / "other" / "renamed.tir"
     moved.parent.mkdir()
     moved.write_text(BATCHED.read_text())
-    result = run("compare", moved, SMALL, "--baseline", known, "--format", "json")
+    result = run("compare", *SMALLEST, moved, SMALL, "--baseline", known, "--format", "json")
     assert result.exit_code == 0
     first, second = json.loads(result.stdout)["kernels"]
     assert first["baseline"]["arena_bytes"] == 32_768
@@ -191,7 +192,7 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, verb: str, text: str) -> Non
             "compare",
             ["--objective", "none"],
             [],
-            "--objective none, and not with --objective bytes",
+            "--objective none, and not with --objective speed",
         ),
         ("compare", [], ["--packer", "tvm"], "--packer best, and not with --packer tvm"),
         ("compare", ["--arch", "sm_80"], [], "--arch sm_80, and not with no --arch"),

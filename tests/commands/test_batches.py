@@ -27,7 +27,7 @@ from smemreuse.commands.inputs import Source, find_inputs
 from smemreuse.commands.options import Planning
 from smemreuse.compilers.text.reader import may_be_dump
 from smemreuse.errors import BackendError, InputError, InternalError
-from tests.commands.running import SMEMREUSE, assert_one_line_error, run, run_json
+from tests.commands.running import SMALLEST, SMEMREUSE, assert_one_line_error, run, run_json
 from tests.conftest import DUMPS, ROOT
 
 GOOD = [str(DUMPS / name) for name in ("halo.sm_80.tir", "leaf_both.sm_80.tir")]
@@ -341,7 +341,7 @@ def test_of_few_files_all_is_told_and_of_many_a_row() -> None:
 
 def rows_of(*args: str) -> list[str]:
     """The names in the table of many kernels."""
-    lines = run("compare", *SEVERAL, *args).stdout.splitlines()
+    lines = run("compare", *SMALLEST, *SEVERAL, *args).stdout.splitlines()
     cells = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
     return [row[0].strip() for row in cells if row[0].strip() != "kernel"]
 
@@ -351,7 +351,8 @@ def test_rows_are_sorted_and_left_out() -> None:
     assert names == sorted(names)
     assert rows_of("--sort", "saved")[0] == "batched_gemm.sm_80"
     changed = rows_of("--changed-only")
-    kernels = run_json("compare", *SEVERAL, "--format", "json", "--changed-only")["kernels"]
+    options = (*SMALLEST, "--format", "json", "--changed-only")
+    kernels = run_json("compare", *SEVERAL, *options)["kernels"]
     assert changed == [Path(each["file"]).stem for each in kernels]
     assert 0 < len(changed) < len(names)
     for each in kernels:

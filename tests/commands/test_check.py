@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import run, run_json
+from tests.commands.running import SMALLEST, run, run_json
 from tests.compilers.text.texts import launched
 from tests.conftest import DUMPS, ROOT
 
@@ -19,7 +19,7 @@ GEMM = str(DUMPS / "gemm.sm_90a.tir")
 
 def plan_file(tmp_path: Path, dump: str, policy: str) -> Path:
     path = tmp_path / "plan.json"
-    path.write_text(run("plan", dump, "--policy", policy, "--format", "json").stdout)
+    path.write_text(run("plan", *SMALLEST, dump, "--policy", policy, "--format", "json").stdout)
     return path
 
 
@@ -76,10 +76,11 @@ def test_what_is_wrong_with_a_plan(tmp_path: Path, fields: dict[str, object], ru
 @pytest.mark.parametrize("policy", ["outer", "inner", "dataflow"])
 def test_what_apply_wrote_is_read_back(tmp_path: Path, policy: str) -> None:
     merged = tmp_path / "merged.tir"
-    applied = run("apply", BATCHED, "-o", str(merged), "--policy", policy)
+    applied = run("apply", *SMALLEST, BATCHED, "-o", str(merged), "--policy", policy)
     assert applied.exit_code == 0
     found = verdict_of(str(merged), exit_code=0)
-    planned = run_json("plan", BATCHED, "--policy", policy, "--format", "json")["kernels"][0]
+    options = (*SMALLEST, "--policy", policy, "--format", "json")
+    planned = run_json("plan", BATCHED, *options)["kernels"][0]
     assert found["plan"] == "merged in the file"
     assert found["offsets"] == planned["offsets"]
     assert found["arena_bytes"] == planned["arena_bytes"]
@@ -92,7 +93,7 @@ def test_what_apply_wrote_is_read_back(tmp_path: Path, policy: str) -> None:
 )
 def test_a_merge_that_leaves_its_arena_breaks_rule_7(tmp_path: Path, old: str, new: str) -> None:
     merged = tmp_path / "merged.tir"
-    run("apply", BATCHED, "-o", str(merged))
+    run("apply", *SMALLEST, BATCHED, "-o", str(merged))
     assert old in merged.read_text()
     merged.write_text(merged.read_text().replace(old, new, 1))
     found = verdict_of(str(merged), exit_code=1)
@@ -135,7 +136,7 @@ def test_apply_takes_the_next_plan_that_holds(tmp_path: Path) -> None:
 def test_without_barriers_nothing_orders_the_threads(tmp_path: Path) -> None:
     """The same merge, held against the barriers that are in the file: there are none."""
     merged = tmp_path / "merged.tir"
-    run("apply", BATCHED, "-o", str(merged))
+    run("apply", *SMALLEST, BATCHED, "-o", str(merged))
     found = verdict_of(str(merged), "--barriers", "present", exit_code=1)
     assert {violation["rule"] for violation in found["violations"]} == {6}
 
@@ -149,7 +150,7 @@ def test_a_dump_that_is_not_merged_shares_nothing() -> None:
 
 def test_the_table_begins_with_the_verdict_where_there_is_one(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
-    run("apply", BATCHED, "-o", str(merged))
+    run("apply", *SMALLEST, BATCHED, "-o", str(merged))
     assert run("check", str(merged)).stdout.startswith("sound: ")
     told = printed("check", BATCHED)
     assert told.startswith(f"{BATCHED}: batched_gemm_kernel (shared.dyn), nothing merged")
@@ -183,7 +184,7 @@ def test_a_dump_that_is_not_merged_has_nothing_to_audit(tmp_path: Path) -> None:
     assert "nothing merged in this scope, so there is nothing to audit: give --plan, or the" in text
     assert "0 buffers" not in text
     merged = tmp_path / "merged.tir"
-    run("apply", BATCHED, "-o", str(merged))
+    run("apply", *SMALLEST, BATCHED, "-o", str(merged))
     assert "merged in the file, 3 buffers in 32,768 bytes" in printed("check", str(merged))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import assert_one_line_error, run
+from tests.commands.running import SMALLEST, assert_one_line_error, run
 from tests.conftest import DUMPS, Golden
 from tests.report.test_page import kernels_of, rows_of
 
@@ -25,13 +25,13 @@ def grown(tmp_path: Path) -> Path:
 
 
 def result(path: Path, verb: str, out: Path) -> Path:
-    out.write_text(run(verb, "--format", "json", path).stdout)
+    out.write_text(run(verb, *SMALLEST, "--format", "json", path).stdout)
     return out
 
 
 def causes(*args: str | Path) -> list[dict[str, Any]]:
     """The causes of the one kernel of both sides."""
-    data = json.loads(run("diff", "--format", "json", *args).stdout)
+    data = json.loads(run("diff", *SMALLEST, "--format", "json", *args).stdout)
     assert data["schema"] == "smemreuse.diff/1"
     (kernel,) = data["kernels"]
     assert sum(cause["bytes"] for cause in kernel["causes"]) == kernel["bytes"]
@@ -40,17 +40,17 @@ def causes(*args: str | Path) -> list[dict[str, Any]]:
 
 
 def test_growth_is_a_finding(grown: Path) -> None:
-    found = run("diff", BATCHED, grown)
+    found = run("diff", *SMALLEST, BATCHED, grown)
     assert found.exit_code == 1
     assert "32,768 to 49,152 bytes, 16,384 more" in found.stdout
     assert "4 to 3 blocks per SM of sm_80, for want of shared memory" in found.stdout
     assert "  +16,384  Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
-    assert run("diff", "--allow-growth", BATCHED, grown).exit_code == 0
-    assert run("diff", grown, BATCHED).exit_code == 0
+    assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
+    assert run("diff", *SMALLEST, grown, BATCHED).exit_code == 0
 
 
 def test_nothing_to_tell() -> None:
-    found = run("diff", BATCHED, BATCHED)
+    found = run("diff", *SMALLEST, BATCHED, BATCHED)
     assert found.exit_code == 0
     assert found.stdout == (
         "1 kernel of both sides: 0 took more bytes, 0 fewer; 0 lost a resident block\n"
@@ -63,7 +63,7 @@ def test_results_tell_the_same(grown: Path, tmp_path: Path, verb: str) -> None:
     new = result(grown, verb, tmp_path / "new.json")
     assert causes(old, new) == causes(BATCHED, grown)
     assert causes(old, grown) == causes(BATCHED, new)
-    told = run("diff", old, new).stdout
+    told = run("diff", *SMALLEST, old, new).stdout
     assert ("4 to 3 blocks per SM of sm_80" in told) == (verb == "compare")
 
 
@@ -78,7 +78,7 @@ def test_a_live_range_has_its_statements_and_lines() -> None:
 
 
 def test_another_policy() -> None:
-    data = run("diff", "--policy", "outer", "--format", "json", BATCHED, BATCHED).stdout
+    data = run("diff", *SMALLEST, "--policy", "outer", "--format", "json", BATCHED, BATCHED).stdout
     assert json.loads(data)["kernels"][0]["old"]["arena_bytes"] == 65_536
 
 
@@ -95,7 +95,7 @@ def test_every_fixture_against_its_neighbour(golden: Golden) -> None:
     )
     told = {}
     for old, new in pairs:
-        text = run("diff", DUMPS / f"{old}.tir", DUMPS / f"{new}.tir").stdout
+        text = run("diff", *SMALLEST, DUMPS / f"{old}.tir", DUMPS / f"{new}.tir").stdout
         told[f"{old} to {new}"] = text.splitlines()
     golden("diff", told)
 
@@ -113,10 +113,10 @@ def test_what_is_no_dump_and_no_result(tmp_path: Path) -> None:
     ):
         path = tmp_path / "result.json"
         path.write_text(text)
-        found = run("diff", path, BATCHED)
+        found = run("diff", *SMALLEST, path, BATCHED)
         assert_one_line_error(found.exit_code, found.stdout, found.stderr)
         assert words in found.stderr
-    missing = run("diff", BATCHED, tmp_path / "nowhere.tir")
+    missing = run("diff", *SMALLEST, BATCHED, tmp_path / "nowhere.tir")
     assert_one_line_error(missing.exit_code, missing.stdout, missing.stderr)
 
 
@@ -125,10 +125,10 @@ def test_a_result_of_other_options_is_refused(tmp_path: Path, verb: str) -> None
     """Side by side everything is larger, and nothing would have grown since."""
     path = tmp_path / "result.json"
     path.write_text(run(verb, BATCHED, "--objective", "none", "--format", "json").stdout)
-    found = run("diff", path, BATCHED)
+    found = run("diff", *SMALLEST, path, BATCHED)
     assert_one_line_error(found.exit_code, found.stdout, found.stderr)
     assert "written with --objective none, and not with --objective bytes" in found.stderr
-    assert run("diff", path, BATCHED, "--objective", "none").exit_code == 0
+    assert run("diff", *SMALLEST, path, BATCHED, "--objective", "none").exit_code == 0
 
 
 def test_numbers_that_are_none(tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
             damaged = damaged[step]
         damaged[key] = value
         path.write_text(json.dumps(data))
-        found = run("diff", path, BATCHED)
+        found = run("diff", *SMALLEST, path, BATCHED)
         assert_one_line_error(found.exit_code, found.stdout, found.stderr)
 
 
 def test_a_plan_of_another_policy_is_refused(tmp_path: Path) -> None:
     path = result(BATCHED, "plan", tmp_path / "plan.json")
-    found = run("diff", "--policy", "outer", path, BATCHED)
+    found = run("diff", *SMALLEST, "--policy", "outer", path, BATCHED)
     assert found.exit_code == 2
     assert "the plan is of policy dataflow, not outer; --policy dataflow compares those" in (
         found.stderr
@@ -163,7 +163,7 @@ def test_a_plan_of_another_policy_is_refused(tmp_path: Path) -> None:
 
 def test_a_page_has_both_maps(grown: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    found = run("diff", BATCHED, grown, "--page", page)
+    found = run("diff", *SMALLEST, BATCHED, grown, "--page", page)
     assert found.exit_code == 1
     text = page.read_text()
     assert f"wrote {page}: 1 kernel, {len(text.encode()):,} bytes" in found.stderr
@@ -172,17 +172,17 @@ def test_a_page_has_both_maps(grown: Path, tmp_path: Path) -> None:
     assert before["tints"]["Bs"] == after["tints"]["Bs"]
     (cause, *_) = rows_of(text)[0]["causes"]
     assert cause["parts"] == [[1, "Bs grew: 16,384 to 32,768 bytes"]]
-    again = run("diff", BATCHED, grown, "--page", page)
+    again = run("diff", *SMALLEST, BATCHED, grown, "--page", page)
     assert again.exit_code == 2
     assert "--force overwrites it" in again.stderr
-    assert run("diff", BATCHED, grown, "--page", page, "--force").exit_code == 1
+    assert run("diff", *SMALLEST, BATCHED, grown, "--page", page, "--force").exit_code == 1
 
 
 def test_a_renamed_buffer_keeps_its_colour(tmp_path: Path) -> None:
     other = tmp_path / "other.tir"
     other.write_text(BATCHED.read_text().replace("Cs", "Tile"))
     page = tmp_path / "page.html"
-    told = run("diff", BATCHED, other, "--page", page).stdout
+    told = run("diff", *SMALLEST, BATCHED, other, "--page", page).stdout
     assert "Tile is taken for what was Cs: as many bytes, touched alike" in told
     before, after = kernels_of(page.read_text())
     assert before["tints"]["Cs"] == after["tints"]["Tile"]
@@ -190,7 +190,7 @@ def test_a_renamed_buffer_keeps_its_colour(tmp_path: Path) -> None:
 
 def test_results_have_nothing_to_draw(tmp_path: Path) -> None:
     path = result(BATCHED, "plan", tmp_path / "plan.json")
-    found = run("diff", path, BATCHED, "--page", tmp_path / "page.html")
+    found = run("diff", *SMALLEST, path, BATCHED, "--page", tmp_path / "page.html")
     assert_one_line_error(found.exit_code, found.stdout, found.stderr)
     assert "--page needs dumps" in found.stderr
 
@@ -202,13 +202,13 @@ def test_folders_go_by_the_names_of_their_files(grown: Path, tmp_path: Path) -> 
         folder.mkdir()
         (folder / "a.tir").write_text(BATCHED.read_text())
         (folder / "b.tir").write_text(second.read_text())
-    found = run("diff", old, new)
+    found = run("diff", *SMALLEST, old, new)
     assert found.exit_code == 1
     assert found.stdout.startswith("2 kernels of both sides: 1 took more bytes, 0 fewer; 1 lost a")
     assert found.stdout.count("Bs grew: 16,384 to 32,768 bytes") == 1
     assert "\nb.tir: batched_gemm_kernel (shared.dyn): 32,768 to 49,152 bytes" in found.stdout
     (new / "c.tir").write_text("no dump(")
-    broken = run("diff", old, new)
+    broken = run("diff", *SMALLEST, old, new)
     assert broken.exit_code == 2
     assert broken.stdout == found.stdout
     assert "c.tir:1: not TVMScript" in broken.stderr
@@ -216,6 +216,6 @@ def test_folders_go_by_the_names_of_their_files(grown: Path, tmp_path: Path) -> 
 
 def test_two_policies_of_one_result_are_not_mixed(tmp_path: Path) -> None:
     path = result(BATCHED, "compare", tmp_path / "result.json")
-    told = run("diff", "--policy", "outer", path, BATCHED)
+    told = run("diff", *SMALLEST, "--policy", "outer", path, BATCHED)
     assert told.exit_code == 0
     assert "1 kernel of both sides: 0 took more bytes" in told.stdout

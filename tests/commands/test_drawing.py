@@ -10,7 +10,7 @@ from smemreuse.commands.subjects import read_subjects
 from smemreuse.explainer.timeline import timeline_of
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.report.terminal import Scale, drawn_plan, memory_map
-from tests.commands.running import run
+from tests.commands.running import SMALLEST, run
 from tests.conftest import DUMPS
 from tests.report.made import out, printed
 
@@ -27,7 +27,7 @@ def test_equal_buffers_have_equal_rows(sample_path: Path) -> None:
             if scale.exact and buffer in plan.offsets:
                 drawn = sum(chr(ord("A") + number) in line for line in lines)
                 assert drawn * scale.top // scale.rows == buffer.size
-        legend = run("plan", sample_path).stdout
+        legend = run("plan", *SMALLEST, sample_path).stdout
         assert not plan.offsets or str(scale) in legend
 
 

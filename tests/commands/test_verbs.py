@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from smemreuse import __version__
 from smemreuse.cli import main
 from tests.commands.running import (
+    SMALLEST,
     SMEMREUSE,
     VERBS,
     assert_one_line_error,
@@ -56,7 +57,7 @@ def test_analyze_inner_has_leaves() -> None:
 
 
 def test_compare_json() -> None:
-    data = run_json("compare", "--format", "json", BATCHED)
+    data = run_json("compare", *SMALLEST, "--format", "json", BATCHED)
     (kernel,) = data["kernels"]
     assert kernel["file"] == str(BATCHED)
     assert kernel["total_bytes"] == 65536
@@ -186,7 +187,7 @@ def test_bad_usage_is_exit_code_2(args: tuple[str, ...]) -> None:
 
 def test_apply_writes_a_file_and_says_what_it_did(tmp_path: Path) -> None:
     out = tmp_path / "merged.tir"
-    result = run("apply", BATCHED, "-o", out, "--policy", "inner")
+    result = run("apply", *SMALLEST, BATCHED, "-o", out, "--policy", "inner")
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr == (
@@ -218,7 +219,7 @@ def test_apply_overwrites_only_when_told(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert result.stderr == f"smemreuse: {out}: exists already; --force overwrites it\n"
     assert out.read_text() == "precious\n"
-    assert run("apply", BATCHED, "-o", out, "--force").exit_code == 0
+    assert run("apply", *SMALLEST, BATCHED, "-o", out, "--force").exit_code == 0
     assert out.read_text().startswith("# from tvm.script")
 
 
@@ -234,7 +235,7 @@ def test_apply_may_overwrite_its_own_input_when_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_apply_into_a_folder_that_is_missing(tmp_path: Path, force: list[str]) -> None:
     out = tmp_path / "no" / "out.tir"
-    result = run("apply", BATCHED, "-o", out, *force)
+    result = run("apply", *SMALLEST, BATCHED, "-o", out, *force)
     assert result.exit_code == 2
     assert result.stderr == f"smemreuse: {out}: cannot be written: No such file or directory\n"
 
@@ -317,7 +318,7 @@ def test_without_a_reader_the_exit_code_is_still_0(verb: str) -> None:
 
 def test_without_a_reader_a_finding_is_still_one(tmp_path: Path) -> None:
     merged = tmp_path / "merged.tir"
-    run("apply", BATCHED, "-o", merged)
+    run("apply", *SMALLEST, BATCHED, "-o", merged)
     for output_format in ("table", "json"):
         done = run_without_reader(
             *("check", "--barriers", "present", "--format", output_format, merged)
