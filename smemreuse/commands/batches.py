@@ -72,20 +72,20 @@ _JOBS = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that share the files; 0 for as many as there are cores.",
+    help="The number of processes that share the files; 0 for one on each core.",
 )
 _BACKEND = click.option(
     "--backend",
     default=LOCAL,
     show_default=True,
     metavar="NAME",
-    help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
-    "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
+    help="The joblib backend for --jobs. `loky`: processes on this machine. `dask`: the cluster at "
+    "DASK_SCHEDULER_ADDRESS, or one on this machine. `ray`: the cluster that Ray finds or starts.",
 )
 _ONLY_FINDINGS = click.option(
     "--only-findings",
     is_flag=True,
-    help="Leave out kernels of which there is nothing to find; `lint` tells many by their cause.",
+    help="Show only kernels with findings; `lint` groups the hazards of many kernels by cause.",
 )
 _FORMAT = click.option(
     "--format",
@@ -93,7 +93,8 @@ _FORMAT = click.option(
     type=click.Choice(["table", "json", "sarif", "github"]),
     default="table",
     show_default=True,
-    help="For people, for programs, or findings alone, as SARIF 2.1.0 or annotations on GitHub.",
+    help="`table` is for people, `json` for programs. `sarif` (2.1.0) and `github` (annotations) "
+    "have the findings alone.",
 )
 
 

@@ -26,10 +26,11 @@ from smemreuse.targets.architectures import Architecture
 @planning_options(policy=False)
 @batch_options(findings=False)
 def report(batch: Batch, target: Target, planning: Planning) -> None:
-    """Write a self-contained page: a memory map of each kernel, with the policies to switch.
+    """Write a page with an interactive memory map of each kernel.
 
-    FILE is a dump, a folder of dumps, or `-`. Of many one that cannot be read is told on stderr,
-    and the exit code is 2 in the end.
+    The page is one self-contained HTML file; buttons switch between the policies. FILE is a dump, a
+    folder of dumps, or `-`. A file that cannot be read is reported on stderr and gives exit code 2;
+    the page has the others.
     """
     target.check()
     entries = batch.results(partial(_entries, planning=planning), "analysing")

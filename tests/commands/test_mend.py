@@ -130,4 +130,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_one_file_goes_to_another(arguments: tuple[object, ...]) -> None:
     result = run("lint", *map(str, arguments))
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
-    assert "--mend writes one FILE" in result.stderr
+    assert "--fix (--mend) reads one FILE and writes to --output" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["lint", "apply"])
+def test_fix_is_another_name_of_mend(verb: str) -> None:
+    fixed, mended = (run(verb, REFILLED, name, "-o", "-") for name in ("--fix", "--mend"))
+    assert FENCE in fixed.stdout
+    assert (fixed.stdout, fixed.stderr) == (mended.stdout, mended.stderr)

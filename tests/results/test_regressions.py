@@ -32,7 +32,10 @@ def test_what_is_worse() -> None:
 def test_fewer_blocks_are_worse_on_one_architecture() -> None:
     before = replace(ONE, blocks=4, arch="sm_90")
     (worse,) = BaselineChange(replace(before, blocks=3), before).worse
-    assert (worse.kind, worse.sentence) == (FindingKind.FEWER, "4 -> 3 blocks per SM by shared memory and threads")
+    assert (worse.kind, worse.sentence) == (
+        FindingKind.FEWER,
+        "4 -> 3 blocks per SM by shared memory and threads",
+    )
     for now in (4, 5, None):
         assert kinds(replace(before, blocks=now), before) == []
     assert kinds(replace(before, blocks=3, arch="sm_80"), before) == []
