@@ -87,7 +87,8 @@ def check(
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     acceptances = plugins.acceptances(of_plans=True)
-    found = [one.held_against(acceptances) for one in batch.results(work, "checking")]
+    results = batch.results(work, "checking", kept=plans is None)
+    found = [one.held_against(acceptances) for one in results]
     if batch.whole:
         say_stale(acceptances, ((one.file, one.kernel) for one in found))
     rows, missing = compared_with(before, found, batch)

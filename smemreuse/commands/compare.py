@@ -97,7 +97,8 @@ def compare(
     few = len(batch.inputs) <= FEW
     drawn = few and batch.output_format == "table"
     work = partial(_compared, planning=planning, json=batch.output_format == "json", drawn=drawn)
-    rows = batch.results(work, "comparing", here=drawn)  # whole kernels are not sent about
+    # Whole kernels, which are drawn, are neither sent about nor kept.
+    rows = batch.results(work, "comparing", here=drawn, kept=not drawn)
     held, missing = compared_with(before, [row.comparison for row in rows], batch)
     rows = [replace(row, comparison=one) for row, one in zip(rows, held, strict=True)]
     shown = [
