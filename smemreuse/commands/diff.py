@@ -59,8 +59,8 @@ def diff(
     """Say why kernels take more shared memory than they did, by cause.
 
     OLD and NEW are dumps, folders of dumps, or what `compare` or `plan` wrote with --format json.
-    Kernels and buffers are matched by name. diff makes the changes from OLD to NEW one at a time and
-    plans after each, so the bytes of the causes add up to the difference.
+    Kernels and buffers are matched by name. diff makes the changes from OLD to NEW one at a time
+    and plans after each, so the bytes of the causes add up to the difference.
 
     The exit code is 1 if a kernel takes more bytes than before or lost a resident block. It is also
     1 where diff cannot know: if each side has kernels that the other side lacks, or if neither side

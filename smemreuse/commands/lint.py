@@ -50,8 +50,8 @@ FEW = 4
     type=click.Choice([one.value for one in FailOn]),
     default=FailOn.AUTHOR.value,
     show_default=True,
-    help="Which hazards give exit code 1. `author`: those that are certain, unless the compiler put "
-    "them in. `compiler`: all that are certain. `possible`: all.",
+    help="Which hazards give exit code 1. `author`: those that are certain, unless the compiler "
+    "put them in. `compiler`: all that are certain. `possible`: all.",
 )
 @click.option(
     "--strict",
@@ -83,10 +83,10 @@ def lint(
 ) -> None:
     """Find hazards of kernels: races, missing waits, uninitialised reads.
 
-    FILE is a dump, a folder of dumps, or `-`. A certain hazard gives exit code 1 unless it is surely
-    the compiler's (--fail-on changes that); an input without a kernel also does. A file that cannot
-    be read gives exit code 2; lint still reads the others. lint names what it could not follow,
-    which gives exit code 1 with --strict alone.
+    FILE is a dump, a folder of dumps, or `-`. A certain hazard gives exit code 1 unless it is
+    surely the compiler's (--fail-on changes that); an input without a kernel also does. A file that
+    cannot be read gives exit code 2; lint still reads the others. lint names what it could not
+    follow, which gives exit code 1 with --strict alone.
 
     --fix inserts proxy fences, waits and barriers, and changes nothing else. It names each on
     stderr. The report is then of the kernels as written to --output.
@@ -103,7 +103,7 @@ def lint(
         note_if_empty(reports, batch.files)
         target.write(dump.source)
     else:
-        reports = batch.results(partial(_linted, barriers=stage), "linting")
+        reports = batch.results(partial(_linted, barriers=stage), "linting", kept=True)
     acceptances = plugins.acceptances(of_plans=False)
     found = held_against(known, reports, batch, acceptances)
     if batch.whole:

@@ -252,7 +252,7 @@ class _Conflicts:
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
         """Pairs of buffers used where part of a warp may be alone, so that no barrier fits (F6)."""
-        reason = Reason(Rule.BARRIER, "used where no barrier can stand among the threads", stmt)
+        reason = Reason(Rule.BARRIER, "used where not all threads can meet at a barrier", stmt)
         for pair in combinations(self._buffers(block), 2):
             yield frozenset(pair), reason
 

@@ -18,7 +18,7 @@ from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Edit, Guard, Inserted, Mending
 
 INDENT = "    "
-CHANGED = "lint finds {}, not {}, in the text with its mends in"
+CHANGED = "lint finds {}, not {}, in the text after the fixes were inserted"
 
 
 @dataclass(frozen=True)

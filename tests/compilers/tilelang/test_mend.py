@@ -202,7 +202,7 @@ def test_a_fault_of_ours_leaves_the_function_unmended(monkeypatch: pytest.Monkey
     func = racing()
     plain, _ = source_of(func, UNSYNCHRONIZED)
     monkeypatch.setattr(mending, "mend", fail)
-    with pytest.warns(RuntimeWarning, match="race_kernel is not mended: OverflowError: too large"):
+    with pytest.warns(RuntimeWarning, match="race_kernel is not fixed: OverflowError: too large"):
         mended, active = source_of(func, UNSYNCHRONIZED, mend=True)
     assert mended == plain
     assert len(active.kernels) == 1
