@@ -100,7 +100,7 @@ def print_run(out: Console, kernels: Sequence[RunKernel], objective: str) -> Non
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
     whose = kernels[0].compiler if kernels else "TileLang"
-    merges = f"{whose}'s own merge, and smemreuse's for objective `{objective}`"
+    merges = f"before by {whose}'s own merge, after by smemreuse's for objective `{objective}`"
     return table_of(
         out,
         f"Shared memory of each block, in bytes: {merges}"

@@ -51,7 +51,8 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
     unmerged = (_left(suite, "not judged" if audits_only else "left"), _failed(suite))
     return table_of(
         out,
-        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's"
+        "Shared memory of each block, in bytes: before by TileLang's own merge"
+        + (", after by smemreuse's" if not audits_only else "")
         + blocks_legend(one.footprint for one in suite.merged),
         [*titled(suite.merged), *chain.from_iterable(unmerged)],
         TITLE,
