@@ -53,7 +53,7 @@ def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two proxies."""
     sentence = (
         f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) after {_at(one)}, "
-        f"before they signal that {_at(two)} may go on."
+        f"before the barrier or mbarrier that orders {_at(two)} after it."
     )
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 

@@ -141,3 +141,14 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, text: str, mend: str) -> Non
 def test_several_files_are_one_document() -> None:
     data = run_json("lint", MENDED, DUMPS / "two_kernels.sm_80.tir", "--format", "json")
     assert [kernel["status"] for kernel in data["kernels"]] == ["clean"] * 3
+
+
+def test_a_long_statement_is_short_for_people_and_whole_in_json() -> None:
+    file = DUMPS / "gemm.sm_90a-plain.tir"
+    text = run("lint", file).stdout
+    (kernel,) = json.loads(run("lint", "--format", "json", file).stdout)["kernels"]
+    found = kernel["hazards"]
+    longest = max((one["site"]["statement"] for one in found), key=len)
+    assert longest not in text
+    assert "[...]" in text
+    assert any(longest in one["witness"] for one in found)
