@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -13,7 +14,7 @@ from smemreuse.commands.output import Target, target_options, wrote
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.overview import overview
-from smemreuse.explainer.plans import hoped_for, judged_plans
+from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page
@@ -53,4 +54,5 @@ def entry_of(
     hoped = hoped_for(*made)
     remarks = {} if hoped is None else {"dataflow": hoped_words(*hoped)}
     shown = overview(subject.kernel, subject.scope, judged_plans(*made), remarks)
-    return overview_entry(subject, shown, arch)
+    default = default_merge(subject.kernel, subject.scope)
+    return overview_entry(subject, replace(shown, default=default), arch)
