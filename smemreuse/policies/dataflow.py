@@ -134,7 +134,7 @@ class _Growing:
         """Makes buffers live everywhere that have uncovered accesses or an address kept in memory
         (F1).
         """
-        kept = "its address is kept in memory, where nobody follows it"
+        kept = "its address is stored in memory, where it cannot be followed"
         unknown = {
             access.buffer: Reason(Rule.EVERY_ACCESS, access.uncovered, stmt)
             for stmt, found in self._facts.accesses.items()
