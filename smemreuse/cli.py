@@ -12,29 +12,34 @@ import click
 from smemreuse._version import __version__
 from smemreuse.errors import SmemReuseError
 
-VERBS = {
-    "advise": "Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at "
-    "best.",
-    "analyze": "List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live "
-    "ranges.",
-    "apply": "Write the merged TIR: one arena for each kernel and scope, every buffer a pointer "
-    "into it.",
-    "check": "Say whether a plan is sound, or name the rule, the buffers and a witness.",
-    "compare": "Compare the policies: arena, lower bound, packing gap, and whether each plan is "
-    "sound.",
-    "diff": "Say why kernels take more shared memory than they did, by cause.",
-    "explain": "Say why buffers may share bytes, or which rule and which statements forbid it.",
-    "graph": "Draw a kernel's shared buffers with Graphviz.",
-    "lint": "Find the hazards of kernels themselves: races, missing waits and fences, "
-    "uninitialised reads.",
-    "pack": "Pack live ranges: `id,lower,upper,size[,alignment]` in, the same plus `offset` out.",
-    "plan": "Plan the merged allocation: where each buffer lies.",
-    "report": "Write a self-contained page: a memory map of each kernel, with the policies to "
-    "switch.",
-    "run": "Run a TileLang SCRIPT with its ARGS, and say what shared memory its kernels took.",
+SECTIONS = {
+    "Look": {
+        "analyze": "List a kernel's statements in order, and each buffer's live range.",
+        "compare": "Compare policies: arena, lower bound, and the verdict on each plan.",
+        "plan": "Plan the merged allocation: where each buffer lies.",
+        "explain": "Say why buffers may share bytes, or what forbids it.",
+        "graph": "Draw a kernel's shared buffers with Graphviz.",
+        "report": "Write a page with an interactive memory map of each kernel.",
+    },
+    "Gate": {
+        "check": "Prove that a plan is sound, or show what goes wrong under it.",
+        "lint": "Find hazards of kernels: races, missing waits, uninitialised reads.",
+        "diff": "Say why kernels take more shared memory than they did, by cause.",
+    },
+    "Apply": {
+        "apply": "Write the TIR with its shared buffers merged into one arena.",
+        "run": "Run a TileLang SCRIPT, and say what shared memory its kernels take.",
+    },
+    "Advise": {
+        "advise": "Rank tiles: what each takes of a GPU, and what bounds its speed.",
+        "pack": "Pack the live ranges of a CSV file, without a kernel.",
+    },
 }
-"""The verbs and the first sentence of their help, which the list of verbs has without importing
-them. Each is the command of its name in a module of its name in `smemreuse.commands`."""
+"""The verbs by what they are for, each with the first sentence of its help, which the list of verbs
+has without importing them. A sentence fits on one line of 80 columns. Each verb is the command of
+its name in a module of its name in `smemreuse.commands`."""
+
+VERBS = {verb: summary for section in SECTIONS.values() for verb, summary in section.items()}
 
 
 class _Verbs(click.Group):
@@ -50,6 +55,12 @@ class _Verbs(click.Group):
         if stand_in and not ctx.resilient_parsing:
             _take_configuration(ctx.params.get("config"))
         return name, stand_in and load_verb(str(stand_in.name)), rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        wide = max(map(len, VERBS))
+        for section, verbs in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{verb:{wide}}", verbs[verb]) for verb in verbs])
 
     def invoke(self, ctx: click.Context) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -89,8 +100,8 @@ def _take_configuration(file: str | None) -> None:
     "--config",
     type=click.Path(),
     metavar="FILE",
-    help="What to take for `smemreuse.toml`, which tells of your own device functions; by default "
-    "the first one from the working directory upwards.",
+    help="The `smemreuse.toml` to read, which declares your own device functions; by default the "
+    "first one from the working directory upwards.",
 )
 @click.version_option(__version__, prog_name="smemreuse")
 def main(config: str | None) -> None:

@@ -118,7 +118,9 @@ def _has_gpu() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives TileLang a cache that no other run fills, and that is gone behind this one."""
+    """Gives TileLang a cache that no other run fills, and that is gone after this one. Verbs keep
+    no results, but for tests that name a folder for them."""
+    os.environ["SMEMREUSE_CACHE_DIR"] = ""
     folder = tempfile.TemporaryDirectory(prefix="smemreuse-tests-")
     os.environ["TILELANG_CACHE_DIR"] = folder.name
     config.add_cleanup(folder.cleanup)

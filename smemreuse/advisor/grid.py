@@ -47,7 +47,7 @@ class Grid:
                 continue
             extent = constant(launch.value)
             if extent is None or extent < 1:
-                raise PlanError("a grid that only the launch tells: give constant sizes")
+                raise PlanError("a grid whose size is known only at launch: give constant sizes")
             axis = BLOCK_AXES.index(tag)
             extents[axis] = extent
             if launch.var is not None:

@@ -52,7 +52,7 @@ class Measured:
         """All of a block. Raises `PlanError` for a size that only the launch tells."""
         total = block_memory(self.kernel, self.plans).total
         if total is None:
-            why = "has a shared buffer of a size that only its launch tells; give a constant one"
+            why = "has a shared buffer whose size is known only at launch; give a constant one"
             raise PlanError(f"{self.kernel.name} {why}")
         return total
 

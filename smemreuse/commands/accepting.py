@@ -18,8 +18,8 @@ def say_stale(acceptances: Acceptances, kernels: Iterable[tuple[str, str]]) -> N
         if concerned:
             named = entry.kernel or entry.file
             mend = "remove it" if named else "remove it if no other kernel has what it is for"
-            say(f"{accepted.source}: accepts nothing any more; {mend} ({reason})")
+            say(f"{accepted.source}: accepts no finding any more; {mend} ({reason})")
         else:
             elsewhere.append(accepted.source)
     if elsewhere:
-        say(f"accepts nothing here, being of kernels that are not: {'; '.join(elsewhere)}")
+        say(f"entries for kernels that were not given accept nothing here: {'; '.join(elsewhere)}")

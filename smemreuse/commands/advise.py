@@ -110,15 +110,15 @@ def advise(
     output_format: str,
     **given: Any,
 ) -> None:
-    """Say which tile: what each takes of a GPU, what bounds it, and how fast it can be at best.
+    """Rank tiles: what each takes of a GPU, and what bounds its speed.
 
-    SCRIPT is a TileLang script that tunes a kernel: it runs as `python SCRIPT ARGS` would, up to
-    the first tuned function that it calls. Its configurations are lowered, none is compiled, and
-    they are told in the order in which they are worth trying. Options come before SCRIPT.
+    SCRIPT is a TileLang script that tunes a kernel. It runs as `python SCRIPT ARGS` does, up to the
+    first tuned function that it calls. advise lowers the configurations of that function, compiles
+    none, and lists them in the order in which they are worth trying. Options stand before SCRIPT.
 
-    Without one it is a worksheet for who has no kernel yet: candidates over a grid, each with its
-    shared memory, registers, resident blocks, flops for each byte, stages and waves, ranked by a
-    roofline of data sheets. Exit 1 where nothing fits.
+    Without SCRIPT advise is a worksheet: it needs no kernel. Its candidates are a grid of tiles,
+    each with shared memory, registers, resident blocks, flops for each byte, stages and waves,
+    ranked by the roofline of the card's data sheet. The exit code is 1 if no candidate fits.
     """
     if script is not None:
         _refuse_problems(script, given, target.output)

@@ -24,7 +24,11 @@ from smemreuse.report.terminal import drawn_lifetimes
 @policy_option
 @format_option
 def analyze(file: str, policy: str, output_format: str) -> None:
-    """List a kernel's linear sequence: scope-pair offsets, touches, gen and kill, live ranges."""
+    """List a kernel's statements in order, and each buffer's live range.
+
+    Each entry of this linear sequence has its scope-pair offset, the buffers that it touches, and
+    where buffers become live (gen) and dead (kill).
+    """
     found = read_subjects([file])
     note_if_empty(found, [file])
     rows = [(each, policy, *sequence_of(each.kernel, each.scope, policy)) for each in found]

@@ -27,10 +27,13 @@ from smemreuse.results.plan import Plan
 def apply(
     file: str, target: Target, planning: Planning, mend: bool, barriers: str, unchecked: bool
 ) -> None:
-    """Write the merged TIR: one arena for each kernel and scope, every buffer a pointer into it.
+    """Write the TIR with its shared buffers merged into one arena.
 
-    With `--mend` it also has the least that makes its kernels clean of hazards of their own: proxy
-    fences, waits and barriers, each told on stderr. What they cannot mend is told, and stays.
+    Each kernel gets one arena for each storage scope, and each buffer is a pointer into it. Where
+    the plan that you ask for is not proved, apply takes the tightest one that is (see --unchecked).
+
+    --fix also inserts the fewest proxy fences, waits and barriers that make the kernels clean of
+    hazards of their own. It names each on stderr, and each hazard that it cannot fix.
     """
 
     options = planning.options

@@ -31,7 +31,7 @@ baseline_option = click.option(
     "--baseline",
     type=click.Path(),
     metavar="FILE",
-    help="What `--format json` wrote before: what is worse now is a finding, and nothing else.",
+    help="What `--format json` wrote before: only what is worse now is a finding.",
 )
 
 

@@ -21,6 +21,7 @@ from smemreuse.commands.inputs import (
     find_inputs,
     note_if_empty,
 )
+from smemreuse.commands.kept import KeptResults, key_of
 from smemreuse.commands.verb import Decorator, end_with_finding, grouped, internal_errors, say
 from smemreuse.errors import BackendError, InputError, SmemReuseError, printable
 from smemreuse.extras import needing
@@ -72,20 +73,26 @@ _JOBS = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes that share the files; 0 for as many as there are cores.",
+    help="The number of processes that share the files; 0 for one on each core.",
 )
 _BACKEND = click.option(
     "--backend",
     default=LOCAL,
     show_default=True,
     metavar="NAME",
-    help="What joblib spreads them with: `loky` is processes here, `dask` the cluster at "
-    "DASK_SCHEDULER_ADDRESS, or one here, `ray` the one that Ray finds or starts.",
+    help="The joblib backend for --jobs. `loky`: processes on this machine. `dask`: the cluster at "
+    "DASK_SCHEDULER_ADDRESS, or one on this machine. `ray`: the cluster that Ray finds or starts.",
 )
 _ONLY_FINDINGS = click.option(
     "--only-findings",
     is_flag=True,
-    help="Leave out kernels of which there is nothing to find; `lint` tells many by their cause.",
+    help="Show only kernels with findings; `lint` groups the hazards of many kernels by cause.",
+)
+_NO_CACHE = click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Work out each dump anew, and keep no results. By default results are kept in "
+    "SMEMREUSE_CACHE_DIR or the user's cache folder.",
 )
 _FORMAT = click.option(
     "--format",
@@ -93,7 +100,8 @@ _FORMAT = click.option(
     type=click.Choice(["table", "json", "sarif", "github"]),
     default="table",
     show_default=True,
-    help="For people, for programs, or findings alone, as SARIF 2.1.0 or annotations on GitHub.",
+    help="`table` is for people, `json` for programs. `sarif` (2.1.0) and `github` (annotations) "
+    "have the findings alone.",
 )
 
 
@@ -108,6 +116,7 @@ class Batch:
     jobs: int = 1
     backend: str = LOCAL
     only_findings: bool = False
+    no_cache: bool = False
     output_format: str = "table"
     whole: bool = field(default=True, init=False)
 
@@ -120,10 +129,14 @@ class Batch:
         """Whether one file was asked for by its name."""
         return self.inputs.single
 
-    def results(self, work: Work[T], doing: str, *, here: bool = False) -> list[T]:
-        """As `of_each`; `here` keeps all in this process. Says where there is nothing."""
+    def results(
+        self, work: Work[T], doing: str, *, here: bool = False, kept: bool = False
+    ) -> list[T]:
+        """As `of_each`; `here` keeps all in this process, `kept` lets results be kept on disk.
+        Says where there is nothing."""
         spread = Spread() if here else Spread(self.jobs, self.backend)
-        found, self.whole = of_each(self.inputs, work, spread, doing)
+        kept = kept and not self.no_cache
+        found, self.whole = of_each(self.inputs, work, spread, doing, kept=kept)
         note_if_empty(found, self.files)
         return found
 
@@ -141,25 +154,31 @@ def batch_options(*more: Decorator, findings: bool = True) -> Decorator:
 
     `more` are options that stand before those of the spreading.
     """
-    told: list[Decorator] = [_ONLY_FINDINGS, _FORMAT] if findings else []
+    told: list[Decorator] = [_ONLY_FINDINGS, _NO_CACHE, _FORMAT] if findings else []
     options: list[Decorator] = [*told[:1], *more, _JOBS, _BACKEND, *told[1:]]
     return grouped("batch", Batch, files_argument, *options)
 
 
 def of_each(
-    inputs: Inputs, work: Work[T], spread: Spread = Spread(), doing: str = "reading"
+    inputs: Inputs,
+    work: Work[T],
+    spread: Spread = Spread(),
+    doing: str = "reading",
+    *,
+    kept: bool = False,
 ) -> tuple[list[T], bool]:
     """The results of `work` for all inputs, in their order, and whether every input was read.
 
     One of many that cannot be read is reported on standard error, and the others are still read;
     the caller should then exit with the code of `InputError`. Raises the error of an only input.
+    Results that are `kept` on disk are taken from there.
     """
     results: list[T] = []
     whole = not inputs.errors
     for error in inputs.errors:
         say(error)
     spread = spread if len(inputs) > 1 else Spread()
-    calls = spread_over(_Call(work, plugins.stamp()), inputs.sources(), spread)
+    calls = spread_over(_Call(work, plugins.stamp(), kept), inputs.sources(), spread)
     for found in track(calls, doing, total=len(inputs)):
         if found.error is not None:
             if inputs.single:
@@ -177,17 +196,34 @@ class _Call(Generic[T]):
     """Work whose errors and faults of our own are results: they cost the other inputs nothing.
 
     `added` is what users have added where the command runs. Raises `BackendError` where that is
-    not so here, for a worker elsewhere would plan by other rows.
+    not so here, for a worker elsewhere would plan by other rows. Results are `kept` on disk unless
+    code of users decides them, too, which no key has.
     """
 
     work: Work[T]
     added: str
+    kept: bool = False
 
     def __call__(self, source: Source) -> Found[T]:
         if plugins.stamp() != self.added:
             raise BackendError(OTHER_PLUGINS)
         if source.error is not None:
             return Found(error=source.error)
+        if not self.kept or plugins.is_code():
+            return self._worked_out(source)
+        kept = KeptResults.default()
+        if kept is None:
+            return self._worked_out(source)
+        key = key_of(self.work, source, self.added)
+        before = kept.get(key)
+        if isinstance(before, Found):
+            return before
+        found = self._worked_out(source)
+        if found.error is None:
+            kept.put(key, found)
+        return found
+
+    def _worked_out(self, source: Source) -> Found[T]:
         try:
             with internal_errors(source.file):
                 results, remarks = self.work(source)

@@ -52,24 +52,33 @@ NOT_PLANNED = "the plan file says nothing of it"
 
 
 @click.command(cls=Verb)
-@click.option("--plan", "plan_file", type=click.Path(), help="What `plan --format json` wrote.")
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(),
+    help="The plan to judge: what `plan --format json` wrote.",
+)
 @barriers_option
 @click.option(
     "--allow-unproved",
     is_flag=True,
-    help="Exit code 0 for what is unproved too, and where there is nothing to audit; what is worse "
-    "than in a baseline fails all the same.",
+    help="Give exit code 0 for unproved plans and for files without a plan. What is worse than in "
+    "the baseline still gives exit code 1.",
 )
 @batch_options(baseline_option)
 def check(
     batch: Batch, plan_file: str | None, barriers: str, allow_unproved: bool, baseline: str | None
 ) -> None:
-    """Say whether a plan is sound, or name the rule, the buffers and a witness.
+    """Prove that a plan is sound, or show what goes wrong under it.
 
-    FILE is a dump, a folder of dumps, or `-`. Exit 1 for a plan that is unsound or unproved, for a
-    kernel of which PLAN says nothing, for a file in which no plan is (a dump from before the merge,
-    say), and where there is no kernel at all. Against a baseline exit 1 is for what is worse than
-    there or missing, and for new files without a plan. A file that cannot be read gives 2.
+    FILE is a dump, a folder of dumps, or `-`. check judges the plan that a compiler has applied in
+    FILE, or the one of --plan. Of an unsound plan it names the rule, the buffers and a witness: an
+    execution that goes wrong.
+
+    The exit code is 1 if a plan is unsound or unproved, if --plan lacks a kernel, if a file has no
+    plan (such as a dump from before the merge), and if there is no kernel at all. With --baseline
+    it is 1 if a verdict is worse than there, if a kernel is missing, and if a new file has no plan.
+    A file that cannot be read gives exit code 2; check still reads the others.
     """
     options = {"barriers": barriers}
     before = read_baseline_entries(baseline, "check", options)
@@ -78,7 +87,8 @@ def check(
     plans = read_plan_file(plan_file) if plan_file is not None else None
     work = partial(_checked, plans=plans, barriers=BarrierStage(barriers))
     acceptances = plugins.acceptances(of_plans=True)
-    found = [one.held_against(acceptances) for one in batch.results(work, "checking")]
+    results = batch.results(work, "checking", kept=plans is None)
+    found = [one.held_against(acceptances) for one in results]
     if batch.whole:
         say_stale(acceptances, ((one.file, one.kernel) for one in found))
     rows, missing = compared_with(before, found, batch)

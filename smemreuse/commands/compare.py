@@ -23,10 +23,12 @@ from smemreuse.explainer.timeline import timeline_of
 from smemreuse.report.comparisons import (
     PLAN_RULES,
     SORTS,
+    compare_legend,
     compare_table,
     comparison,
     comparison_findings,
     hoped_lines,
+    kernels_legend,
     kernels_table,
     summary_lines,
     titles_of,
@@ -64,12 +66,16 @@ class Row:
 
 @click.command(cls=Verb)
 @planning_options(policy=False)
-@click.option("--all", "every", is_flag=True, help="All policies of many files' kernels, too.")
-@click.option("--sort", type=click.Choice(list(SORTS)), help="The order of rows; default: files'.")
+@click.option("--all", "every", is_flag=True, help="Show every policy even for many files.")
+@click.option(
+    "--sort",
+    type=click.Choice(list(SORTS)),
+    help="The column to sort rows by; default: file order.",
+)
 @click.option(
     "--changed-only",
     is_flag=True,
-    help="Only kernels that `dataflow` changes; with a baseline, those that are not as there.",
+    help="Show only kernels that `dataflow` changes; with a baseline, those that differ from it.",
 )
 @batch_options(baseline_option)
 def compare(
@@ -80,18 +86,21 @@ def compare(
     changed_only: bool,
     baseline: str | None,
 ) -> None:
-    """Compare the policies: arena, lower bound, packing gap, and whether each plan is sound.
+    """Compare policies: arena, lower bound, and the verdict on each plan.
 
-    FILE is a dump, a folder of dumps, or `-`. Of more than four there is a summary first, and a row
-    for each kernel. One that cannot be read is told on stderr, and the exit code is 2 in the end.
-    Against a baseline it is 1 for what takes more bytes, leaves fewer resident blocks, has a worse
-    verdict or is missing; without one it is 0 whatever is found.
+    FILE is a dump, a folder of dumps, or `-`. For more than four files compare prints a summary and
+    one row for each kernel. A file that cannot be read is reported on stderr and gives exit code 2;
+    compare still reads the others.
+
+    With --baseline the exit code is 1 if a kernel takes more bytes, has fewer resident blocks, has
+    a worse verdict or is missing. Without it the exit code is 0, whatever the verdicts are.
     """
     before = read_baseline_entries(baseline, "compare", planning.named)
     few = len(batch.inputs) <= FEW
     drawn = few and batch.output_format == "table"
     work = partial(_compared, planning=planning, json=batch.output_format == "json", drawn=drawn)
-    rows = batch.results(work, "comparing", here=drawn)  # whole kernels are not sent about
+    # Whole kernels, which are drawn, are neither sent about nor kept.
+    rows = batch.results(work, "comparing", here=drawn, kept=not drawn)
     held, missing = compared_with(before, [row.comparison for row in rows], batch)
     rows = [replace(row, comparison=one) for row, one in zip(rows, held, strict=True)]
     shown = [
@@ -163,6 +172,7 @@ def _few(
     compared = [row.comparison for row in shown]
     if compared:
         yield compare_table(out, compared)
+        yield from compare_legend()
         yield from hoped_lines(compared)
     changed = _changes(rows)
     yield from baseline_lines(changed, missing)
@@ -197,7 +207,9 @@ def _many(
     compared = [row.comparison for row in shown if row.comparison.buffers]
     if compared and every:
         yield compare_table(out, compared)
+        yield from compare_legend()
         yield from hoped_lines(compared)
     elif compared:
         last = [change_words(one.change) for one in compared if one.change is not None]
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
+        yield from kernels_legend()

@@ -49,7 +49,9 @@ from smemreuse.targets.architectures import Architecture
 @target_options(
     "Write a page too, with both memory maps side by side; for dumps.", "--page", metavar="HTML"
 )
-@click.option("--allow-growth", is_flag=True, help="Exit with 0 whatever grew.")
+@click.option(
+    "--allow-growth", is_flag=True, help="Give exit code 0 even if a kernel takes more bytes."
+)
 @format_option
 def diff(
     old: str, new: str, planning: Planning, target: Target, allow_growth: bool, output_format: str
@@ -57,12 +59,12 @@ def diff(
     """Say why kernels take more shared memory than they did, by cause.
 
     OLD and NEW are dumps, folders of dumps, or what `compare` or `plan` wrote with --format json.
-    Kernels and buffers are those of one name. The bytes of the causes add up to the difference:
-    from the old kernel to the new one there is one change at a time, and behind each it is worked
-    out what it costs.
-    The exit code is 1 if some kernel takes more bytes than before, or lost a resident block; and
-    where that cannot be told: with kernels of each side that the other one does not have, or with
-    none on both.
+    Kernels and buffers are matched by name. diff makes the changes from OLD to NEW one at a time
+    and plans after each, so the bytes of the causes add up to the difference.
+
+    The exit code is 1 if a kernel takes more bytes than before or lost a resident block. It is also
+    1 where diff cannot know: if each side has kernels that the other side lacks, or if neither side
+    has a kernel.
     """
     target.check()
     page = target.output

@@ -31,8 +31,15 @@ from smemreuse.targets.architectures import Architecture
 @click.command(cls=Verb)
 @click.argument("file", type=click.Path())
 @click.argument("buffers", metavar="[A [B]]", nargs=-1)
-@click.option("--kernel", "kernel_name", help="The kernel, where several have such buffers.")
-@click.option("--all", "everything", is_flag=True, help="Every pair, those live together too.")
+@click.option(
+    "--kernel", "kernel_name", help="The kernel to explain, where several have these buffers."
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List every pair of buffers, also those that are live together.",
+)
 @arch_option
 @format_option
 def explain(
@@ -43,14 +50,15 @@ def explain(
     arch: Architecture | None,
     output_format: str,
 ) -> None:
-    """Say why buffers may share bytes, or which rule and which statements forbid it.
+    """Say why buffers may share bytes, or what forbids it.
 
-    Of A and B everything is told, and the exit code is 1 if they must not share, or are not proved
-    to. Without B, A is held against every other buffer. Without both, it is told where most bytes
-    are live, and of whom; what stops the next resident block; the cheapest changes that would
-    lower it, and the fewest that gain a block; and who may share and who not, by reason. `--all`
-    lists every pair, with what keeps it apart under the compilers' own rule (`outer`): why nothing
-    is reused.
+    With A and B, explain gives the rule and the statements, and exit code 1 if the two must not
+    share bytes or if that is not proved. With A alone, it goes through all other buffers.
+
+    Without both, it shows the position where most bytes are live, and the buffers there; what stops
+    the next resident block; the cheapest changes that would take fewer bytes, and the fewest that
+    gain a block; and which buffers may share, by reason. --all lists every pair, and what keeps it
+    apart under the compilers' own rule (`outer`).
     """
     if len(buffers) > 2:
         raise InputError(f"at most two buffers, not {len(buffers)}", file=file)

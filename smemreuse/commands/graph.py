@@ -42,7 +42,7 @@ FORMATS = ("svg", "png", "dot", "html")
     help="All but `dot` need Graphviz's `dot` program. Default: what the name of -o ends in, or "
     "svg.",
 )
-@click.option("--kernel", "kernel_name", help="This kernel alone; default: all in the file.")
+@click.option("--kernel", "kernel_name", help="The kernel to draw; default: all in the file.")
 @target_options("Where it goes; default: stdout.")
 @policy_option
 def graph(

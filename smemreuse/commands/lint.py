@@ -15,7 +15,7 @@ from smemreuse.commands.asked import Asked
 from smemreuse.commands.baseline import read_known
 from smemreuse.commands.batches import Batch, batch_options
 from smemreuse.commands.inputs import Source, note_if_empty
-from smemreuse.commands.options import barriers_option
+from smemreuse.commands.options import MEND_NAMES, barriers_option
 from smemreuse.commands.output import Target, emit_answer, target_options
 from smemreuse.commands.verb import Verb
 from smemreuse.compilers.text.reader import Dump, parse_dump, read_dump
@@ -50,26 +50,27 @@ FEW = 4
     type=click.Choice([one.value for one in FailOn]),
     default=FailOn.AUTHOR.value,
     show_default=True,
-    help="Which hazards give exit code 1: certain ones of the kernel's `author`; those that the "
-    "`compiler` put in as well; all that are `possible`, too.",
+    help="Which hazards give exit code 1. `author`: those that are certain, unless the compiler "
+    "put them in. `compiler`: all that are certain. `possible`: all.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="As --fail-on possible, and what could not be followed gives exit code 1, too.",
+    help="As --fail-on possible; what lint could not follow also gives exit code 1.",
 )
 @click.option(
     "--baseline",
     type=click.Path(),
     metavar="FILE",
-    help="What `lint --format json` wrote: hazards not told again.",
+    help="What `lint --format json` wrote before: its hazards are not reported again.",
 )
 @click.option(
-    "--mend",
+    *MEND_NAMES,
     is_flag=True,
-    help="Write FILE with the least put in that makes its kernels clean, to --output.",
+    help="Insert the fewest fences, waits and barriers that make the kernels clean, and write FILE "
+    "with them to --output.",
 )
-@target_options("Where to; `-` for standard output.")
+@target_options("Where --fix writes to; `-` for standard output.")
 @batch_options()
 def lint(
     batch: Batch,
@@ -80,14 +81,15 @@ def lint(
     mend: bool,
     target: Target,
 ) -> None:
-    """Find the hazards of kernels themselves: races, missing waits and fences, uninitialised reads.
+    """Find hazards of kernels: races, missing waits, uninitialised reads.
 
-    FILE is a dump, a folder of dumps, or `-`. Exit code 1 is for a hazard that is certain and not
-    surely the compiler's (`--fail-on`), and where there is no kernel at all; 2 where a file cannot
-    be read: of many the others are linted all the same. What could not be followed is told, and
-    fails with `--strict` alone.
-    With `--mend` proxy fences, waits and barriers are put in where they mend one, each told on
-    stderr, and nothing else in FILE changes; what is told then is of the kernels as written.
+    FILE is a dump, a folder of dumps, or `-`. A certain hazard gives exit code 1 unless it is
+    surely the compiler's (--fail-on changes that); an input without a kernel also does. A file that
+    cannot be read gives exit code 2; lint still reads the others. lint names what it could not
+    follow, which gives exit code 1 with --strict alone.
+
+    --fix inserts proxy fences, waits and barriers, and changes nothing else. It names each on
+    stderr. The report is then of the kernels as written to --output.
     """
     stage = BarrierStage(barriers)
     gate = Gate(strict, FailOn(fail_on))
@@ -95,13 +97,13 @@ def lint(
     known = read_known(baseline, options, whole=strict)
     output = target.output
     if mend != (output is not None) or (mend and not batch.single):
-        raise InputError("--mend writes one FILE to --output, and needs both")
+        raise InputError("--fix (--mend) reads one FILE and writes to --output: give both")
     if output is not None:
         dump, reports = _mended(batch.files[0], stage, output)
         note_if_empty(reports, batch.files)
         target.write(dump.source)
     else:
-        reports = batch.results(partial(_linted, barriers=stage), "linting")
+        reports = batch.results(partial(_linted, barriers=stage), "linting", kept=True)
     acceptances = plugins.acceptances(of_plans=False)
     found = held_against(known, reports, batch, acceptances)
     if batch.whole:

@@ -23,22 +23,23 @@ barriers_option = click.option(
     type=click.Choice([each.value for each in BarrierStage]),
     default=BarrierStage.AUTO.value,
     show_default=True,
-    help="Whether FILE has its barriers, or a later pass inserts them; `auto` looks for them.",
+    help="Whether FILE has its barriers (`present`) or a later pass inserts them (`later`); `auto` "
+    "looks for them.",
 )
 policy_option = click.option(
     "--policy",
     type=click.Choice(policy_names()),
     default="dataflow",
     show_default=True,
-    help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use.",
+    help="`dataflow` is proved sound; `outer` and `inner` are the rules that compilers use.",
 )
 packer_option = click.option(
     "--packer",
     type=click.Choice(packer_names()),
     default="best",
     show_default=True,
-    help="`tilelang` and `tvm` pack as those compilers' own passes; `outer` with `tvm` is "
-    "Apache TVM's merge, faults included.",
+    help="`best` finds the smallest arena that it can. `tilelang` and `tvm` pack as the passes of "
+    "those compilers do; `outer` with `tvm` is Apache TVM's merge with its faults.",
 )
 
 
@@ -47,9 +48,9 @@ objective_option = click.option(
     type=click.Choice([*OBJECTIVES, *OBJECTIVE_ALIASES]),
     default="speed",
     show_default=True,
-    help="`speed` (also called `occupancy`), as the passes do: the most resident blocks, then the "
-    "most L1, then as little sharing as these allow, since what gains nothing can only cost time; "
-    "`bytes`: the smallest arena; `none`: side by side.",
+    help="`speed` (also called `occupancy`): the most resident blocks, then the most L1, then the "
+    "least sharing, as the passes plan. `bytes`: the smallest arena. `none`: no sharing, all side "
+    "by side.",
 )
 
 strict_option = click.option(
@@ -57,10 +58,13 @@ strict_option = click.option(
     is_flag=True,
     help="Share nothing that is not proved, not even what the compiler itself shares.",
 )
+MEND_NAMES = ("--fix", "--mend", "mend")
+"""One option by two names, and its parameter."""
+
 mend_option = click.option(
-    "--mend",
+    *MEND_NAMES,
     is_flag=True,
-    help="Put in what mends hazards of the kernels themselves, as `lint` finds them.",
+    help="Insert the fences, waits and barriers that the hazards which `lint` finds ask for.",
 )
 
 
@@ -69,7 +73,7 @@ def _arch_option(default: str) -> Decorator:
         "--arch",
         callback=lambda _context, _parameter, name: architecture(name) if name else None,
         metavar="SM",
-        help=f"The GPU to reckon with, such as sm_90; default: {default}.",
+        help=f"The GPU to plan for, such as sm_90; default: {default}.",
     )
 
 

@@ -31,8 +31,12 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
 
 @click.command(cls=Verb)
 @click.argument("file", type=click.Path())
-@click.option("--capacity", type=click.IntRange(min=0), help="Bytes that all must fit into.")
-@click.option("--minimize", is_flag=True, help="Go on to the smallest arena when it fits.")
+@click.option(
+    "--capacity", type=click.IntRange(min=0), help="The bytes that the packing must fit into."
+)
+@click.option(
+    "--minimize", is_flag=True, help="Go on to the smallest arena after one fits into --capacity."
+)
 @target_options("Where the CSV goes; default: stdout.")
 @click.option(
     "--seconds",
@@ -40,14 +44,14 @@ def _checked_seconds(_context: click.Context, _parameter: click.Parameter, value
     type=click.FloatRange(min=0),
     default=SECONDS,
     show_default=True,
-    help="How long to search where no greedy order decides.",
+    help="The time to search for where no greedy order decides.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=JOBS,
     show_default=True,
-    help="Processes that search for a packing of --capacity bytes.",
+    help="The number of processes that search for a packing of --capacity bytes.",
 )
 def pack(
     file: str,
@@ -57,12 +61,15 @@ def pack(
     seconds: float,
     jobs: int,
 ) -> None:
-    """Pack live ranges: `id,lower,upper,size[,alignment]` in, the same plus `offset` out.
+    """Pack the live ranges of a CSV file, without a kernel.
 
-    A row is live from `lower` to before `upper`; sizes, alignments and offsets are bytes. With a
-    capacity, the first packing that fits will do. Exit 1 when it does not fit, or when neither a
-    packing nor a proof that there is none was found in time: the smallest packing met comes out
-    then, and the last line on stderr says which it is.
+    FILE has the columns `id,lower,upper,size[,alignment]`; the answer adds `offset`. A row is live
+    from `lower` to before `upper`; sizes, alignments and offsets are bytes. With --capacity pack
+    takes the first packing that fits.
+
+    The exit code is 1 if nothing fits, or if pack found neither a packing nor a proof that there is
+    none in time. It then writes the smallest packing that it found, and the last line on stderr
+    says which of the two it is.
     """
     table = read_table(file)
     problem = Problem.from_intervals(table.sizes, table.alignments, table.intervals, table.ids)

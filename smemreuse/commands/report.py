@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -13,7 +14,7 @@ from smemreuse.commands.output import Target, target_options, wrote
 from smemreuse.commands.subjects import subjects_of
 from smemreuse.commands.verb import Verb
 from smemreuse.explainer.overview import overview
-from smemreuse.explainer.plans import hoped_for, judged_plans
+from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans
 from smemreuse.report.data import Data, Subject
 from smemreuse.report.overview import overview_entry
 from smemreuse.report.page import report_page
@@ -26,10 +27,11 @@ from smemreuse.targets.architectures import Architecture
 @planning_options(policy=False)
 @batch_options(findings=False)
 def report(batch: Batch, target: Target, planning: Planning) -> None:
-    """Write a self-contained page: a memory map of each kernel, with the policies to switch.
+    """Write a page with an interactive memory map of each kernel.
 
-    FILE is a dump, a folder of dumps, or `-`. Of many one that cannot be read is told on stderr,
-    and the exit code is 2 in the end.
+    The page is one self-contained HTML file; buttons switch between the policies. FILE is a dump, a
+    folder of dumps, or `-`. A file that cannot be read is reported on stderr and gives exit code 2;
+    the page has the others.
     """
     target.check()
     entries = batch.results(partial(_entries, planning=planning), "analysing")
@@ -52,4 +54,5 @@ def entry_of(
     hoped = hoped_for(*made)
     remarks = {} if hoped is None else {"dataflow": hoped_words(*hoped)}
     shown = overview(subject.kernel, subject.scope, judged_plans(*made), remarks)
-    return overview_entry(subject, shown, arch)
+    default = default_merge(subject.kernel, subject.scope)
+    return overview_entry(subject, replace(shown, default=default), arch)

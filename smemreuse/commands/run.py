@@ -61,8 +61,8 @@ class _AsPython(Verb):
     type=click.Choice([*POLICY_NAMES, NO_POLICY]),
     default="dataflow",
     show_default=True,
-    help="`dataflow` is proved; `outer` and `inner` are the rules that compilers use; `none` "
-    "changes nothing, and judges TileLang's own merges.",
+    help="`dataflow` is proved sound; `outer` and `inner` are the rules that compilers use; `none` "
+    "changes nothing and judges TileLang's own merges.",
 )
 @packer_option
 @objective_option
@@ -71,17 +71,17 @@ class _AsPython(Verb):
     "--dump",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Write what the merge receives to DIR, one file for each kernel, none over another.",
+    help="Write the TIR that the merge receives to DIR, one new file for each kernel.",
 )
 @click.option(
     "--lower-only",
     is_flag=True,
-    help="Compile nothing: neither a GPU nor nvcc is needed, and no kernel can run.",
+    help="Lower kernels and compile none: this needs neither a GPU nor nvcc, and no kernel runs.",
 )
 @click.option(
     "--arch",
     metavar="SM",
-    help="What is lowered for with --lower-only; default: the GPU of this machine, or sm_90a.",
+    help="The GPU that --lower-only lowers for; default: the one of this machine, or sm_90a.",
 )
 @click.option(
     "--json",
@@ -95,7 +95,7 @@ class _AsPython(Verb):
     "report_file",
     type=click.Path(),
     metavar="FILE",
-    help="Write the memory maps of all kernels to FILE too, an interactive page.",
+    help="Also write an interactive page to FILE, with the memory maps of all kernels.",
 )
 @mend_option
 @click.option(
@@ -104,12 +104,12 @@ class _AsPython(Verb):
     default=200,
     show_default=True,
     metavar="N",
-    help="The most kernels that --report draws maps of; all are in its overview.",
+    help="Draw the maps of at most N kernels in --report; its overview has all kernels.",
 )
 @click.option(
     "--lint/--no-lint",
     default=None,
-    help="Whether to look for hazards of the kernels themselves; default: in a script's own.",
+    help="Whether to lint the kernels; default: those of a SCRIPT itself, not of its children.",
 )
 @force_option
 @grouped("settings", Settings)
@@ -126,19 +126,19 @@ def run(
     lint: bool | None,
     force: bool,
 ) -> None:
-    """Run a TileLang SCRIPT with its ARGS, and say what shared memory its kernels took.
+    """Run a TileLang SCRIPT, and say what shared memory its kernels take.
 
-    The script runs as `python SCRIPT ARGS` would, with smemreuse in the place of TileLang's merge.
-    Options of smemreuse come before SCRIPT; what follows is the script's. When it is done, by
-    whatever way, and its threads with it, a summary of the kernels that it compiled follows on
-    standard output, those of its child processes in a table of their own; with `--json FILE` that
-    is the script's alone. What the script has left to `atexit` comes behind the summary and is not
-    in it. The exit code is the script's, or 2 where smemreuse could not run it.
+    The script runs as `python SCRIPT ARGS` does, and smemreuse merges shared memory in the place of
+    TileLang's own pass. Options of smemreuse stand before SCRIPT; the script gets all that follows.
+    When the script and its threads have ended, run prints a summary of the kernels that it
+    compiled, and a second table of those of its child processes. With --json FILE standard output
+    is the script's alone. Kernels that the script compiles in `atexit` handlers are not in the
+    summary. The exit code is the script's, or 2 where smemreuse could not run it.
 
-    With `-m MODULE ARGS`, as in `run -m pytest tests/`, and wherever --policy none, --dump or
-    --lower-only is given, all kernels of this process and of those that it starts are told in one
-    table, and linted if --lint is given. With --policy none the exit code is 1, if it were 0, where
-    one of TileLang's own merges is unsound or could not be judged, or where no kernel was lowered.
+    With -m MODULE ARGS, as in `run -m pytest tests/`, and with --policy none, --dump or
+    --lower-only, one table has the kernels of this process and of all processes that it starts;
+    --lint lints them. With --policy none an exit code of 0 becomes 1 if one of TileLang's own
+    merges is unsound or could not be judged, or if no kernel was lowered.
     """
     json_file, report_file = (_checked_output(file, force) for file in (json_file, report_file))
     if module is not None:

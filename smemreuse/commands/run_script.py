@@ -38,7 +38,7 @@ from smemreuse.results.suite import Suite
 NOTHING_COMPILED = (
     "no kernel was compiled for CUDA in the script's own process, or in those that it started"
 )
-RELOADED = "from TileLang's cache, and lowered once more to tell of them: {}"
+RELOADED = "lowered once more for this summary, since they came from TileLang's cache: {}"
 IN_CHILDREN = "child process: "
 
 

@@ -169,7 +169,7 @@ def _notes(suite: Suite, kernels: int, known: int, chosen: int, failed: Sequence
     if chosen < known:
         notes.append(map_note(chosen, known, ORDER))
     if known < kernels:
-        why = "whose process was ended, or failed, before their plans were told"
+        why = "whose process was ended, or failed, before it reported their plans"
         notes.append(f"left out: {counted(kernels - known, 'kernel')} {why}")
     bare = len(suite.kernels) - kernels
     if bare:

@@ -177,20 +177,20 @@ class Conditions:
             )
             return
         yield _Way(
-            f"if {one} were done with before {two} begins at {stmt_at(begin)}; {last}",
+            f"if {one} were not used any more once {two} begins at {stmt_at(begin)}; {last}",
             len(after),
             order=(first, second),
         )
         yield _Way(
-            f"if {two} began only behind the last use of {one}, {stmt_at(until)}; "
-            f"now it does at {stmt_at(begin)}",
+            f"if {two} began only after the last use of {one}, {stmt_at(until)}; "
+            f"now it begins at {stmt_at(begin)}",
             len(ahead),
             order=(first, second),
         )
         if before and after and after[0] > end:
             yield _Way(
                 f"if {one} were not held over {two}, from {stmt_at(before[-1])} "
-                f"to {stmt_at(after[0])}, but written anew behind it",
+                f"to {stmt_at(after[0])}, but written again after it",
                 1,
             )
 

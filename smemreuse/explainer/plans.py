@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smemreuse.ir.kernel import Kernel
+from smemreuse.ir.kernel import DYNAMIC_SCOPE, Kernel
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import (
     Chosen,
@@ -14,6 +14,7 @@ from smemreuse.pipeline.planning import (
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged
 from smemreuse.targets.architectures import Architecture
+from smemreuse.versions.merges import merge_of
 
 
 def judged_plan(
@@ -44,6 +45,16 @@ def hoped_of(chosen: Chosen) -> Judged | None:
     """The smaller unproved plan that is known for a plan, with its verdict."""
     hoped = chosen.hoped
     return None if hoped is None else (hoped.plan, hoped.verdict)
+
+
+def default_merge(kernel: Kernel, scope: str) -> tuple[str, Plan] | None:
+    """What the default merge of a kernel's compiler makes, with its name for people. None where
+    that does not compile the kernel, and for static shared memory, which no default merges."""
+    merge = merge_of(kernel)
+    plan = merge.plan(kernel, scope)
+    if scope != DYNAMIC_SCOPE or plan.provenance.failures:
+        return None
+    return f"{merge.compiler}'s default", plan
 
 
 def side_by_side(kernel: Kernel, scope: str) -> Plan:

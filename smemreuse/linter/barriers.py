@@ -154,9 +154,9 @@ class OvertakenWaits(Collected):
             certain,
             site,
             (storage.name,),
-            f"{who} have to come to {site} before phase {looked.needed} of {name} is over, and "
-            "nothing that ends that phase waits for them: late by a phase, they find the parity of "
-            "another one, and may wait for ever",
+            f"{who} must reach {site} before phase {looked.needed} of {name} ends, but nothing "
+            "that ends that phase waits for them: if they are a phase late, they see the parity of "
+            "another phase, and may wait forever",
             mends.look_in_time(name, site, acting),
             agents=(who,),
         )
@@ -198,14 +198,14 @@ class WaitingHazards(OvertakenWaits):
             return
         who = words.threads(agent.threads.ids)
         others = words.threads(mismatch.who) if len(mismatch.who) else "other threads"
-        there = f", from {other}" if other is not None else ""
+        there = f" (from {other})" if other is not None else ""
         hazard = Hazard(
             HazardKind.BARRIER_DIVERGENCE,
             mismatch.certain,
             site,
             (),
-            f"{words.does(who, 'come')} to named barrier {name} at {site}, where {others} may be "
-            f"at once{there}: it lets go those who come first, whoever they are",
+            f"{words.does(who, 'come')} to named barrier {name} at {site} while {others} may be at "
+            f"it{there}: it releases whichever threads come first",
             mends.different_numbers(site, other),
             other=other,
             agents=(others, who),
@@ -224,8 +224,8 @@ class WaitingHazards(OvertakenWaits):
             False,
             two,
             (),
-            f"{words.missing(missing)} not come to the barrier of all threads that the compiler "
-            f"puts between {one} and {two}, whose accesses collide",
+            f"{words.missing(missing)} not reach the barrier of all threads that the compiler "
+            f"inserts between {one} and {two}, whose accesses collide",
             mends.recognizable_branch(one, two),
             other=one,
             agents=(words.threads(agent.threads.ids), words.threads(missing)),
@@ -245,7 +245,9 @@ class WaitingHazards(OvertakenWaits):
         for resource in self._behind.keys() - waiting:
             for key in self._behind[resource]:
                 hazard = self._known.hazards[key]
-                witness = f"{hazard.witness}; they come to others, as often as anyone waits"
+                witness = (
+                    f"{hazard.witness}; but they reach other barriers as often as the others wait"
+                )
                 self._known.hazards[key] = replace(hazard, certain=False, witness=witness)
         for one, arrivals in pairings.uneven():
             stmts = self._came.get(one)
@@ -303,7 +305,7 @@ class WaitingHazards(OvertakenWaits):
         which. Returns its key if it is kept."""
         site = Site.of(stmt)
         who = words.missing(missing)
-        witness = f"{who} not come to the barrier {site}, where the others wait for them"
+        witness = f"{who} not reach the barrier {site}, where the others wait for them"
         hazard = Hazard(
             HazardKind.BARRIER_DIVERGENCE,
             certain,
@@ -339,8 +341,8 @@ class WaitingHazards(OvertakenWaits):
             not agent.partly,
             two,
             (slot[0].name,),
-            f"{agents[0]} {verb} {name} at {one}, in no order with which {agents[1]} use it at "
-            f"{two}",
+            f"{agents[0]} {verb} {name} at {one}, and nothing orders that before {agents[1]} use "
+            f"it at {two}",
             mends.barrier(one, two, self._known.vectors.everyone),
             other=one,
             agents=agents,
@@ -386,7 +388,7 @@ class WaitingHazards(OvertakenWaits):
             due = f" and {barrier.bytes_due:,} bytes" if barrier.bytes_due > 0 else ""
             witness = (
                 f"{words.does(who, 'wait')} for the end of phase {barrier.phase} of {name} at "
-                f"{site}, which {lacking} more arrivals{due} would end: everybody waits"
+                f"{site}, which needs {lacking} more arrivals{due}, but all threads wait"
             )
             hazard = Hazard(
                 HazardKind.BARRIER_DEADLOCK,

@@ -73,8 +73,8 @@ def _beyond(
         came.certain,
         site,
         (name,),
-        f"{words.does(who, 'write')} byte {byte} of {name}, which has {size:,}, at {site}: an "
-        "element for each thread that takes part",
+        f"{words.does(who, 'write')} byte {byte} of {name}, which has {size:,} bytes, at {site}: "
+        "each thread that takes part writes an element",
         mends.stay_inside(name, size, site),
         bytes=(int(first[at]), int(last[at])),
         agents=(who,),
@@ -96,7 +96,8 @@ def _alone(butterfly: Butterfly, numbers: np.ndarray, came: Comers) -> Iterator[
         came.certain,
         site,
         (),
-        f"{alone} read at {site} what {others} would write there, which do not come to it",
+        f"{alone} read at {site} what {others} should have written there, but those do not reach "
+        "it",
         mends.reduce_over_those_who_come(site),
         agents=(others, alone),
     )

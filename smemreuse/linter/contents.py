@@ -103,7 +103,9 @@ class ContentHazards(Collected):
         where = (
             f"byte {meeting.byte} of {name}" if meeting.byte is not None else f"a byte of {name}"
         )
-        witness = f"{' and '.join(who)} write {values_} to {where} at {site}, in no order"
+        witness = (
+            f"{' and '.join(who)} write {values_} to {where} at {site}, and nothing orders them"
+        )
         hazard = Hazard(
             HazardKind.RACE,
             certain,
@@ -144,7 +146,7 @@ class ContentHazards(Collected):
         byte = int(first[at]) if first[at] < 0 else int(last[at])
         who = words.agent(stmt, int(agent.threads.ids[at]), agent.threads.ids)
         verb = "reads" if access.access is Access.READ else "writes"
-        witness = f"{who} {verb} byte {byte} of {name}, which has {size:,}, at {site}"
+        witness = f"{who} {verb} byte {byte} of {name}, which has {size:,} bytes, at {site}"
         hazard = Hazard(
             HazardKind.OUT_OF_BOUNDS,
             certain,

@@ -9,9 +9,9 @@ from smemreuse.results.hazards import Mend, Remedy, Site
 from smemreuse.semantics.effects import Engine
 
 WAITS = {
-    Engine.CP_ASYNC: "close the group of the copies and wait for it",
+    Engine.CP_ASYNC: "commit the copies as a group and wait for it",
     Engine.TMA_LOAD: "wait for the phase of the mbarrier that the load reports to",
-    Engine.TMA_STORE: "close the group of the stores and wait until they have read",
+    Engine.TMA_STORE: "commit the stores as a group and wait until they have read",
     Engine.WGMMA: "wait for the warpgroup's multiplications",
     Engine.TCGEN05: "wait for the mbarrier that the multiplications arrive at",
 }
@@ -29,9 +29,9 @@ def barrier(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two accesses that nothing orders."""
     where = f"between {_at(one)} and {_at(two)}"
     if one.line == two.line and one.statement == two.statement:
-        where = f"between two rounds of {_at(two)}"
+        where = f"between two iterations of {_at(two)}"
     elif one.line and two.line and one.line > two.line:
-        where = f"behind {_at(one)}, before the next round comes to {_at(two)}"
+        where = f"after {_at(one)}, before the next iteration reaches {_at(two)}"
     sentence = f"let {words.threads(ids)} meet at a barrier {where}."
     return Mend(Remedy.BARRIER, sentence, one, two, _span(ids))
 
@@ -45,15 +45,15 @@ def wait(engine: Engine, name: str, one: Site, two: Site) -> Mend:
 
 def wait_at_the_end(engine: Engine, name: str, site: Site) -> Mend:
     """An access that is in flight when the kernel is over."""
-    sentence = f"{WAITS.get(engine, 'wait for it')} {name}, behind {_at(site)}."
+    sentence = f"{WAITS.get(engine, 'wait for it')} {name}, after {_at(site)}."
     return Mend(Remedy.WAIT, sentence, after=site, engine=engine.value)
 
 
 def fence(one: Site, two: Site, ids: np.ndarray) -> Mend:
     """Two proxies."""
     sentence = (
-        f"let {words.threads(ids)} make a proxy fence (fence.proxy.async) behind {_at(one)}, "
-        f"before they arrive where {_at(two)} waits."
+        f"let {words.threads(ids)} issue a proxy fence (fence.proxy.async) after {_at(one)}, "
+        f"before the barrier or mbarrier that orders {_at(two)} after it."
     )
     return Mend(Remedy.FENCE, sentence, one, two, _span(ids))
 
@@ -78,7 +78,7 @@ def stay_inside(name: str, size: int, site: Site) -> Mend:
 
 def converge(site: Site) -> Mend:
     """A barrier in a branch."""
-    sentence = f"move the barrier at {_at(site)} out of the branch, to where all threads come by."
+    sentence = f"move the barrier at {_at(site)} out of the branch, to where all threads reach it."
     return Mend(Remedy.CODE, sentence, before=site)
 
 
@@ -86,26 +86,26 @@ def recognizable_branch(one: Site, two: Site) -> Mend:
     """A barrier of all threads that the compiler puts into a branch of some."""
     sentence = (
         f"let the branch around {_at(two)} compare threadIdx.x itself with a constant, so that the "
-        f"compiler sees which threads come, or put a barrier of these between {_at(one)} and it."
+        f"compiler sees which threads take it, or put a barrier of those after {_at(one)}."
     )
     return Mend(Remedy.CODE, sentence, after=one, before=two)
 
 
 def execute_together(name: str, site: Site) -> Mend:
     """An operation of all threads of a warp or warpgroup in a branch of some."""
-    sentence = f"let all threads of the {name} come to {_at(site)}, or none of them."
+    sentence = f"let all threads of the {name} reach {_at(site)}, or none of them."
     return Mend(Remedy.CODE, sentence, before=site)
 
 
 def reduce_over_those_who_come(site: Site) -> Mend:
     """A reduction over more threads than come to it."""
-    sentence = f"let as many threads come to {_at(site)} as it reduces over, or reduce over fewer."
+    sentence = f"let as many threads reach {_at(site)} as it reduces over, or reduce over fewer."
     return Mend(Remedy.CODE, sentence, before=site)
 
 
 def name_lanes(site: Site) -> Mend:
     """A barrier of a warp whose mask does not name who comes to it."""
-    sentence = f"let only the lanes that its mask names come to {_at(site)}, and all of them."
+    sentence = f"let only the lanes that its mask names reach {_at(site)}, and all of them."
     return Mend(Remedy.CODE, sentence, before=site)
 
 
@@ -130,8 +130,8 @@ def wait_for_each_arrival(site: Site) -> Mend:
 def come_in_one_order(site: Site) -> Mend:
     """A barrier that some come to only after others have passed it."""
     sentence = (
-        f"let all threads come to {_at(site)} and to what else they wait for there in one order, "
-        "with nothing before it that others do behind it."
+        f"let all threads reach {_at(site)} and their other barriers in one order, "
+        "and let none do before it what others do after it."
     )
     return Mend(Remedy.CODE, sentence, before=site)
 
@@ -140,7 +140,7 @@ def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
     """An mbarrier that no arrival completes."""
     sentence = (
         f"wait for the other parity ({1 - parity % 2}) of {name} at {_at(site)}, or let the "
-        f"{lacking} arrivals that its phase lacks come before."
+        f"{lacking} arrivals that its phase lacks happen before that."
     )
     return Mend(Remedy.CODE, sentence, before=site)
 
@@ -148,7 +148,8 @@ def complete(name: str, parity: int, lacking: int, site: Site) -> Mend:
 def initialize(name: str, site: Site) -> Mend:
     """An mbarrier that nobody has initialized."""
     sentence = (
-        f"let one thread initialize {name} before {_at(site)}, and all threads meet in between."
+        f"let one thread initialize {name} before {_at(site)}, and all threads meet at a barrier "
+        "in between."
     )
     return Mend(Remedy.CODE, sentence, before=site)
 
@@ -172,7 +173,7 @@ def look_in_time(name: str, site: Site, acting: np.ndarray) -> Mend:
     if len(acting) == 1:
         ids = acting[0] * 32 + np.arange(32)
         sentence = (
-            f"let {words.threads(ids)} alone wait for {name} at {_at(site)}, which act on it."
+            f"let only {words.threads(ids)} wait for {name} at {_at(site)}: no others act on it."
         )
         return Mend(Remedy.NARROW, sentence, before=site, threads=_span(ids))
     sentence = (

@@ -24,7 +24,9 @@ from smemreuse.results.rules import Rule
 from smemreuse.semantics.effects import Engine
 from smemreuse.semantics.table import calls_of, effect_of, evaluated_effect
 
-IN_STEP = "; both are of one warp, whose lanes go in step as a rule, but no promise"
+IN_STEP = (
+    "; the threads are lanes of one warp, which mostly run in step, but CUDA does not promise it"
+)
 """Code that relies on that may mean to, as reductions written for one warp do."""
 
 
@@ -76,7 +78,7 @@ class OrderHazards(Collected):
         one, two = self._site(found.event), self._site(traced.event)
         verbs = [("writes" if access.is_write else "reads") for access in (found, traced)]
         byte = met.byte if met is not None else int(traced.where[0])
-        order = "not waited for when" if in_flight else "in no order with which"
+        order = "and is not waited for when" if in_flight else "and nothing orders that before"
         bytes_ = "its registers" if traced.buffer in self._known.registers else f"byte {byte}"
         what = f"{agents[0]} {verbs[0]} {bytes_} of {name} at {one}"
         witness = f"{what}, {order} {agents[1]} {verbs[1]} it at {two}"
@@ -142,7 +144,8 @@ class OrderHazards(Collected):
         verbs = [("writes" if access.is_write else "reads") for access in (other, traced)]
         witness = (
             f"{agents[0]} {verbs[0]} byte {byte} of {name} at {one} through the generic proxy, and "
-            f"{agents[1]} {verbs[1]} it at {two} through the async proxy, with no fence between"
+            f"{agents[1]} {verbs[1]} it at {two} through the async proxy, with no proxy fence "
+            "between"
         )
         hazard = Hazard(
             HazardKind.MISSING_FENCE,
@@ -202,8 +205,8 @@ class OrderHazards(Collected):
         name, site = self._layout.names[one], Site.of(later)
         before = Site.of(earlier)
         witness = (
-            f"threads may be in both arms of `{label(stmt)}`, and in one of them {before} is in no "
-            f"order with {site} in the other, both on {name}"
+            f"threads may run both arms of `{label(stmt)}` at once, and nothing orders {before} in "
+            f"one with {site} in the other, both on {name}"
         )
         everyone = self._known.vectors.everyone
         hazard = Hazard(

@@ -57,7 +57,7 @@ class PhaseHazards(WaitingHazards):
             site,
             (storage.name,),
             f"{words.does(who, 'wait')} at {site} for parity {waited.parity:,} of "
-            f"{storage.name}[{index}], and a phase has parity 0 or 1: what else does is undefined",
+            f"{storage.name}[{index}], but a parity is 0 or 1: any other number is undefined",
             mends.take_a_parity(site),
             agents=(who,),
         )

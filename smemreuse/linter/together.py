@@ -123,7 +123,7 @@ def _hazard(stmt: Stmt, name: str, missing: np.ndarray, *, certain: bool) -> Haz
         certain,
         site,
         (),
-        f"{who} not execute {site} with the others of their {name}, all of which it takes",
+        f"{who} not execute {site} with the others of their {name}, and it needs all of them",
         mends.execute_together(name, site),
         agents=(words.threads(missing),) if len(missing) else (),
     )

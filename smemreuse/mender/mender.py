@@ -37,12 +37,14 @@ PUT_IN = (Remedy.FENCE, Remedy.WAIT, Remedy.BARRIER, Remedy.NARROW)
 MAY_SHOW = (HazardKind.MISSING_FENCE, HazardKind.MISSING_WAIT, HazardKind.RACE)
 """What may show once a hazard is mended: of an access the first hazard alone is reported."""
 
-NOT_PUT_IN = "its mend is a change of what the kernel does, not something to put in"
-NOT_FOLLOWED = "lint does not follow all of the kernel, and could not tell whether a mend does"
-NOT_WRITTEN = "how its compiler writes waits and proxy fences is not known here"
-NO_PLACE = "nothing that could be put in orders the two"
-NONE_CLEAN = "none of {} that might be put in makes it clean"
-GIVEN_UP = f"{BUDGET}it takes too long to try what might mend it"
+NOT_PUT_IN = (
+    "its fix changes what the kernel does; no barrier, wait or fence can be inserted for it"
+)
+NOT_FOLLOWED = "lint could not follow all of the kernel, so it cannot prove that a fix works"
+NOT_WRITTEN = "smemreuse does not know how the compiler of this dump writes waits and proxy fences"
+NO_PLACE = "no barrier, wait or fence that can be inserted orders the two"
+NONE_CLEAN = "none of the {} that can be inserted makes the kernel clean"
+GIVEN_UP = f"{BUDGET}it takes too long to try all fixes"
 
 Key = tuple[HazardKind, object, object, tuple[str, ...]]
 Found = tuple[object, tuple[str, ...]]
@@ -67,7 +69,7 @@ def _in_the_arena(kernel: Kernel, apart: Kernel, found: Mending) -> Mending:
     places = dict(zip(theirs, ours, strict=False))
     needed = {one.edit.anchor for one in found.mends}
     if len(theirs) != len(ours) or not needed <= places.keys():
-        return found.taken_back("its place in the merged kernel cannot be told")
+        return found.taken_back("its place in the merged kernel is not known")
     mends = tuple(
         replace(one, edit=one.edit.at(places[one.edit.anchor], places)) for one in found.mends
     )

@@ -224,7 +224,7 @@ def validate(problem: Problem, placement: Placement) -> None:
         if offset < 0 or offset % problem.alignments[item]:
             raise PlanError(f"{name(item)} at {offset} is not {problem.alignments[item]}-aligned")
         if offset + sizes[item] > placement.arena:
-            raise PlanError(f"{name(item)} ends behind the arena of {placement.arena} bytes")
+            raise PlanError(f"{name(item)} ends after the arena of {placement.arena} bytes")
     for one, two in problem.conflicts.edges:
         begin = max(offsets[one], offsets[two])
         if begin < min(offsets[one] + sizes[one], offsets[two] + sizes[two]):

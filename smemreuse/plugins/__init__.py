@@ -77,6 +77,14 @@ def stamp() -> str:
     return digest()
 
 
+def is_code() -> bool:
+    """Whether anything that users add is code, which no digest has in full."""
+    from smemreuse.plugins.registered import is_code
+
+    ensure()
+    return is_code()
+
+
 def acceptances(*, of_plans: bool) -> Acceptances:
     """What the `smemreuse.toml` accepts of plans, or of the kernels themselves."""
     from smemreuse.plugins.accepted import entries
@@ -86,4 +94,13 @@ def acceptances(*, of_plans: bool) -> Acceptances:
     return Acceptances([one for one in entries() if one.is_of_plans is of_plans])
 
 
-__all__ = ["CONFIG", "VARIABLE", "acceptances", "configure", "ensure", "find_config", "stamp"]
+__all__ = [
+    "CONFIG",
+    "VARIABLE",
+    "acceptances",
+    "configure",
+    "ensure",
+    "find_config",
+    "is_code",
+    "stamp",
+]

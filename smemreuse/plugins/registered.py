@@ -20,6 +20,11 @@ def note_source(name: str, content: bytes) -> None:
     _sources[name] = content
 
 
+def is_code() -> bool:
+    """Whether packages or Python files have added anything: what their code calls is not noted."""
+    return any(name.startswith("smemreuse.") or name.endswith(".py") for name in _sources)
+
+
 def digest() -> str:
     """Of all that was noted; empty where that is nothing."""
     if not _sources:

@@ -111,6 +111,6 @@ def _check(arguments: Sequence[Argument], table: Mapping[str, Any]) -> None:
             raise TableError("nothing is surely accessed at the return of an asynchronous function")
         if one.surely == "block" and not table["barrier_at_end"]:
             raise TableError(
-                "what the block has surely accessed together is so for all its threads only behind "
-                "a barrier: `barrier_at_end` is to be true, or `surely` 'thread', or left out"
+                "surely = 'block' needs barrier_at_end = true: only after a barrier have all "
+                "threads made their accesses; say surely = 'thread', or leave it out"
             )

@@ -134,7 +134,7 @@ class _Growing:
         """Makes buffers live everywhere that have uncovered accesses or an address kept in memory
         (F1).
         """
-        kept = "its address is kept in memory, where nobody follows it"
+        kept = "its address is stored in memory, where it cannot be followed"
         unknown = {
             access.buffer: Reason(Rule.EVERY_ACCESS, access.uncovered, stmt)
             for stmt, found in self._facts.accesses.items()
@@ -252,7 +252,7 @@ class _Conflicts:
 
     def _unseparable(self, stmt: Stmt, block: Block) -> Iterator[tuple[Pair, Reason]]:
         """Pairs of buffers used where part of a warp may be alone, so that no barrier fits (F6)."""
-        reason = Reason(Rule.BARRIER, "used where no barrier can stand among the threads", stmt)
+        reason = Reason(Rule.BARRIER, "used where not all threads can meet at a barrier", stmt)
         for pair in combinations(self._buffers(block), 2):
             yield frozenset(pair), reason
 

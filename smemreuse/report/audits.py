@@ -25,7 +25,7 @@ from smemreuse.results.verdict import UNSOUND, VerdictKind
 
 NOTHING_TO_AUDIT = (
     "nothing merged in this scope, so there is nothing to audit: give --plan, or the dump from "
-    "behind the merge"
+    "after the merge"
 )
 
 MAX_BARE = 5

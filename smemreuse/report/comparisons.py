@@ -182,6 +182,29 @@ def kernels_table(
     )
 
 
+def kernels_legend() -> Iterator[Text]:
+    """What the headings of `kernels_table` mean."""
+    yield Text(
+        "outer: the rule of today's compilers. dataflow: the plan that smemreuse proves and "
+        "applies. bound: no plan of dataflow takes fewer bytes. gap: dataflow / bound.",
+        style="dim",
+    )
+
+
+def compare_legend() -> Iterator[Text]:
+    """What the headings and the policies of `compare_table` mean."""
+    yield Text(
+        "outer: the rule of today's compilers. inner: a finer variant, not safe by itself. "
+        "dataflow: the plan that smemreuse proves and applies.",
+        style="dim",
+    )
+    yield Text(
+        "lower bound: no plan of that policy takes fewer bytes. gap: arena / lower bound. "
+        "smallest: whether it is proved that no arena of that policy is smaller.",
+        style="dim",
+    )
+
+
 _Line = tuple[Comparison, PolicyResult, bool]
 """A kernel under one policy, and whether it is the kernel's first line."""
 
@@ -271,7 +294,8 @@ def summary_lines(rows: Sequence[Comparison]) -> Iterator[Text]:
     more = f", {without:,} without" if without else ""
     kernels = counted(len(held), "kernel")
     files = counted(len({row.file for row in rows}), "file")
-    yield Text(f"{files}: {kernels} with shared memory{more}", style="bold")
+    sums = f"; sums of bytes, and their difference from {STOCK}:" if held else ""
+    yield Text(f"{files}: {kernels} with shared memory{more}{sums}", style="bold")
     if held:
         yield from _totals(held)
         yield _changes(held)
@@ -286,10 +310,8 @@ def _totals(rows: Sequence[Comparison]) -> Iterator[Text]:
     stock = sum(row.stock.arena_bytes for row in rows)
     width = max(len(f"{value:,}") for value in sums.values())
     for name, value in sums.items():
-        change = (
-            f"{100 * (value - stock) / stock:+.1f} %" if stock and name != STOCK else "is 100 %"
-        )
-        line = Text(f"  {name:<12}  {value:>{width},} bytes  {change:>9}")
+        change = f"{100 * (value - stock) / stock:+.1f} %" if stock and name != STOCK else ""
+        line = Text(f"  {name:<12}  {value:>{width},} bytes  {change:>8}")
         if name in policies:
             verdicts = Counter(row.policies[name].verdict for row in rows)
             line.append("  ").append_text(tally(verdicts, _ORDER, kind_text))

@@ -14,12 +14,13 @@ from smemreuse.results.serialized import picked
 ORDER = ", ".join(kind.value for kind in CauseKind)
 """The order in which bytes are attributed."""
 
-BLOCKS = "blocks per SM are those by shared memory and threads alone, which are what a plan changes"
+BLOCKS = "blocks per SM are counted by shared memory and threads alone, without registers"
 """What the blocks of `heading` go by."""
 
 
 UNTOLD = (
-    "whether a kernel grew cannot be told: which is which is not known, or none is on both sides"
+    "diff cannot know whether a kernel grew: each side has kernels that the other side lacks, or "
+    "neither has any"
 )
 
 
@@ -53,7 +54,9 @@ def difference_lines(found: Difference, title: str | None = None) -> Iterator[Te
     if silent[3:]:
         yield Text(f"  and {len(silent) - 3} more changes of 0 bytes (--format json)")
     for old, new in found.renamed:
-        yield Text(f"  {new} is taken for what was {old}: as many bytes, touched alike")
+        yield Text(
+            f"  {new} is matched with {old} of the old kernel: the same bytes, accessed alike"
+        )
 
 
 def heading(found: Difference, title: str | None = None) -> str:
@@ -61,7 +64,7 @@ def heading(found: Difference, title: str | None = None) -> str:
     old, new = found.old, found.new
     grown = found.bytes
     more = f"{abs(grown):,} {'more' if grown > 0 else 'fewer'}" if grown else "no change"
-    renamed = f", taken for what was {old.kernel}" if old.kernel != new.kernel else ""
+    renamed = f", matched with {old.kernel}" if old.kernel != new.kernel else ""
     title = title or f"{new.kernel} ({new.scope})"
     if found.may_be_growth:
         more = "which may be more"
@@ -76,7 +79,7 @@ def heading(found: Difference, title: str | None = None) -> str:
     if blocks[0] == blocks[1]:
         return f"{sizes}; {blocks[0]} block{'s' if blocks[0] != 1 else ''} per SM of {on} as before"
     lost = blocks[1] < blocks[0] and new.residents.limits
-    limits = f", for want of {' and '.join(new.residents.limits)}" if lost else ""
+    limits = f", limited by {' and '.join(new.residents.limits)}" if lost else ""
     return f"{sizes}; {blocks[0]} to {blocks[1]} blocks per SM of {on}{limits}"
 
 

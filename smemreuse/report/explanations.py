@@ -53,9 +53,9 @@ def explain_lines(
     for reason in found.reasons:
         yield Text(f"  {reason}")
     if found.settled:
-        yield Text("  settled by the byte trace:")
+        yield Text("  decided by the checker, which follows every byte:")
         yield from (Text(f"    {reason}") for reason in found.settled)
-    yield Text(f"  byte trace with {one} and {two} at one place: {found.verdict.verdict}")
+    yield Text(f"  checker, with {one} and {two} at the same offset: {found.verdict.verdict}")
     yield from findings(found.verdict)
     yield from grounds_lines(grounds if found.verdict.sound else None, found.verdict.assumptions)
 
@@ -180,7 +180,7 @@ def _refused(pairs: Sequence[Explanation]) -> Iterator[str]:
     """The pairs that must not share, by rule, with the reason of one pair in full."""
     for short, alike in _by(pairs, [pair.forbidden_by for pair in pairs]).items():
         if short == LIVE_TOGETHER:
-            yield f"{short}: {len(alike)} pair{'s' if len(alike) > 1 else ''}, told by --all"
+            yield f"{short}: {len(alike)} pair{'s' if len(alike) > 1 else ''}, listed by --all"
             continue
         yield f"{short}: {'; '.join(grouped([pair.names for pair in alike], MOST_REFUSED))}"
         reason = alike[0].causes[0].text if alike[0].causes else alike[0].verdict.first_finding

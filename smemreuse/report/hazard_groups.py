@@ -76,9 +76,8 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
         return
     names = _names(telling)
     stages = Counter(stage_words(one.report) for one in telling)
-    yield Text(
-        "taken " + "; ".join(_of_all(stage, count, stages) for stage, count in stages.items())
-    )
+    for stage, count in stages.items():
+        yield Text(f"{counted(count, 'kernel')} {stage}")
     parts: dict[_Heading, dict[str, _Cause]] = defaultdict(dict)
     for one, name in zip(telling, names, strict=True):
         for hazard, identity in one.open_hazards:
@@ -90,10 +89,6 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
     yield from _undeclared_lines(telling, names)
     yield from _unknown_lines(telling, names)
     yield Text("one file in full: smemreuse lint FILE; all hazards: --format json", style="dim")
-
-
-def _of_all(stage: str, count: int, stages: Counter[str]) -> str:
-    return stage if len(stages) == 1 else f"{counted(count, 'kernel')} {stage}"
 
 
 def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
@@ -125,7 +120,7 @@ def _cause_lines(cause: _Cause) -> Iterator[Text]:
     what = f"{cause.count:,} {cause.shape}{_most(cause.buffers)}"
     yield Text(f"  {what}: {_listed([*cause.kernels])}")
     _, hazard, finding = cause.first
-    yield Text(f"    mend, in the first [{finding}]: {hazard.mend.sentence}", style="dim")
+    yield Text(f"    fix, in the first [{finding}]: {hazard.mend.sentence}", style="dim")
 
 
 def _most(buffers: Counter[str]) -> str:
@@ -163,11 +158,11 @@ def _unknown_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator[Te
 
 
 def shape_of(hazard: Hazard) -> str:
-    """What its statements are, without names and numbers: `tma_load` behind a store."""
+    """What its statements are, without names and numbers: `tma_load` after a store."""
     here = _kind_of(hazard.site)
     if hazard.other is None:
         return f"at {here}"
-    return f"at {here} behind {_kind_of(hazard.other)}"
+    return f"at {here} after {_kind_of(hazard.other)}"
 
 
 def _kind_of(site: Site) -> str:

@@ -15,7 +15,7 @@ from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told
+from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told_briefly
 from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
@@ -81,10 +81,10 @@ class Linted:
 
 
 def stage_words(report: LintReport) -> str:
-    """Whether the kernel was taken to have its barriers and fences, or to get them later."""
+    """Which barriers and fences lint has counted."""
     if report.barriers_follow:
-        return "before barriers are inserted: those that a later pass inserts, and fences, count"
-    return "with all its barriers"
+        return "linted with the barriers and fences that the compiler will insert"
+    return "linted with the barriers that it has"
 
 
 def status_text(status: LintStatus) -> Text:
@@ -102,14 +102,15 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     yield status_text(report.status).append(f": {where}", style="default")
     for hazard, identity in linted.open_hazards:
         line = f"line {hazard.site.line}: " if hazard.site.line else ""
-        yield Text(f"  {line}{told(hazard)} [{identity.short}]")
-        yield Text(f"    mend: {hazard.mend.sentence}")
+        yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
+        yield Text(f"    fix: {hazard.mend.sentence}")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
-        yield Text(f"  assuming that {assumption}", style="dim")
+        yield Text(f"  the result assumes that {assumption}", style="dim")
     if linted.silenced:
-        yield Text(f"  {len(linted.silenced)} known to the baseline", style="dim")
+        known = counted(len(linted.silenced), "hazard")
+        yield Text(f"  {known} in the baseline, not listed", style="dim")
     yield from accepted_lines(linted)
 
 
@@ -131,13 +132,13 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         return
     hazards = [one for one in found.hazards if one.accepted is None]
     for hazard in hazards[:MAX_LISTED]:
-        yield Text(f"{name}: {told(hazard)}")
+        yield Text(f"{name}: {told_briefly(hazard)}")
     if len(hazards) > MAX_LISTED:
         yield Text(f"{name}: ... and {len(hazards) - MAX_LISTED} more hazards")
     if found.accepted:
         yield Text(f"{name}: {found.accepted:,} accepted")
     for reason in found.unknown[:1]:
-        yield Text(f"{name}: lint does not follow: {reason}")
+        yield Text(f"{name}: lint could not follow: {reason}")
 
 
 def linted_line(found: Sequence[Linted]) -> Text:
@@ -264,7 +265,7 @@ def hazard_findings(linted: Linted, gate: Gate) -> Iterator[Finding]:
             hazard.kind.value,
             Level.ERROR if gate.stops(hazard) else lesser,
             kernel,
-            f"{hazard.witness}. Mend: {hazard.mend.sentence}",
+            f"{hazard.witness}. Fix: {hazard.mend.sentence}",
             _place(linted.file, hazard.site),
             hazard.fingerprint(kernel),
             _place(linted.file, hazard.other) if hazard.other is not None else None,

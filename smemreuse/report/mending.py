@@ -15,9 +15,10 @@ def mending_lines(mending: Mending) -> Iterator[str]:
     """What was put in, what could not be mended, and what lint finds then."""
     name = mending.kernel
     for one in mending.mends:
-        yield f"{name}: {one.sentence}"
+        yield f"{name}: {one.brief_sentence}"
     for left in mending.unmended:
-        yield f"{name}: not mended: {left.hazard.kind} at {left.hazard.site}: {left.why}"
+        site = left.hazard.site
+        yield f"{name}: not fixed: {left.hazard.kind} at {site.shortened(str(site))}: {left.why}"
     for reason in mending.after.unknown:
         yield f"{name}: not followed: {reason}"
     yield f"{name}: {_outcome(mending)}"
@@ -25,10 +26,10 @@ def mending_lines(mending: Mending) -> Iterator[str]:
 
 def _outcome(mending: Mending) -> str:
     if mending.mends:
-        return f"mended, and now {mending.after.status}"
+        return f"fixed, and now {mending.after.status}"
     if mending.before.status is LintStatus.CLEAN:
-        return "clean: nothing to mend"
-    return f"{mending.after.status}: nothing was put in"
+        return "clean: nothing to fix"
+    return f"{mending.after.status}: nothing was inserted"
 
 
 def mending_data(mending: Mending) -> Data:

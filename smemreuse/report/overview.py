@@ -79,6 +79,7 @@ def overview_entry(
             **arena_data(unshared),
             **_residents(subject, unshared, arch, compiled),
         },
+        "default": _default(subject, found, arch, compiled),
         "policies": {
             name: {
                 **_plan(plan, verdict, timeline, found.remarks.get(name)),
@@ -88,6 +89,17 @@ def overview_entry(
         },
         "pairs": [_pair(pair) for pair in found.pairs],
     }
+
+
+def _default(
+    subject: Subject, found: Overview, arch: Architecture, compiled: int | None
+) -> Data | None:
+    """What the compiler would make without smemreuse, where no plan of the page is that."""
+    if found.default is None:
+        return None
+    name, plan = found.default
+    residents = _residents(subject, plan, arch, compiled)
+    return {"name": name, "bytes": plan.arena_bytes, **arena_data(plan), **residents}
 
 
 def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int | None) -> Data:

@@ -10,7 +10,7 @@ from smemreuse.report.data import Data
 from smemreuse.results.preconditions import Preconditions
 from smemreuse.results.serialized import picked
 
-PROVED = "nothing is assumed of the kernel itself: lint finds it clean"
+PROVED = "the proof assumes nothing of the unmerged kernel: lint finds it clean"
 
 
 def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> Iterator[Text]:
@@ -21,10 +21,10 @@ def grounds_lines(grounds: Preconditions | None, told: Sequence[str] = ()) -> It
     if grounds.proved:
         yield Text(f"  {PROVED}", style="dim")
     for one in grounds.open:
-        verb = "is refuted" if one.refuted else "is open"
-        yield Text(f"  {verb}, and assumed: that {one.assumption.sentence} ({one.why})")
+        found = "lint refutes that" if one.refuted else "lint does not prove that"
+        yield Text(f"  the proof assumes that {one.assumption.sentence}; {found} ({one.why})")
     for assumption in (one for one in grounds.report.assumptions if one not in told):
-        yield Text(f"  is open, and assumed: that {assumption}", style="dim")
+        yield Text(f"  the proof assumes that {assumption}", style="dim")
 
 
 def grounds_data(grounds: Preconditions | None) -> Data | None:

@@ -19,7 +19,7 @@ def change_words(change: BaselineChange) -> str:
     if change.before is None:
         return "; ".join(["new", *(one.sentence for one in change.worse)])
     was = change.renamed_from
-    parts = [] if was is None else [f"taken for what was {was.kernel} ({was.scope})"]
+    parts = [] if was is None else [f"matched with {was.kernel} ({was.scope}) of the baseline"]
     parts += [one.sentence for one in change.worse]
     before, now = change.before, change.now
     if now.arena_bytes < before.arena_bytes and not change.worse:
@@ -64,7 +64,7 @@ def missing_findings(missing: Sequence[BaselineEntry]) -> Iterator[Finding]:
 
 def missing_words(one: BaselineEntry) -> str:
     """What a kernel that is gone had, and what to do if that is meant."""
-    return f"it had {one.size}; if it is meant to be gone, make the baseline anew"
+    return f"it had {one.size}; if you removed it on purpose, write the baseline anew"
 
 
 def missing_data(missing: Sequence[BaselineEntry]) -> list[Data]:

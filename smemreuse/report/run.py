@@ -100,7 +100,7 @@ def print_run(out: Console, kernels: Sequence[RunKernel], objective: str) -> Non
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
     whose = kernels[0].compiler if kernels else "TileLang"
-    merges = f"{whose}'s own merge, and smemreuse's for objective `{objective}`"
+    merges = f"before by {whose}'s own merge, after by smemreuse's for objective `{objective}`"
     return table_of(
         out,
         f"Shared memory of each block, in bytes: {merges}"
@@ -165,11 +165,11 @@ def _why_more(kernel: RunKernel) -> Iterator[str]:
         if each.plan.arena_bytes > each.stock.arena_bytes:
             own = each.stock_verdict
             if not own.sound:
-                yield f"more bytes, for {kernel.compiler}'s own merge is {own.verdict}"
+                yield f"more bytes, because {kernel.compiler}'s own merge is {own.verdict}"
             elif each.plan.objective == "none":
-                yield "more bytes, for nothing is reused: it is switched off"
+                yield "more bytes, because reuse is switched off"
             else:
-                yield f"more bytes, for so packer {each.plan.packer} has it"
+                yield f"more bytes, because packer {each.plan.packer} lays them out so"
 
 
 def run_lines(kernel: RunKernel) -> Iterator[Text]:
@@ -186,7 +186,7 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
             yield Text(f"{where}: {kernel.compiler}'s own merge is unsound: {why}")
         if each.plan.provenance.is_kept:
             why = each.verdict.first_finding
-            yield Text(f"{where}: stays as {kernel.compiler} makes it, which is not proved: {why}")
+            yield Text(f"{where}: keeps {kernel.compiler}'s own merge, which is not proved: {why}")
         for plan, verdict in each.rejected:
             size = f"{plan.policy}'s plan of {plan.arena_bytes:,} bytes"
             yield Text(f"{where}: {size} was {verdict.refusal}")
@@ -202,7 +202,7 @@ def run_lines(kernel: RunKernel) -> Iterator[Text]:
 def _hazards(kernel: RunKernel) -> Iterator[Text]:
     """What was put into a kernel, and what lint finds in it."""
     for one in kernel.mending.mends if kernel.mending is not None else ():
-        yield Text(f"{kernel.title}: {one.sentence}")
+        yield Text(f"{kernel.title}: {one.brief_sentence}")
     yield from hazard_lines(kernel.title, kernel.lint)
 
 

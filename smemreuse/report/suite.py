@@ -51,7 +51,8 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
     unmerged = (_left(suite, "not judged" if audits_only else "left"), _failed(suite))
     return table_of(
         out,
-        "Shared memory of each block, in bytes: TileLang's own merge, and smemreuse's"
+        "Shared memory of each block, in bytes: before by TileLang's own merge"
+        + (", after by smemreuse's" if not audits_only else "")
         + blocks_legend(one.footprint for one in suite.merged),
         [*titled(suite.merged), *chain.from_iterable(unmerged)],
         TITLE,
@@ -107,7 +108,7 @@ def _ours(kernel: SuiteKernel) -> Text:
         return Text("kept, ").append_text(word)
     if kernel.gained < 0:
         own = kernel.compiler.verdict if kernel.compiler is not None else SOUND
-        why = f", for TileLang's merge is {own}" if own is not SOUND else " than before"
+        why = f", because TileLang's merge is {own}" if own is not SOUND else " than before"
         return word.append(f"; more bytes{why}")
     return word
 
@@ -126,11 +127,11 @@ def suite_lines(suite: Suite, *, audits_only: bool, lower_only: bool) -> Iterato
             )
         if kernel.kept and kernel.ours is not None and kernel.ours.finding:
             why = _short(kernel.ours.finding)
-            yield Text(f"{title}: stays as TileLang makes it, which is not proved: {why}")
+            yield Text(f"{title}: keeps TileLang's own merge, which is not proved: {why}")
         for sentence in kernel.mends:
             yield Text(f"{title}: {_short(sentence)}")
         for sentence in kernel.unmended:
-            yield Text(f"{title}: not mended: {_short(sentence)}")
+            yield Text(f"{title}: not fixed: {_short(sentence)}")
     yield from _hazards(suite)
     if lower_only and not suite.stopped:
         yield Text("lowered only: no kernel was called")
@@ -163,7 +164,7 @@ def trouble_lines(suite: Suite, *, audits_only: bool) -> Iterator[Text]:
     done = "is not judged" if audits_only else "is merged by TileLang instead"
     yield from _troubles(suite.left, f"{{}} {done}: {{}}")
     yield from _troubles(suite.failed, "{} was not compiled: {}")
-    yield from _troubles(suite.untold, "{} is not told of in full: {}")
+    yield from _troubles(suite.untold, "{} has no full entry: {}")
     if suite.reloaded:
         names = ", ".join(dict.fromkeys(suite.reloaded))
         yield Text(f"from TileLang's cache alone, and so neither merged anew nor judged: {names}")
@@ -199,7 +200,8 @@ def _totals(suite: Suite, audits_only: bool) -> str:
         statuses = Counter(one.lint.status for one in suite.kernels if one.lint is not None)
         by_status = ", ".join(f"{statuses[one]} {one}" for one in LintStatus if statuses[one])
         parts.append(f"lint: {by_status}")
-    parts.append(f"{sum(suite.left.values())} left, {sum(suite.failed.values())} failed")
+    left = "not judged" if audits_only else "left to TileLang's merge"
+    parts.append(f"{sum(suite.left.values())} {left}, {sum(suite.failed.values())} not compiled")
     return "; ".join(parts)
 
 

@@ -35,7 +35,7 @@ def tally(found: Counter[K], order: Iterable[K], word: Callable[[K], Text]) -> T
 def hoped_words(plan: Plan, verdict: Verdict) -> str:
     """A plan that is smaller than the one that would be applied, and why it is not."""
     why = f"it is {verdict.verdict}: {verdict.first_finding}"
-    return f"might do with {plan.arena_bytes:,} bytes, but {why}"
+    return f"a plan of {plan.arena_bytes:,} bytes may work, but {why}"
 
 
 def findings(verdict: Verdict) -> Iterator[Text]:
@@ -45,4 +45,4 @@ def findings(verdict: Verdict) -> Iterator[Text]:
     for reason in verdict.uncovered:
         yield Text(f"  not covered: {reason}")
     for assumption in verdict.assumptions:
-        yield Text(f"  assuming that {assumption}", style="dim")
+        yield Text(f"  the proof assumes that {assumption}", style="dim")

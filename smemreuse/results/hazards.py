@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smemreuse.ir.kernel import Stmt
-from smemreuse.ir.labels import label
+from smemreuse.ir.labels import brief, label
 from smemreuse.results.accepted import Acceptances, Accepted, Identity, numbers_of
 from smemreuse.results.findings import fingerprint_of
 from smemreuse.results.serialized import LOCAL
@@ -20,12 +20,15 @@ class HazardKind(Worded):
     """
 
     UNINITIALISED_READ = "uninitialised-read", "Shared memory is read before it is written"
-    RACE = "race", "Two accesses to the same bytes are not ordered"
-    MISSING_WAIT = "missing-wait", "An asynchronous access is not waited for"
-    MISSING_FENCE = "missing-fence", "No proxy fence between generic and asynchronous accesses"
-    BARRIER_DIVERGENCE = "barrier-divergence", "Only some of the threads come to what takes all"
-    BARRIER_DEADLOCK = "barrier-deadlock", "A phase of an mbarrier is waited for that never ends"
-    MISSED_PHASE = "missed-phase", "A warp that is late finds the phase it waits for gone"
+    RACE = "race", "Nothing orders two accesses to the same bytes"
+    MISSING_WAIT = "missing-wait", "Nothing waits for an asynchronous access"
+    MISSING_FENCE = "missing-fence", "No proxy fence orders generic and asynchronous accesses"
+    BARRIER_DIVERGENCE = (
+        "barrier-divergence",
+        "Only some threads reach an operation that needs all of them",
+    )
+    BARRIER_DEADLOCK = "barrier-deadlock", "Threads wait for a phase of an mbarrier that never ends"
+    MISSED_PHASE = "missed-phase", "A late warp misses the phase that it waits for"
     OUT_OF_BOUNDS = "out-of-bounds", "An access leaves its buffer"
 
 
@@ -49,22 +52,31 @@ class LintStatus(str, Enum):
 class Site:
     """A statement of the dump: its text and line, and in which iteration of the loops around it.
 
-    `stmt` is the statement itself, where a mend has to find it.
+    `stmt` is the statement itself, where a mend has to find it, and `brief` its text with long
+    indices elided, for people who have the dump.
     """
 
     statement: str
     line: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
     stmt: Stmt | None = field(default=None, compare=False, repr=False, metadata=LOCAL)
+    brief: str = field(default="", compare=False, repr=False, metadata=LOCAL)
 
     @classmethod
     def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
         """Where a statement is."""
-        return cls(label(stmt), stmt.line, loops, stmt)
+        return cls(label(stmt), stmt.line, loops, stmt, brief(stmt))
 
     def without_statement(self) -> Site:
         """The same by its text alone, which needs no kernel."""
         return replace(self, stmt=None)
+
+    def shortened(self, text: str) -> str:
+        """A text that names the statement, by its brief text if its line is known."""
+        if not (self.line and self.brief):
+            return text
+        at = f"` (line {self.line})"
+        return text.replace(f"`{self.statement}{at}", f"`{self.brief}{at}")
 
     def __str__(self) -> str:
         line = f" (line {self.line})" if self.line else ""
@@ -156,6 +168,14 @@ class Hazard:
         """What tells hazards apart in a baseline: no line numbers, which change with every edit."""
         other = self.other.statement if self.other is not None else ""
         return fingerprint_of(kernel, str(self.kind), *self.buffers, self.site.statement, other)
+
+
+def told_briefly(hazard: Hazard) -> str:
+    """As `told`, with long indices of its statements elided where their lines are known."""
+    text = told(hazard)
+    for site in (hazard.site, hazard.other):
+        text = text if site is None else site.shortened(text)
+    return text
 
 
 def told(hazard: Hazard) -> str:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from smemreuse.ir.expr import Call, Expr, format_expr
 from smemreuse.ir.kernel import Evaluate, Stmt
 from smemreuse.ir.labels import label
-from smemreuse.results.hazards import Hazard, LintReport, Remedy, Site, told
+from smemreuse.results.hazards import Hazard, LintReport, Remedy, Site, told, told_briefly
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,18 @@ class Mended:
     def sentence(self) -> str:
         """What was put in where, and why."""
         what = ", ".join(f"`{one}`" for one in self.edit.texts)
-        return f"{what} put in {self.edit.side} {Site.of(self.edit.anchor)} for {told(self.hazard)}"
+        return f"{what} inserted {self.edit.side} {self.place} for {told(self.hazard)}"
+
+    @property
+    def brief_sentence(self) -> str:
+        """The same, with long indices of statements elided where their lines are known."""
+        sentence = self.place.shortened(self.sentence)
+        return sentence.replace(told(self.hazard), told_briefly(self.hazard))
+
+    @property
+    def place(self) -> Site:
+        """The statement that the edit is at."""
+        return Site.of(self.edit.anchor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ class Overview:
     """Plans by name with their verdicts, the plan that shares nothing, and every pair explained.
 
     `remarks` are notes on a plan in addition to its provenance, by the plan's name. `before` names
-    the plan that the compiler would apply without smemreuse, None for `side_by_side`.
+    the plan that the compiler would apply without smemreuse, if it is one of them. `default` is
+    that plan with its name where it is not. With neither, `side_by_side` is what was before.
     """
 
     plans: Mapping[str, Judged]
@@ -25,3 +26,4 @@ class Overview:
     pairs: tuple[Explanation, ...]
     remarks: Mapping[str, str] = field(default_factory=dict)
     before: str | None = None
+    default: tuple[str, Plan] | None = None

@@ -19,27 +19,27 @@ class Assumption(str, Enum):
 
     ORDERED = (
         "no-races",
-        "the kernel itself has no data race and waits for what it starts",
+        "the unmerged kernel has no data race and waits for each asynchronous access",
         (HazardKind.RACE, HazardKind.MISSING_WAIT),
     )
     WRITTEN = (
         "written-before-read",
-        "the kernel itself reads nothing that it has not written",
+        "the unmerged kernel writes each byte of shared memory before it reads it",
         (HazardKind.UNINITIALISED_READ,),
     )
     FENCED = (
         "fenced",
-        "the kernel itself has its proxy fences",
+        "the unmerged kernel has every proxy fence that it needs",
         (HazardKind.MISSING_FENCE,),
     )
     INSIDE = (
         "in-bounds",
-        "the accesses of the kernel itself stay within their buffers",
+        "each access of the unmerged kernel stays within its buffer",
         (HazardKind.OUT_OF_BOUNDS,),
     )
     MEETING = (
         "barriers-reached",
-        "all threads come to the barriers of the kernel itself",
+        "all threads reach the barriers of the unmerged kernel",
         (HazardKind.BARRIER_DIVERGENCE, HazardKind.BARRIER_DEADLOCK),
     )
 

@@ -68,5 +68,5 @@ def test_a_sample_does_not_keep_step_with_the_grid(extents: tuple[int, int, int]
 
 def test_a_grid_that_only_the_launch_tells_is_refused() -> None:
     kernel = kernel_of("for k in range(2):\n    O[tx] = k\n", grid="n")
-    with pytest.raises(PlanError, match="only the launch tells"):
+    with pytest.raises(PlanError, match="known only at launch"):
         Grid.of(kernel.body)

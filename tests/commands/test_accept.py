@@ -119,7 +119,7 @@ def test_both_of_two_may_be_accepted_each_by_itself() -> None:
     # The kernel with one of them alone is another case, and is told; both entries are stale then.
     result = run("lint", dump(RACE, "one.tir"))
     assert result.exit_code == 1
-    assert result.stderr.count("accepts nothing any more") == 2
+    assert result.stderr.count("accepts no finding any more") == 2
 
 
 def test_a_stale_entry_is_told_and_gives_no_exit_code() -> None:
@@ -130,10 +130,10 @@ def test_a_stale_entry_is_told_and_gives_no_exit_code() -> None:
     result = run("lint", dump(CLEAN))
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "smemreuse: smemreuse.toml, line 1: accepts nothing any more; "
+        "smemreuse: smemreuse.toml, line 1: accepts no finding any more; "
         f"remove it if no other kernel has what it is for ({WHY})",
-        f"smemreuse: smemreuse.toml, line 4: accepts nothing any more; remove it ({WHY})",
-        "smemreuse: accepts nothing here, being of kernels that are not: "
+        f"smemreuse: smemreuse.toml, line 4: accepts no finding any more; remove it ({WHY})",
+        "smemreuse: entries for kernels that were not given accept nothing here: "
         "smemreuse.toml, line 8; smemreuse.toml, line 12",
     ]
     # One that could not be read may be what it is for.
@@ -212,4 +212,4 @@ def test_a_plan_that_is_accepted_for_one_fault_fails_for_another() -> None:
     overlapping(one, three)
     result = run(*command)
     assert result.exit_code == 1
-    assert "accepts nothing any more" in result.stderr
+    assert "accepts no finding any more" in result.stderr

@@ -384,3 +384,14 @@ def test_lint_and_check_have_a_line_of_all_first(tmp_path: Path) -> None:
     assert second == f"nothing to audit in 2 files: {GOOD[0]}, {GOOD[1]}"
     assert nothing.exit_code == 1
     assert run("check", merged, GOOD[1], "--only-findings").stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, ("smallest", "inner")), (5, ("bound",))])
+def test_what_headings_mean_is_said_once_below_the_table(
+    count: int, words: tuple[str, ...]
+) -> None:
+    files = [*DUMPS.glob("*gemm*.tir")][:count]
+    text = run("compare", *files).stdout
+    _, legend = text.split("outer: the rule of today's compilers. ")
+    for word in ("dataflow", "gap", *words):
+        assert legend.count(f"{word}: ") == 1, word

@@ -43,7 +43,7 @@ def test_growth_is_a_finding(grown: Path) -> None:
     found = run("diff", *SMALLEST, BATCHED, grown)
     assert found.exit_code == 1
     assert "32,768 to 49,152 bytes, 16,384 more" in found.stdout
-    assert "4 to 3 blocks per SM of sm_80, for want of shared memory" in found.stdout
+    assert "4 to 3 blocks per SM of sm_80, limited by shared memory" in found.stdout
     assert "  +16,384  Bs grew: 16,384 to 32,768 bytes\n" in found.stdout
     assert run("diff", *SMALLEST, "--allow-growth", BATCHED, grown).exit_code == 0
     assert run("diff", *SMALLEST, grown, BATCHED).exit_code == 0
@@ -183,7 +183,7 @@ def test_a_renamed_buffer_keeps_its_colour(tmp_path: Path) -> None:
     other.write_text(BATCHED.read_text().replace("Cs", "Tile"))
     page = tmp_path / "page.html"
     told = run("diff", *SMALLEST, BATCHED, other, "--page", page).stdout
-    assert "Tile is taken for what was Cs: as many bytes, touched alike" in told
+    assert "Tile is matched with Cs of the old kernel: the same bytes, accessed alike" in told
     before, after = kernels_of(page.read_text())
     assert before["tints"]["Cs"] == after["tints"]["Tile"]
 

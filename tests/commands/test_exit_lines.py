@@ -144,7 +144,7 @@ REASONS: list[tuple[Callable[[], list[str]], str]] = [
     (compare_worse, "1 kernel worse than in the baseline"),
     (compare_missing, "1 kernel of the baseline missing"),
     (diff_grown, "1 kernel took more bytes"),
-    (diff_untold, "whether a kernel grew cannot be told"),
+    (diff_untold, "diff cannot know whether a kernel grew"),
 ]
 
 

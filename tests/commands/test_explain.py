@@ -111,9 +111,11 @@ def test_the_answer_comes_first_and_fits_a_screen() -> None:
     assert re.search(r"`.+` \(line \d+\):$", peak)
     stopped = "another is stopped by shared memory (1,024 of a block's 33,536 bytes too many)"
     assert f"next block: 4 fit on an SM of sm_80; {stopped}\n" in text
-    change = "cheapest change: 33,040 bytes, 496 fewer, if Vs were done with before Ps begins at "
+    change = (
+        "cheapest change: 33,040 bytes, 496 fewer, if Vs were not used any more once Ps begins at "
+    )
     assert change in text
-    assert re.search(r"live together: \d+ pairs, told by --all", text)
+    assert re.search(r"live together: \d+ pairs, listed by --all", text)
     assert "live together from position" not in text
 
 
@@ -129,7 +131,7 @@ def test_ten_buffers_fit_a_screen(tmp_path: Path) -> None:
     assert len(lines) < 40
     assert all(len(line) <= 160 for line in lines)
     assert "may share, 36 of 45 pairs:" in lines
-    assert "  live together: 9 pairs, told by --all" in lines
+    assert "  live together: 9 pairs, listed by --all" in lines
     assert len(run("explain", "--all", path).stdout.splitlines()) > 45
 
 
@@ -279,4 +281,7 @@ def test_an_assumption_that_is_open_is_told(tmp_path: Path) -> None:
     path = tmp_path / "dump.tir"
     path.write_text(dump_text(LAUNCH + BUFFERS + dedent(body)))
     told = " ".join(run("explain", str(path)).stdout.split())
-    assert "is refuted, and assumed: that the accesses of the kernel itself stay within" in told
+    assert (
+        "assumes that each access of the unmerged kernel stays within its buffer; lint refutes"
+        in told
+    )

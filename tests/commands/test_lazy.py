@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from smemreuse.cli import VERBS, main
+from smemreuse.cli import SECTIONS, VERBS, main
 from tests.conftest import DUMPS, ROOT
 
 KERNEL = str(DUMPS / "halo.sm_80.tir")
@@ -99,6 +100,18 @@ def test_the_summaries_are_those_of_the_verbs() -> None:
         first, *_ = (command.help or "").split("\n\n")
         assert " ".join(first.split()).startswith(summary)
         assert main.commands[name].get_short_help_str(60) == command.get_short_help_str(60)
+
+
+def test_the_list_of_verbs_cuts_no_sentence() -> None:
+    """Each verb stands once, under a heading, with its sentence whole and on its line."""
+    lines = CliRunner().invoke(main, ["--help"], terminal_width=80).stdout.splitlines()
+    for name, summary in VERBS.items():
+        assert summary.endswith(".")
+        assert [line.split(None, 1)[1] for line in lines if line.startswith(f"  {name} ")] == [
+            summary
+        ]
+    assert {f"{section}:" for section in SECTIONS} <= {*lines}
+    assert {*VERBS} == {*main.commands}
 
 
 def test_a_verb_that_does_not_exist_is_met_with_those_that_do() -> None:

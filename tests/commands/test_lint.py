@@ -58,13 +58,13 @@ def test_what_is_not_followed_is_told_and_fails_if_strict(tmp_path: Path) -> Non
 def test_the_table_tells_where_what_and_the_mend() -> None:
     text = " ".join(run("lint", RACE).stdout.split())
     assert text.startswith("hazards: ")
-    assert "with all its barriers" in text
+    assert "linted with the barriers that it has" in text
     assert "line 23: race (certain): thread 0 writes byte 0 of As" in text
-    assert "mend: let threads 0-127 meet at a barrier between line 22 and line 23." in text
+    assert "fix: let threads 0-127 meet at a barrier between line 22 and line 23." in text
 
 
 def test_it_is_told_when_barriers_are_to_follow() -> None:
-    assert "before barriers are inserted" in " ".join(
+    assert "barriers and fences that the compiler will insert" in " ".join(
         run("lint", DUMPS / "gemm.sm_80.tir").stdout.split()
     )
     assert "clean: " in run("lint", DUMPS / "gemm.sm_80.tir").stdout
@@ -117,7 +117,7 @@ def test_a_baseline_silences_what_is_known(tmp_path: Path) -> None:
     first, second = json.loads(result.stdout)["kernels"]
     assert (first["status"], first["hazards"], first["silenced"]) == ("hazards", [], 1)
     assert len(second["hazards"]) == 1
-    assert "1 known to the baseline" in run("lint", moved, "--baseline", known).stdout
+    assert "1 hazard in the baseline, not listed" in run("lint", moved, "--baseline", known).stdout
 
 
 @pytest.mark.parametrize(
@@ -141,3 +141,14 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, text: str, mend: str) -> Non
 def test_several_files_are_one_document() -> None:
     data = run_json("lint", MENDED, DUMPS / "two_kernels.sm_80.tir", "--format", "json")
     assert [kernel["status"] for kernel in data["kernels"]] == ["clean"] * 3
+
+
+def test_a_long_statement_is_short_for_people_and_whole_in_json() -> None:
+    file = DUMPS / "gemm.sm_90a-plain.tir"
+    text = run("lint", file).stdout
+    (kernel,) = json.loads(run("lint", "--format", "json", file).stdout)["kernels"]
+    found = kernel["hazards"]
+    longest = max((one["site"]["statement"] for one in found), key=len)
+    assert longest not in text
+    assert "[...]" in text
+    assert any(longest in one["witness"] for one in found)

@@ -40,10 +40,10 @@ def test_each_mend_is_told_with_its_statement_line_and_hazard(tmp_path: Path) ->
     told = run("apply", REFILLED, "--mend", "-o", tmp_path / "mended.tir").stderr
     first, second, third = told.splitlines()
     assert first.startswith(
-        "kernel: `fence_proxy_async()` put in before `ptx_arrive_barrier(mbarrier_1[1])` (line 36) "
-        "for missing-fence (certain): threads 32-159 read"
+        "kernel: `fence_proxy_async()` inserted before `ptx_arrive_barrier(mbarrier_1[1])` "
+        "(line 36) for missing-fence (certain): threads 32-159 read"
     )
-    assert second == "kernel: mended, and now clean"
+    assert second == "kernel: fixed, and now clean"
     assert third.endswith("bytes in an arena of 4,096 bytes")
 
 
@@ -60,13 +60,13 @@ def test_what_cannot_be_mended_is_told_and_stays(tmp_path: Path) -> None:
     result = run("apply", RELEASED, "--mend", "-o", mended)
     assert result.exit_code == 0
     assert mended.read_text() == plain.read_text()
-    assert "kernel: not mended: race at `Bs_1[tx] = X_1[k * 128 + tx]` (line 29)" in result.stderr
-    assert "kernel: hazards: nothing was put in" in result.stderr
+    assert "kernel: not fixed: race at `Bs_1[tx] = X_1[k * 128 + tx]` (line 29)" in result.stderr
+    assert "kernel: hazards: nothing was inserted" in result.stderr
 
 
 def test_a_clean_kernel_is_told_to_be(tmp_path: Path) -> None:
     result = run("apply", DUMPS / "gemm.sm_80.tir", "--mend", "-o", tmp_path / "merged.tir")
-    assert "gemm_kernel: clean: nothing to mend" in result.stderr
+    assert "gemm_kernel: clean: nothing to fix" in result.stderr
 
 
 def test_the_stage_decides_what_is_missing(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_lint_writes_the_kernel_with_nothing_else_changed(name: str, tmp_path: P
     assert result.exit_code == 0
     assert path.read_text() == (FIXTURES / f"{name}.mended.tir").read_text()
     assert result.stdout.startswith(f"clean: {path}")
-    assert "put in before" in result.stderr
+    assert "inserted before" in result.stderr
 
 
 def test_lint_tells_of_the_kernel_as_it_is_written(tmp_path: Path) -> None:
@@ -130,4 +130,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_one_file_goes_to_another(arguments: tuple[object, ...]) -> None:
     result = run("lint", *map(str, arguments))
     assert_one_line_error(result.exit_code, result.stdout, result.stderr)
-    assert "--mend writes one FILE" in result.stderr
+    assert "--fix (--mend) reads one FILE and writes to --output" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["lint", "apply"])
+def test_fix_is_another_name_of_mend(verb: str) -> None:
+    fixed, mended = (run(verb, REFILLED, name, "-o", "-") for name in ("--fix", "--mend"))
+    assert FENCE in fixed.stdout
+    assert (fixed.stdout, fixed.stderr) == (mended.stdout, mended.stderr)

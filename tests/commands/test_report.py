@@ -108,3 +108,13 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
     entry = symbolic(tmp_path, threads="n", size="n")
     row = overview_row(entry, "k")
     assert (row["saved"], row["blocks"], row["arch_assumed"]) == (None, [None, None], True)
+
+
+def test_a_kernel_is_held_against_what_its_compiler_makes() -> None:
+    """Buffers side by side are 65,536 bytes in both; TileLang's own merge shares in one of them."""
+    found = {name: entry_of(DUMPS / name)["default"] for name in ("gemm.sm_80.tir", BATCHED.name)}
+    assert [(one["name"], one["bytes"]) for one in found.values()] == [
+        ("TileLang's default", 32768),
+        ("TileLang's default", 65536),
+    ]
+    assert all(one["blocks"] for one in found.values())

@@ -48,7 +48,7 @@ def drawn(suite: Suite, folder: Path, maps: int = 9) -> suite_page.Drawing:
 
 
 LEFT_OUT = [
-    "left out: 1 kernel whose process was ended, or failed, before their plans were told",
+    "left out: 1 kernel whose process was ended, or failed, before it reported their plans",
     "left out: 1 kernel without shared memory",
 ]
 

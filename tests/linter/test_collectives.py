@@ -65,7 +65,7 @@ def test_all_threads_come_equally_often(
 
 def test_the_witness_names_who_waits_where_for_whom() -> None:
     (hazard,) = _hazards(_lower(CLUSTER) + CLUSTER)
-    assert "threads 32-63 do not come to the barrier `cluster_sync()`" in hazard.witness
+    assert "threads 32-63 do not reach the barrier `cluster_sync()`" in hazard.witness
     assert hazard.site.line is not None
     assert f"line {hazard.site.line}" in hazard.mend.sentence
     assert hazard.agents == ("threads 32-63",)

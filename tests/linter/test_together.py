@@ -139,8 +139,8 @@ def test_a_warpgroup_multiplies_as_one() -> None:
 def test_the_witness_names_who_is_missing_of_what() -> None:
     (hazard,) = _report(under("if tx < 16", MULTIPLY)).hazards
     assert hazard.witness.startswith("threads 16-31 do not execute `ptx_mma(")
-    assert hazard.witness.endswith("with the others of their warp, all of which it takes")
-    assert hazard.mend.sentence.startswith("let all threads of the warp come to line")
+    assert hazard.witness.endswith("with the others of their warp, and it needs all of them")
+    assert hazard.mend.sentence.startswith("let all threads of the warp reach line")
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_it_includes_others() -> None:
         (ROW.replace("[{", '["value",{ bytes_in = 0,'), "smemreuse.toml:2: mylib_scale: `bytes` a"),
         (ROW.replace("bytes = 16", "bytes_in = 2"), "there is no argument 2 to say a size; the"),
         (ROW.replace("bytes = 16", "elements_in = 0"), "argument 0 says a size, so its access is"),
-        (ROW.replace('"thread"', '"block"'), "is so for all its threads only behind a barrier"),
+        (ROW.replace('"thread"', '"block"'), "needs barrier_at_end = true"),
         (ROW.replace("false", "true", 1), "nothing is surely accessed at the return of an async"),
         (ROW.replace('"value"', '{ access = "value", bytes = 1 }'), "of an argument that is 'val"),
         (ROW.replace("mylib_scale", '"tl::AllReduce::run"'), "smemreuse.toml:1: tl::AllReduce::ru"),

@@ -91,7 +91,7 @@ def test_lint_names_it_as_what_acts_and_as_the_mend(dump: Path) -> None:
         assert one.mend.sentence == f"{TOLD} (called at line 10)."
         assert one.mend.undeclared == "mylib_load_tile"
         assert "asynchronous copy" not in one.witness
-    assert "mend: " + TOLD in told("lint", dump)
+    assert "fix: " + TOLD in told("lint", dump)
 
 
 def test_where_it_is_declared_nothing_of_that_is_said(dump: Path) -> None:

@@ -54,9 +54,9 @@ def test_everything_about_a_pair() -> None:
         "gemm_kernel (shared.dyn): As and Cs may share bytes",
         "  As is live in [1, 5)",
         "  Cs is live in [6, 8)",
-        "  settled by the byte trace:",
+        "  decided by the checker, which follows every byte:",
         "    rule 4: in arms",
-        "  byte trace with As and Cs at one place: sound",
+        "  checker, with As and Cs at the same offset: sound",
     ]
     unproved = explanation(A, buffer("Us", 4), CARRIED, verdict=Verdict(UNPROVED))
     first, *rest = (line.plain for line in explain_lines(SUBJECT, unproved))

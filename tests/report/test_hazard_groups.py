@@ -53,7 +53,7 @@ def told(*found: Linted, gate: Gate = DEFAULT) -> list[str]:
 @pytest.mark.parametrize(
     ("hazard", "shape"),
     [
-        (RACE, "at a store behind `ptx_cp_async`"),
+        (RACE, "at a store after `ptx_cp_async`"),
         (LATE, "at `mbarrier_wait_parity`"),
         (replace(RACE, site=Site("if As_1[0] > f(x)"), other=None), "at a branch"),
         (replace(RACE, site=Site("for_each(As)"), other=None), "at `for_each`"),
@@ -71,11 +71,13 @@ def test_one_cause_is_told_once_with_its_count_and_all_its_kernels() -> None:
         linted("d/y/mla.tir", RACE),
         linted("d/y/clean.tir"),
     )
-    assert lines[0].startswith("taken before barriers are inserted: ")
+    assert lines[0].endswith(
+        "kernels linted with the barriers and fences that the compiler will insert"
+    )
     heading, cause, mend = lines[1:4]
     assert heading == (f"race (certain, exit code 1): 4 in 3 kernels; {HazardKind.RACE.sentence}")
-    assert cause == "  4 at a store behind `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
-    assert mend.startswith("    mend, in the first [")
+    assert cause == "  4 at a store after `ptx_cp_async`, of As, Bs: x/ mm_{1,2}; y/ mla"
+    assert mend.startswith("    fix, in the first [")
     assert mend.endswith("]: put in a barrier.")
     assert len(lines) == 5
 

@@ -30,17 +30,17 @@ MENDING = Mending(BEFORE, AFTER, (MENDED,))
 
 def test_what_was_put_in_where_and_why() -> None:
     assert list(mending_lines(MENDING)) == [
-        "kernel: `meet()` put in before `anchor()` (line 6) for race (certain): "
+        "kernel: `meet()` inserted before `anchor()` (line 6) for race (certain): "
         "thread 1 is too early",
-        "kernel: mended, and now clean",
+        "kernel: fixed, and now clean",
     ]
 
 
 def test_what_could_not_be_mended() -> None:
     left = Mending(BEFORE, BEFORE, (), (Unmended(HAZARD, "who knows how"),))
     assert list(mending_lines(left)) == [
-        "kernel: not mended: race at `As[0] = 1` (line 7): who knows how",
-        "kernel: hazards: nothing was put in",
+        "kernel: not fixed: race at `As[0] = 1` (line 7): who knows how",
+        "kernel: hazards: nothing was inserted",
     ]
 
 
@@ -51,14 +51,14 @@ def test_what_was_taken_back() -> None:
 
 
 def test_a_clean_kernel() -> None:
-    assert list(mending_lines(Mending(AFTER, AFTER))) == ["kernel: clean: nothing to mend"]
+    assert list(mending_lines(Mending(AFTER, AFTER))) == ["kernel: clean: nothing to fix"]
 
 
 def test_what_was_not_followed_is_told() -> None:
     unknown = replace(AFTER, unknown=("a budget",))
     assert list(mending_lines(Mending(unknown, unknown))) == [
         "kernel: not followed: a budget",
-        "kernel: unknown: nothing was put in",
+        "kernel: unknown: nothing was inserted",
     ]
 
 

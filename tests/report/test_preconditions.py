@@ -25,11 +25,11 @@ def test_of_a_clean_kernel_nothing_is_assumed() -> None:
 
 def test_a_hazard_leaves_what_it_speaks_against() -> None:
     assert lines(BEFORE) == [
-        "  is refuted, and assumed: that the kernel itself has no data race and waits for what it "
-        "starts (race: thread 1 is too early)"
+        "  the proof assumes that the unmerged kernel has no data race and waits for each "
+        "asynchronous access; lint refutes that (race: thread 1 is too early)"
     ]
     possible = replace(BEFORE, hazards=(replace(HAZARD, certain=False),))
-    assert lines(possible)[0].startswith("  is open, and assumed: that the kernel itself has no")
+    assert lines(possible)[0].startswith("  the proof assumes that the unmerged kernel has no")
     assert not Preconditions(possible).proved
 
 
@@ -44,7 +44,7 @@ def test_what_was_not_followed_leaves_everything_open() -> None:
 def test_what_lint_takes_for_granted_stays_so() -> None:
     assumed = replace(AFTER, assumptions=("one thing",))
     assert not Preconditions(assumed).proved
-    assert lines(assumed) == ["  is open, and assumed: that one thing"]
+    assert lines(assumed) == ["  the proof assumes that one thing"]
 
 
 def test_where_nothing_rests_on_it_nothing_is_told() -> None:

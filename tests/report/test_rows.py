@@ -35,6 +35,14 @@ def test_before_may_be_a_plan_of_its_own() -> None:
     assert (row["before"], row["saved"], row["compared_with"]) == (32 * KB, 0, "inner")
 
 
+def test_before_is_what_the_compiler_makes_where_that_is_known() -> None:
+    given = entry()
+    given["default"] = {**given["side_by_side"], "name": "TileLang's default", "bytes": 40 * KB}
+    row = overview_row(given, "gemm")
+    wanted = (40 * KB, pytest.approx(0.2), "TileLang's default")
+    assert (row["before"], row["saved"], row["compared_with"]) == wanted
+
+
 def test_what_does_not_fit_has_no_block_and_what_is_not_known_none() -> None:
     given = entry()
     given["side_by_side"].update(fits=False, blocks=None)

@@ -77,11 +77,11 @@ def test_where_there_are_more_bytes_the_same_line_says_why() -> None:
 
     apart = replace(APPLIED, plan=APART, stock=SHARED, sharing=ArenaSharing((), (), ()))
     assert told(replace(apart, stock_verdict=OVERWRITTEN)) == (
-        "-; more bytes, for TileLang's own merge is unsound"
+        "-; more bytes, because TileLang's own merge is unsound"
     )
-    assert told(apart) == "-; more bytes, for so packer best has it"
+    assert told(apart) == "-; more bytes, because packer best lays them out so"
     none = replace(apart, plan=APART.with_provenance(objective="none"))
-    assert told(none) == "-; more bytes, for nothing is reused: it is switched off"
+    assert told(none) == "-; more bytes, because reuse is switched off"
 
 
 def test_table_shows_what_is_known() -> None:
@@ -129,7 +129,7 @@ def test_what_stays_as_the_compiler_makes_it_is_told_with_the_reason() -> None:
     kept = APPLIED.plan.with_provenance(origin=Origin.KEPT_FROM_COMPILER)
     doubted = Verdict(UNPROVED, uncovered=("nobody knows the phase",))
     told = lines(replace(APPLIED, plan=kept, verdict=doubted))
-    why = "stays as TileLang makes it, which is not proved: nobody knows the phase"
+    why = "keeps TileLang's own merge, which is not proved: nobody knows the phase"
     assert [line for line in told if line.endswith(why)]
 
 
@@ -210,9 +210,9 @@ def test_what_lint_finds_has_a_column() -> None:
 def test_hazards_and_mends_have_a_line_each() -> None:
     told = [line.plain for line in run_lines(LINTED)]
     assert "gemm_kernel: race (certain): thread 1 is too early" in told
-    assert any(line.startswith("gemm_kernel: `meet()` put in before") for line in told)
+    assert any(line.startswith("gemm_kernel: `meet()` inserted before") for line in told)
     unknown = replace(GEMM, lint=replace(AFTER, unknown=("a budget",)))
-    assert "gemm_kernel: lint does not follow: a budget" in [
+    assert "gemm_kernel: lint could not follow: a budget" in [
         line.plain for line in run_lines(unknown)
     ]
 

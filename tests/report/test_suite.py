@@ -67,7 +67,7 @@ def test_a_row_for_each_kernel_with_shared_memory_and_each_trouble() -> None:
         ["gemm", "3", "sm_90", "4,096", "2,048", "8 -> 16", "sound", "sound"],
         [
             *("wrong", "1", "sm_90", "1,024", "2,048", "8 -> 16", "unsound"),
-            "sound; more bytes, for TileLang's merge is unsound",
+            "sound; more bytes, because TileLang's merge is unsound",
         ],
         ["kept", "1", "sm_90", "4,096", "4,096", "8", "unproved", "kept, unproved"],
         ["odd", "2", "-", "-", "-", "-", "-", "left"],
@@ -91,15 +91,15 @@ def test_the_totals_come_first_and_then_what_went_wrong() -> None:
         "4 kernels (1 without shared memory), 6 lowerings in 2 processes; "
         "9,216 bytes before, 8,192 after; 1 smaller, 1 larger, 3 with more blocks per SM; "
         "TileLang's merge: 1 sound, 1 unproved, 1 unsound; smemreuse's: 2 sound, 1 unproved; "
-        "2 left, 1 failed"
+        "2 left to TileLang's merge, 1 not compiled"
     )
     assert rest == [
         "wrong: TileLang's own merge is unsound: rule 4, A and B: overwritten",
-        "kept: stays as TileLang makes it, which is not proved: too long",
+        "kept: keeps TileLang's own merge, which is not proved: too long",
         "lowered only: 2 calls of kernels were not run",
         "odd is merged by TileLang instead: a fault of ours",
         "broken was not compiled: RuntimeError: k.cu(3): error: no y",
-        "gemm is not told of in full: an odd one",
+        "gemm has no full entry: an odd one",
         "from TileLang's cache alone, and so neither merged anew nor judged: cached",
         "kernels of python3 are not seen: ImportError: no",
         "not lowered to the end, as if the process had been ended meanwhile: half",
@@ -135,7 +135,7 @@ def test_hazards_have_a_column_and_lines_where_they_were_looked_for() -> None:
     assert "; lint: 1 clean, 1 hazards; " in total
     assert rest == [
         "gemm: `sync` put in",
-        "gemm: not mended: a wait: no place",
+        "gemm: not fixed: a wait: no place",
         "gemm: race (certain): two threads",
     ]
     kernels = suite_data(LINTED)["kernels"]

@@ -67,11 +67,12 @@ def test_the_totals() -> None:
     bare = replace(FINE, buffers=0, file="d/bare.tir")
     told = [line.plain for line in summary_lines([FINE, LARGER, bare])]
     assert told == [
-        "3 files: 2 kernels with shared memory, 1 without",
-        "  side by side  8,192 bytes   +100.0 %",
-        "  outer         4,096 bytes   is 100 %  1 unproved, 1 unsound",
-        "  dataflow      4,096 bytes     +0.0 %  2 sound",
-        "  lower bound   4,096 bytes     +0.0 %",
+        "3 files: 2 kernels with shared memory, 1 without; sums of bytes, and their difference "
+        "from outer:",
+        "  side by side  8,192 bytes  +100.0 %",
+        "  outer         4,096 bytes            1 unproved, 1 unsound",
+        "  dataflow      4,096 bytes    +0.0 %  2 sound",
+        "  lower bound   4,096 bytes    +0.0 %",
         "dataflow against outer: 1 smaller by 1,024 bytes, 1 larger by 1,024, "
         "1 with more blocks per SM",
     ]

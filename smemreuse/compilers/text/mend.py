@@ -18,7 +18,7 @@ from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Edit, Guard, Inserted, Mending
 
 INDENT = "    "
-CHANGED = "lint finds {}, not {}, in the text with its mends in"
+CHANGED = "lint finds {}, not {}, in the text after the fixes were inserted"
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _prefix(function: DumpFunction) -> str:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 return ast.unparse(node.func).partition(".")[0]
-    raise PlanError("the text has no call to tell how operations are written")
+    raise PlanError("the text has no call that shows how operations are written")
 
 
 def _node_at(function: DumpFunction, line: int | None) -> ast.stmt:

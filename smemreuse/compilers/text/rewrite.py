@@ -166,7 +166,7 @@ class _Editor(LineEdits):
                 return place.node.lineno - 1, indent
         raise PlanError(
             f"no place for an arena in {kernel.name}: its size is not known before the first "
-            "allocation; move the allocations behind what their sizes are made of",
+            "allocation; move the allocations after what their sizes are made of",
             line=min(node.lineno for node in allocations),
         )
 

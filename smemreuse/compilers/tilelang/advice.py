@@ -111,7 +111,9 @@ def advise_on(
     if architecture(known.arch).name != place.arch.name:
         raise PlanError(f"the {known.name} is {known.arch}; it is lowered for {place.arch.name}")
     if given.top < 0:
-        raise BackendError(f"so many configurations are told as are wanted, not {given.top}")
+        raise BackendError(
+            f"top is the number of configurations to list, 0 or more, not {given.top}"
+        )
     label = label_for(known, given.family)
     options = checked_options("dataflow", "best", given.objective)
     request = LoweringRequest(factory, place, options, args, kwargs, given.pass_configs)

@@ -203,7 +203,7 @@ def _known(lowered: LoweredKernel, arch: Architecture) -> KernelFootprint:
     found = lowered.footprint(arch)
     if found.bytes_before is None or found.bytes_after is None:
         raise PlanError(
-            f"{found.name} has a shared buffer of a size that only its launch tells; "
+            f"{found.name} has a shared buffer whose size is known only at launch; "
             "give a constant one to know what it needs"
         )
     return found

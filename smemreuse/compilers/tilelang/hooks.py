@@ -32,7 +32,7 @@ from smemreuse.versions import TILELANG, VERSIONS
 
 LAST_SYNCHRONIZED_SCOPE = DYNAMIC_SCOPE
 NOT_KNOWN = (
-    f"smemreuse does not know {VERSION.name}: what it applies is proved behind that version's own "
+    f"smemreuse does not know {VERSION.name}: what it applies is proved after that version's own "
     f"passes, and what it predicts is as in {VERSIONS[TILELANG].name}"
 )
 COMPILE = "tilelang_callback_cuda_compile"

@@ -64,7 +64,7 @@ class Synchronized:
         again = Synchronized(self.name, written, self.merged)
         hazards = [again.report(launch).hazards for launch in range(len(found))]
         if list(map(_kinds, hazards)) != [_kinds(one.after.hazards) for one in found]:
-            doubt = "lint finds something else in the function with its mends in"
+            doubt = "lint finds something else in the function after the fixes were inserted"
             return self, tuple(one.taken_back(doubt) for one in found)
         return again, found
 

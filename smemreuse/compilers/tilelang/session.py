@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeAlias
 
 from tilelang import tvm
 from tilelang.utils.language import get_prim_func_name
 
-from smemreuse import _version
+from smemreuse._version import code_stamp
 from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedFunction
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
@@ -248,7 +246,7 @@ class TileLangSession(MergeSession):
             found, mendings = function.mended()
         except Exception as error:  # a fault of ours must not end a compilation
             kind = "" if isinstance(error, SmemReuseError) else f"{type(error).__name__}: "
-            why = f"smemreuse: {function.name} is not mended: {kind}{error}"
+            why = f"smemreuse: {function.name} is not fixed: {kind}{error}"
             for observer in self.observers:
                 observer.on_not_mended(function.name, why)
             self.warn(why)
@@ -256,7 +254,7 @@ class TileLangSession(MergeSession):
         for mending in mendings:
             for one in mending.unmended:
                 if one.hazard.certain:
-                    unmended = f"{one.hazard.kind} is not mended, for {one.why}"
+                    unmended = f"{one.hazard.kind} is not fixed: {one.why}"
                     self.warn(f"smemreuse: {mending.kernel}: {unmended}")
         return found, mendings
 
@@ -313,14 +311,3 @@ def merged_scopes(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The scopes that TileLang's own pass merges under a `PassContext`'s configuration."""
     static = bool(config.get(VERSION.names.merge_static, False))
     return (DYNAMIC_SCOPE, "shared") if static else (DYNAMIC_SCOPE,)
-
-
-@cache
-def code_stamp() -> str:
-    """A digest of this package's source: a changed analysis never meets kernels of the old one."""
-    digest = hashlib.sha256(_version.__version__.encode())
-    root = Path(_version.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

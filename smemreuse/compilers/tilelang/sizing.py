@@ -94,7 +94,9 @@ def sized(kernel: Kernel, plans: list[Plan], stock: list[Plan]) -> SizedKernel:
     for a launch that no GPU takes."""
     ours, theirs, unshared = (block_memory(kernel, which) for which in (plans, stock, []))
     if threads_of(kernel) is None or None in (ours.total, theirs.total, unshared.total):
-        raise PlanError(f"{kernel.name} has sizes that only its launch tells; give constant ones")
+        raise PlanError(
+            f"{kernel.name} has sizes that are known only at launch; give constant ones"
+        )
     refusal = why_no_launch(kernel)
     if refusal:
         raise PlanError(f"{kernel.name} cannot be launched: {refusal}")

@@ -11,20 +11,21 @@ Entry = Mapping[str, Any]
 def overview_row(kernel: Entry, title: str) -> dict[str, object]:
     """A kernel's numbers under the last of its plans, which is the one to apply.
 
-    Before is the plan that `before` names, such as the compiler's own merge, and by default all
-    buffers side by side. Bytes of symbolic sizes are their constant parts, with `*_text` for the
-    whole; `saved` is a part of 1, negative where more is taken, and None where it is not known.
+    Before is the plan that `before` names, such as the compiler's own merge, else what the default
+    merge of the compiler makes, else all buffers side by side. Bytes of symbolic sizes are their
+    constant parts, with `*_text` for the whole; `saved` is a part of 1, negative where more is
+    taken, and None where it is not known.
     """
     name, after = [*kernel["policies"].items()][-1]
-    chosen = kernel.get("before")
-    before = kernel["policies"][chosen] if chosen else kernel["side_by_side"]
+    chosen, default = kernel.get("before"), kernel.get("default")
+    before = kernel["policies"][chosen] if chosen else default or kernel["side_by_side"]
     taken = before["arena_bytes" if chosen else "bytes"]
     is_symbolic = "arena" in before or "arena" in after
     return {
         "title": title,
         "file": kernel["file"],
         "plan": name,
-        "compared_with": chosen or "side by side",
+        "compared_with": chosen or (default["name"] if default else "side by side"),
         "buffers": len(kernel["buffers"]),
         "names": [buffer["name"] for buffer in kernel["buffers"]],
         "before": taken,

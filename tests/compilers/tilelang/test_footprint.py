@@ -209,7 +209,7 @@ def test_bad_questions() -> None:
         footprint(3, arch="sm_80")
     with pytest.raises(BackendError, match="made 7, not a PrimFunc"):
         footprint(lambda: 7, arch="sm_80")
-    with pytest.raises(PlanError, match="size that only its launch tells"):
+    with pytest.raises(PlanError, match="size is known only at launch"):
         footprint(phases(symbolic=True), arch="sm_80")
 
 

@@ -170,7 +170,7 @@ def test_nothing_is_mended_unasked() -> None:
 def test_a_kernel_that_nothing_mends_is_warned_of_and_left() -> None:
     func = racing(1, unmendable=True)
     plain, _ = source_of(func, {})
-    with pytest.warns(RuntimeWarning, match="race_kernel: .* is not mended, for "):
+    with pytest.warns(RuntimeWarning, match="race_kernel: .* is not fixed: "):
         mended, active = source_of(func, {}, mend=True)
     assert mended == plain
     (found,) = active.mendings
@@ -202,7 +202,7 @@ def test_a_fault_of_ours_leaves_the_function_unmended(monkeypatch: pytest.Monkey
     func = racing()
     plain, _ = source_of(func, UNSYNCHRONIZED)
     monkeypatch.setattr(mending, "mend", fail)
-    with pytest.warns(RuntimeWarning, match="race_kernel is not mended: OverflowError: too large"):
+    with pytest.warns(RuntimeWarning, match="race_kernel is not fixed: OverflowError: too large"):
         mended, active = source_of(func, UNSYNCHRONIZED, mend=True)
     assert mended == plain
     assert len(active.kernels) == 1
@@ -236,7 +236,7 @@ def test_what_was_written_is_linted_again(monkeypatch: pytest.MonkeyPatch) -> No
     func = racing()
     plain, _ = source_of(func, UNSYNCHRONIZED)
     monkeypatch.setattr(mending.MendWriter, "written", lambda self, _: self._func)
-    with pytest.warns(RuntimeWarning, match="race is not mended, for lint finds something else"):
+    with pytest.warns(RuntimeWarning, match="race is not fixed: lint finds something else"):
         mended, active = source_of(func, UNSYNCHRONIZED, mend=True)
     assert mended == plain
     (found,) = active.mendings

@@ -257,7 +257,9 @@ def test_a_kernel_from_the_cache_is_told_like_any_other(tmp_path: Path) -> None:
     found = document(tmp_path / "out.json")
     assert "main_kernel" in (tmp_path / "r.html").read_text(encoding="utf-8")
     again = run()
-    told = "smemreuse: from TileLang's cache, and lowered once more to tell of them: main"
+    told = (
+        "smemreuse: lowered once more for this summary, since they came from TileLang's cache: main"
+    )
     assert again.stderr.splitlines()[-1] == told
     (kernel,) = found["kernels"]
     assert 32 < kernel["registers"] < 256

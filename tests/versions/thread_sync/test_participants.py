@@ -92,7 +92,7 @@ def test_what_the_pass_may_know_besides_is_not_counted_on(condition: str) -> Non
 def test_the_witness_names_both_accesses_and_who_is_missing() -> None:
     body = in_branch("tx // 32 == 0", True, EXCHANGE)
     (hazard,) = lint(small(body), BarrierStage.LATER).hazards
-    assert "threads 32-127 do not come to the barrier of all threads" in hazard.witness
+    assert "threads 32-127 do not reach the barrier of all threads" in hazard.witness
     assert hazard.other is not None
     assert str(hazard.other.line) in hazard.witness
     assert "threadIdx.x itself" in hazard.mend.sentence

@@ -1,7 +1,7 @@
 const SUMMARY = [
   { label: "plan" },
   { label: "arena", numeric: true },
-  { label: "of the limit", numeric: true },
+  { label: "of a block's limit", numeric: true },
   { label: "lower bound", numeric: true },
   { label: "gap", numeric: true },
   { label: "smallest" },

@@ -129,14 +129,16 @@ function plannedTotals(found, total) {
   const sum = (name) => known.reduce((all, one) => all + one[name], 0);
   const [before, after] = [sum("before"), sum("after")];
   const smaller = known.filter((one) => one.after < one.before).length;
+  const gaining = found.filter(({ resident: [was, is] }) => was !== null && is !== null && is > was).length;
   const against = [...new Set(found.map((one) => one.compared_with))].join(" or ");
   const verdicts = VERDICTS.toReversed()
     .map((name) => [found.filter((one) => one.verdict === name).length, name])
     .filter(([count]) => count);
   const parts = [
     counted(found.length, total),
-    ...(before ? [element("span", `${number(before)} bytes ${against}, ${number(after)} after: ${percent(1 - after / before)} saved`)] : []),
+    ...(before ? [element("span", `${number(after)} bytes, ${percent(Math.abs(1 - after / before))} ${after > before ? "more" : "less"} than ${against} (${number(before)})`)] : []),
     element("span", `${smaller} smaller`),
+    ...(gaining ? [element("span", `${gaining} gain${gaining === 1 ? "s" : ""} a block`)] : []),
     ...verdicts.map(([count, name]) => element("span", `${count} ${name}`, { class: `verdict ${name}` })),
   ];
   const isAssumed = found.some((one) => one.arch_assumed) && !found.every((one) => one.arch_assumed);
