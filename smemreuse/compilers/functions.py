@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,16 +14,21 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.judging import judge_with_barriers
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.versions.merges import Merge
 
 
 @dataclass
 class DeviceFunction:
-    """A live function, and what `visitor` reads in it: the kernels that it launches, in order."""
+    """A live function, and what `visitor` reads in it: the kernels that it launches, in order.
+
+    `elaboration` is the call that made it, as far as that is known.
+    """
 
     name: str
     func: Any
     visitor: LiveVisitor
+    elaboration: Elaboration = field(default_factory=Elaboration)
 
     @cached_property
     def kernels(self) -> list[Kernel]:

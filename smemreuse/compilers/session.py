@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -134,7 +134,8 @@ class MergeSession:
             audit = partial(judge_stock, number)
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
-            lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
+            found = LoweredKernel(kernel, stock, applied, audit, hazards, mending)
+            lowered.append(replace(found, elaboration=function.elaboration))
         self.note_lowered(function, lowered)
         return lowered
 

@@ -33,6 +33,7 @@ def run_kernel(
         lowered.lint() if linted and lowered.lint is not None else None,
         lowered.mending,
         lowered.stock.compiler,
+        lowered.elaboration,
     )
 
 

@@ -90,6 +90,7 @@ class RunRecorder(SessionObserver):
                     footprint=kernel.footprint(),
                     ours=None if self.settings.audits_only else _judgement(kernel.plans),
                     kept=any(one.plan.provenance.is_kept for one in kernel.plans),
+                    elaboration=kernel.elaboration,
                     dump=received.dump,
                 )
                 noted.append((key, kernel))

@@ -17,6 +17,7 @@ from smemreuse.compilers.functions import (
     scopes_to_merge,
     stock_proposal,
 )
+from smemreuse.compilers.tilelang.elaborated import Begun
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.session import (
     Pass,
@@ -73,11 +74,13 @@ class AuditSession(RunSession):
         def watched(mod: Any) -> Any:
             self._lowering.begin()
             self._audited.functions = {}
+            begun = Begun.taken()
             scopes = merged_scopes(tvm.transform.PassContext.current().config)
             request = MergeRequest(stock, scopes, self.options)
             for name, func in _functions(mod):
                 with self._leaving(name):
-                    function = DeviceFunction(name, func, TirVisitor())
+                    made = begun.elaboration_of(name)
+                    function = DeviceFunction(name, func, TirVisitor(), made)
                     if function.kernels:
                         for observer in self.observers:
                             observer.on_received(function, request)
@@ -125,4 +128,8 @@ def _as_the_compiler_merged(
     for number, launch in enumerate(judged.launches):
         kernel = function.kernels[number]
         plans = tuple(AppliedPlan(kernel, one.plan, one.verdict) for one in launch)
-        yield LoweredKernel(kernel, stock, plans, lint=partial(synchronized.report, number))
+        yield LoweredKernel(
+            *(kernel, stock, plans),
+            lint=partial(synchronized.report, number),
+            elaboration=function.elaboration,
+        )

@@ -17,6 +17,7 @@ from smemreuse import _version
 from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedFunction
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
+from smemreuse.compilers.tilelang.elaborated import Begun
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.observed import ObservedMerge
 from smemreuse.compilers.tilelang.rewrite import with_plain_conditions
@@ -127,7 +128,7 @@ class TileLangSession(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.begin()
-            options = self.options
+            begun, options = Begun.taken(), self.options
             if disable_reuse:
                 options = replace(options, objective="none")
             elif bool(ctx.config.get(VERSION.names.disable_sync, False)):
@@ -137,7 +138,8 @@ class TileLangSession(MergeSession):
             request = MergeRequest(stock, merged_scopes(ctx.config), options)
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
-                function = DeviceFunction(name, func, TirVisitor())
+                made = begun.elaboration_of(name)
+                function = DeviceFunction(name, func, TirVisitor(), made)
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, request, stock_pass),
@@ -229,6 +231,7 @@ class TileLangSession(MergeSession):
                 LoweredKernel(
                     *(kernel, known.stock, (), None, partial(synchronized.report, number)),
                     mending=mendings[number] if mendings else None,
+                    elaboration=known.function.elaboration,
                 )
                 for number, kernel in enumerate(known.function.kernels)
             ]
