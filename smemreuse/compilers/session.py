@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -135,7 +135,7 @@ class MergeSession:
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
             found = LoweredKernel(kernel, stock, applied, audit, hazards, mending)
-            lowered.append(replace(found, elaboration=function.elaboration))
+            lowered.append(function.with_origin(found))
         self.note_lowered(function, lowered)
         return lowered
 

@@ -52,7 +52,8 @@ class LoweredKernel:
     have synchronized it. `lint` gives the hazards of the kernel itself, on the IR that has all its
     barriers; None where no such IR is known. `mending` is what came of mending it, if that was
     asked for. `registers` of each thread are known once it has been compiled. `elaboration` is the
-    call that made it, as far as that is known.
+    call that made it, as far as that is known, and `name_sources` writes into its statements which
+    lines of that they come from.
     """
 
     kernel: Kernel
@@ -63,6 +64,7 @@ class LoweredKernel:
     mending: Mending | None = None
     registers: int | None = None
     elaboration: Elaboration = field(default_factory=Elaboration, repr=False)
+    name_sources: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """One line: its name, the bytes of a block before and after, and the verdicts."""

@@ -22,6 +22,9 @@ import torch
 from tilelang import tvm
 
 from smemreuse.compilers.active import current_session
+from smemreuse.compilers.functions import DeviceFunction
+from smemreuse.compilers.tilelang.sources import SourceFinder
+from smemreuse.compilers.tilelang.visitor import TirVisitor
 from smemreuse.ir.source import SourceLine
 from smemreuse.results.elaboration import Elaboration
 
@@ -106,6 +109,11 @@ class Begun:
         """The function that a device function was split off from, None where that is not sure."""
         names = [one for one in self.functions if device == one or device.startswith(f"{one}_")]
         return self.functions[max(names, key=len)] if names else None
+
+    def device_function(self, name: str, func: Any) -> DeviceFunction:
+        """A function that the merge receives, with what it was elaborated from."""
+        sources = SourceFinder(self.function_of(name))
+        return DeviceFunction(name, func, TirVisitor(), self.elaboration_of(name), sources)
 
     def elaboration_of(self, device: str) -> Elaboration:
         """What made a device function, and during which test."""

@@ -27,7 +27,7 @@ from smemreuse.compilers.tilelang.verify import (
     StockMerge,
     with_barriers,
 )
-from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION, TirVisitor
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.fallback import LeftToStock
@@ -138,8 +138,7 @@ class TileLangSession(MergeSession):
             request = MergeRequest(stock, merged_scopes(ctx.config), options)
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
-                made = begun.elaboration_of(name)
-                function = DeviceFunction(name, func, TirVisitor(), made)
+                function = begun.device_function(name, func)
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, request, stock_pass),
@@ -224,14 +223,16 @@ class TileLangSession(MergeSession):
         if not known and name not in self._lowering.left:
             return func
         merged = known.function.visitor.allocated if known else {}
-        synchronized, mendings = self._mended(Synchronized(name, func, merged))
+        sources = known.function.sources if known else None
+        synchronized, mendings = self._mended(Synchronized(name, func, merged, sources))
         self._report(mendings)
         if known:
             lowered = [
-                LoweredKernel(
-                    *(kernel, known.stock, (), None, partial(synchronized.report, number)),
-                    mending=mendings[number] if mendings else None,
-                    elaboration=known.function.elaboration,
+                known.function.with_origin(
+                    LoweredKernel(
+                        *(kernel, known.stock, (), None, partial(synchronized.report, number)),
+                        mending=mendings[number] if mendings else None,
+                    )
                 )
                 for number, kernel in enumerate(known.function.kernels)
             ]
@@ -270,11 +271,12 @@ class TileLangSession(MergeSession):
         config = dict(tvm.transform.PassContext.current().config)
         stock = pending.stock.merge
         merged = function.visitor.allocated
-        synchronized, mendings = self._mended(Synchronized(function.name, confirmed, merged))
+        as_planned = Synchronized(function.name, confirmed, merged, function.sources)
+        synchronized, mendings = self._mended(as_planned)
         if synchronized.func is not confirmed and not self.unchecked:
             judged = function.judged(choice.proposal, synchronized.func)
             if not judged.acceptable:
-                synchronized = Synchronized(function.name, confirmed, merged)
+                synchronized = as_planned
                 mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
         self._report(mendings)
         audit = StockAudit(function, stock, choice.proposal, config)
