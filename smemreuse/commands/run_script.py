@@ -27,8 +27,9 @@ from smemreuse.explainer.overview import run_overviews
 from smemreuse.explainer.run import run_kernel
 from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.progress import track
+from smemreuse.report.elaborations import telling
 from smemreuse.report.page.rows import overview_row
-from smemreuse.report.run import print_run, run_entry, run_overview_entry
+from smemreuse.report.run import made, print_run, run_entry, run_overview_entry
 from smemreuse.report.suite import page_title, suite_data
 from smemreuse.report.tables import console
 from smemreuse.report.titles import numbered
@@ -107,13 +108,14 @@ def _drawing(
     script: str, kernels: Sequence[RunKernel], settings: Settings, page: PageRequest
 ) -> Drawing:
     """The script's own kernels, with as many maps as are asked for."""
-    drawing = Drawing()
+    drawing, text = Drawing(), telling(made((one.title, one)) for one in kernels)
     for number, kernel in enumerate(track(kernels, "drawing")):
         with _saying(f"{kernel.title} is not in the report"):
             for scope, found in run_overviews(kernel, settings.packer, settings.objective):
                 title = page_title(kernel.title, scope)
                 entry = run_overview_entry(script, kernel, scope, found)
-                drawing.rows.append(overview_row(entry, title))
+                below = "; ".join(filter(None, (script, text(made((kernel.title, kernel))))))
+                drawing.rows.append({**overview_row(entry, title), "file": below})
                 if number < page.maps:
                     drawing.maps[title] = entry
     if page.maps < len(kernels):

@@ -25,12 +25,12 @@ from smemreuse.report.overview import overview_entry
 from smemreuse.report.suite import (
     MAX_SHOWN,
     ORDER,
-    lowered_words,
     most_telling,
     page_title,
     suite_row,
     titled,
     trouble_lines,
+    words_below,
 )
 from smemreuse.report.titles import counted
 from smemreuse.results.carried import ScopePlans
@@ -92,8 +92,9 @@ def drawing_of(
     drawing = Drawing()
     kernels = [(f"{prefix}{name}", kernel) for name, kernel in titled(suite.merged)]
     tasks = {name: _task(run, program, name, kernel) for name, kernel in kernels}
+    words = words_below(kernels)
     for name, kernel in kernels:
-        below = lowered_words(kernel) if run.settings.dump is None else tasks[name].file
+        below = words[name] if run.settings.dump is None else tasks[name].file
         drawing.rows += [suite_row(below, name, kernel, scope) for scope in kernel.scopes]
     known = [(name, kernel) for name, kernel in kernels if kernel.scopes]
     chosen = [tasks[name] for name, _ in most_telling(known)[: page.maps]]

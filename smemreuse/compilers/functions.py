@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,21 +13,40 @@ from smemreuse.facts import facts_of
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.candidate import Candidate, Proposal
 from smemreuse.pipeline.judging import judge_with_barriers
+from smemreuse.pipeline.lowered import LoweredKernel
 from smemreuse.pipeline.options import PlanOptions
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.versions.merges import Merge
+
+SourceNamer = Callable[[LiveVisitor, Sequence[Kernel]], None]
 
 
 @dataclass
 class DeviceFunction:
-    """A live function, and what `visitor` reads in it: the kernels that it launches, in order."""
+    """A live function, and what `visitor` reads in it: the kernels that it launches, in order.
+
+    `elaboration` is the call that made it, as far as that is known, and `sources` writes into the
+    statements of kernels which lines of it they come from.
+    """
 
     name: str
     func: Any
     visitor: LiveVisitor
+    elaboration: Elaboration = field(default_factory=Elaboration)
+    sources: SourceNamer | None = None
 
     @cached_property
     def kernels(self) -> list[Kernel]:
         return self.visitor.kernels(self.name, self.func)
+
+    def name_sources(self) -> None:
+        """Writes into the statements of its kernels where they come from, as far as it is known."""
+        if self.sources is not None:
+            self.sources(self.visitor, self.kernels)
+
+    def with_origin(self, kernel: LoweredKernel) -> LoweredKernel:
+        """One of its kernels, with what is known of the Python that made it."""
+        return replace(kernel, elaboration=self.elaboration, name_sources=self.name_sources)
 
     def judged(self, proposal: Proposal, merged: Any) -> Proposal:
         """A proposal with its verdicts, reached on the function with its plans and barriers in."""

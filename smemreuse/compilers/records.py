@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from smemreuse.results.serialized import as_data, fields_from_data
+from smemreuse.results.elaboration import Elaboration
+from smemreuse.results.serialized import as_data, fields_from_data, from_data
 from smemreuse.results.suite import TROUBLES, Suite, SuiteKernel, Trouble
 
 _APPENDED = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -82,9 +83,10 @@ class Recorder:
             finally:
                 os.close(place)
 
-    def lowered(self, key: str, **fields: Any) -> None:
-        """A kernel was lowered once more; `fields` as for `known`, its footprint among them."""
-        self.note("lowered", key=key, fields=as_data(fields))
+    def lowered(self, key: str, elaboration: Elaboration | None = None, **fields: Any) -> None:
+        """A kernel was lowered once more, by a call of Python that is known or not; `fields` as for
+        `known`, its footprint among them."""
+        self.note("lowered", key=key, elaboration=as_data(elaboration), fields=as_data(fields))
 
     def known(self, key: str, **fields: Any) -> None:
         """What is known of a kernel that was lowered, by the names of `SuiteKernel`'s fields."""
@@ -125,6 +127,7 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
             kernel = kernels.setdefault(key, SuiteKernel(known["footprint"], key=key))
             kernel.lowered += 1
             kernel.processes.add(found["pid"])
+            _add_elaboration(kernel, found.get("elaboration"))
         for name, value in known.items():
             setattr(kernels[key], name, value)
     elif event == "stopped":
@@ -134,6 +137,13 @@ def _take(suite: Suite, kernels: dict[str, SuiteKernel], found: dict[str, Any]) 
     elif event == "blind":
         suite.blind.append(Trouble(found["name"], found["why"]))
         suite.unhooked += bool(found.get("unhooked"))
+
+
+def _add_elaboration(kernel: SuiteKernel, data: Mapping[str, Any] | None) -> None:
+    """One more call that made a kernel, if it is another one."""
+    found = from_data(Elaboration, data) if data is not None else Elaboration()
+    if found.is_known and found not in kernel.elaborations:
+        kernel.elaborations.append(found)
 
 
 def _bytes(kernel: SuiteKernel) -> int:

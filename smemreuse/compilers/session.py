@@ -134,7 +134,8 @@ class MergeSession:
             audit = partial(judge_stock, number)
             hazards = partial(lint, number) if lint is not None else None
             mending = mendings[number] if mendings else None
-            lowered.append(LoweredKernel(kernel, stock, applied, audit, hazards, mending))
+            found = LoweredKernel(kernel, stock, applied, audit, hazards, mending)
+            lowered.append(function.with_origin(found))
         self.note_lowered(function, lowered)
         return lowered
 

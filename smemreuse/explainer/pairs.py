@@ -13,6 +13,7 @@ from smemreuse.explainer.plans import judged_plan
 from smemreuse.facts import KernelFacts, facts_of
 from smemreuse.ir.kernel import Buffer, Kernel, Stmt, unique_names
 from smemreuse.ir.labels import brief
+from smemreuse.ir.source import place_words, source_of
 from smemreuse.pipeline.judging import judge_offsets
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.planner.problem import align_up
@@ -227,5 +228,5 @@ def _cause(rule: Rule, text: str) -> Cause:
 
 
 def where(stmt: Stmt) -> str:
-    """A statement for people, and its line where the dump has one."""
-    return f"`{brief(stmt)}`" + (f" (line {stmt.line})" if stmt.line else "")
+    """A statement for people, and its lines, of the dump and of the user's Python, if known."""
+    return f"`{brief(stmt)}`{place_words(stmt.line, source_of(stmt))}"

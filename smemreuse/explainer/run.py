@@ -17,6 +17,8 @@ def run_kernel(
 
     With `linted` the record has the kernel's own hazards too.
     """
+    if lowered.name_sources is not None:
+        lowered.name_sources()
     plans = []
     for applied in lowered.plans:
         scope = applied.plan.scope
@@ -33,6 +35,7 @@ def run_kernel(
         lowered.lint() if linted and lowered.lint is not None else None,
         lowered.mending,
         lowered.stock.compiler,
+        lowered.elaboration,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from smemreuse.errors import InputError
 from smemreuse.ir.expr import Call, Const, Expr, Var, walk
 from smemreuse.ir.memo import KernelMemo
+from smemreuse.ir.source import Located
 
 DYNAMIC_SCOPE = "shared.dyn"
 SHARED_SCOPES = ("shared", DYNAMIC_SCOPE)
@@ -175,8 +176,8 @@ def root_storage(data: Buffer | Var) -> Buffer | Var:
     return data
 
 
-class _Remembering:
-    """A statement, which never changes, keeps the expressions found in it."""
+class _Remembering(Located):
+    """A statement, which never changes, keeps the expressions found in it, and where it is from."""
 
     __slots__ = ("_nodes",)
     _nodes: tuple[Expr, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from smemreuse.ir.source import place_words
 from smemreuse.linter import words
 from smemreuse.results.hazards import Mend, Remedy, Site
 from smemreuse.semantics.effects import Engine
@@ -18,7 +19,8 @@ WAITS = {
 
 
 def _at(site: Site) -> str:
-    return f"line {site.line}" if site.line else f"`{site.statement}`"
+    source = place_words(None, site.source)
+    return (f"line {site.line}" if site.line else f"`{site.statement}`") + source
 
 
 def _span(ids: np.ndarray) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.judging import judge
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.mending import Mending
@@ -50,7 +51,9 @@ class LoweredKernel:
     merge. `judge_stock` gives the verdict on its plan for a scope, on the IR as the compiler would
     have synchronized it. `lint` gives the hazards of the kernel itself, on the IR that has all its
     barriers; None where no such IR is known. `mending` is what came of mending it, if that was
-    asked for. `registers` of each thread are known once it has been compiled.
+    asked for. `registers` of each thread are known once it has been compiled. `elaboration` is the
+    call that made it, as far as that is known, and `name_sources` writes into its statements which
+    lines of that they come from.
     """
 
     kernel: Kernel
@@ -60,6 +63,8 @@ class LoweredKernel:
     lint: Callable[[], LintReport] | None = field(default=None, repr=False, compare=False)
     mending: Mending | None = None
     registers: int | None = None
+    elaboration: Elaboration = field(default_factory=Elaboration, repr=False)
+    name_sources: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """One line: its name, the bytes of a block before and after, and the verdicts."""

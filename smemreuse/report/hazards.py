@@ -15,7 +15,15 @@ from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, HazardKind, LintReport, LintStatus, Site, told_briefly
+from smemreuse.results.hazards import (
+    Hazard,
+    HazardKind,
+    LintReport,
+    LintStatus,
+    Site,
+    place_of,
+    told_briefly,
+)
 from smemreuse.results.known_hazards import KnownKernel
 from smemreuse.results.mending import Mending
 from smemreuse.results.serialized import as_data, picked
@@ -101,7 +109,7 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
     for hazard, identity in linted.open_hazards:
-        line = f"line {hazard.site.line}: " if hazard.site.line else ""
+        line = place_of(hazard.site)
         yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
     for reason in report.unknown:
@@ -121,7 +129,7 @@ def accepted_lines(linted: Linted) -> Iterator[Text]:
         yield Text(f"  {len(found):,} accepted:", style="dim")
     for hazard, identity in found:
         assert hazard.accepted is not None
-        line = f"line {hazard.site.line}: " if hazard.site.line else ""
+        line = place_of(hazard.site)
         why = f"{printable(hazard.accepted.reason)} ({hazard.accepted.source})"
         yield Text(f"    {line}{hazard.kind} [{identity.short}]: {why}", style="dim")
 
@@ -132,7 +140,8 @@ def hazard_lines(name: str, found: LintReport | None) -> Iterator[Text]:
         return
     hazards = [one for one in found.hazards if one.accepted is None]
     for hazard in hazards[:MAX_LISTED]:
-        yield Text(f"{name}: {told_briefly(hazard)}")
+        source = f"from {hazard.site.source}: " if hazard.site.source is not None else ""
+        yield Text(f"{name}: {source}{told_briefly(hazard)}")
     if len(hazards) > MAX_LISTED:
         yield Text(f"{name}: ... and {len(hazards) - MAX_LISTED} more hazards")
     if found.accepted:
@@ -243,7 +252,7 @@ def site_data(site: Site | None) -> Data | None:
     """A statement, by its text and line."""
     if site is None:
         return None
-    return {**picked(site, "statement line"), "loops": dict(site.loops)}
+    return {**picked(site, "statement line source"), "loops": dict(site.loops)}
 
 
 # Findings ---------------------------------------------------------------------------------------

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from smemreuse.ir.labels import brief
+from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import Data, Subject, place_data
 from smemreuse.report.residents import residents_data
 from smemreuse.results.headroom import Change, Headroom, NextBlock
 from smemreuse.results.residents import REGISTERS, SHARED_MEMORY, THREADS, Residents
-from smemreuse.results.serialized import picked
+from smemreuse.results.serialized import as_data, picked
 from smemreuse.results.timeline import Step
 
 MOST_LIVE = 8
@@ -68,7 +69,7 @@ def _next_block_lines(found: NextBlock, beside: Headroom) -> Iterator[Text]:
 
 def place(step: Step) -> str:
     """A position's statement and line."""
-    line = f" (line {step.stmt.line})" if step.stmt.line else ""
+    line = place_words(step.stmt.line, source_of(step.stmt))
     return f"{'the end of ' if step.is_end else ''}`{brief(step.stmt)}`{line}"
 
 
@@ -126,4 +127,5 @@ def _next_block(found: NextBlock | None) -> Data | None:
 
 
 def _step(step: Step) -> Data:
-    return {"statement": brief(step.stmt), "line": step.stmt.line, "is_end": step.is_end}
+    lines = {"line": step.stmt.line, "source": as_data(source_of(step.stmt))}
+    return {"statement": brief(step.stmt), **lines, "is_end": step.is_end}

@@ -21,6 +21,7 @@ from smemreuse.report.columns import (
     table_of,
 )
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
+from smemreuse.report.elaborations import Made, elaboration_data, telling
 from smemreuse.report.hazards import hazard_lines, report_data, status_text
 from smemreuse.report.mending import mending_data
 from smemreuse.report.overview import overview_entry
@@ -50,6 +51,7 @@ def run_entry(script: str, kernel: RunKernel) -> Data:
     """One kernel of `smemreuse.run/1`."""
     return {
         **asdict(kernel.footprint),
+        "elaboration": elaboration_data(kernel.elaboration),
         "lint": report_data(kernel.lint) if kernel.lint is not None else None,
         "mending": mending_data(kernel.mending) if kernel.mending is not None else None,
         "plans": [
@@ -100,18 +102,20 @@ def print_run(out: Console, kernels: Sequence[RunKernel], objective: str) -> Non
 def run_table(out: Console, kernels: Sequence[RunKernel], objective: str) -> Table:
     """A row for each kernel: bytes and blocks per SM before and after, verdict, shared pairs."""
     whose = kernels[0].compiler if kernels else "TileLang"
+    called = [(kernel.title, kernel) for kernel in kernels]
     merges = f"before by {whose}'s own merge, after by smemreuse's for objective `{objective}`"
     return table_of(
         out,
         f"Shared memory of each block, in bytes: {merges}"
         + blocks_legend(kernel.footprint for kernel in kernels),
-        [(kernel.title, kernel) for kernel in kernels],
+        called,
         *(TITLE, ARCH, BEFORE, AFTER),
         Col("limit", NUMBER, lambda one: number(one[1].footprint.limit)),
         Col("blocks per SM", NUMBER, lambda one: " -> ".join(blocks_of(one[1].footprint))),
         Col("verdict", WORD, lambda one: _verdicts(one[1])),
         lint_column(any(kernel.lint is not None for kernel in kernels)),
         Col("sharing bytes", TEXT, lambda one: "; ".join([_pairs(one[1]), *_why_more(one[1])])),
+        made_column(called),
     )
 
 
@@ -131,6 +135,18 @@ def lint_column(shown: bool) -> Col[Named]:
         return Text("-") if one[1].lint is None else status_text(one[1].lint.status)
 
     return Col("lint", WORD, cell, shown)
+
+
+def made_column(kernels: Sequence[Named]) -> Col[Named]:
+    """What made each kernel, where that is known of any."""
+    text = telling(map(made, kernels))
+    shown = any(one.elaborations for _, one in kernels)
+    return Col("made by", TEXT, lambda one: text(made(one)) or "-", shown)
+
+
+def made(one: Named) -> Made:
+    """A kernel by its own name, and the calls that made it."""
+    return one[1].footprint.name, one[1].elaborations
 
 
 def blocks_of(took: KernelFootprint) -> tuple[str, str]:

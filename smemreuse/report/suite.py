@@ -13,6 +13,7 @@ from rich.text import Text
 
 from smemreuse.report.columns import NUMBER, TEXT, WORD, Col, table_of
 from smemreuse.report.data import Data, gap_of
+from smemreuse.report.elaborations import elaboration_data, telling
 from smemreuse.report.hazards import hazard_lines, report_data
 from smemreuse.report.page.rows import overview_row
 from smemreuse.report.run import (
@@ -23,6 +24,8 @@ from smemreuse.report.run import (
     blocks_legend,
     blocks_of,
     lint_column,
+    made,
+    made_column,
 )
 from smemreuse.report.titles import counted, numbered
 from smemreuse.report.verdicts import kind_text
@@ -49,12 +52,13 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
         return before if audits_only or before == after else f"{before} -> {after}"
 
     unmerged = (_left(suite, "not judged" if audits_only else "left"), _failed(suite))
+    rows: list[tuple[str, SuiteKernel]] = [*titled(suite.merged), *chain.from_iterable(unmerged)]
     return table_of(
         out,
         "Shared memory of each block, in bytes: before by TileLang's own merge"
         + (", after by smemreuse's" if not audits_only else "")
         + blocks_legend(one.footprint for one in suite.merged),
-        [*titled(suite.merged), *chain.from_iterable(unmerged)],
+        rows,
         TITLE,
         Col("lowered", NUMBER, lambda one: str(one[1].lowered)),
         *(ARCH, BEFORE),
@@ -63,6 +67,7 @@ def suite_table(out: Console, suite: Suite, *, audits_only: bool) -> Table:
         Col("TileLang's merge", WORD, lambda one: _compilers(one[1], audits_only)),
         Col("smemreuse's", TEXT, lambda one: _ours(one[1]), not audits_only),
         lint_column(suite.linted),
+        made_column(rows),
     )
 
 
@@ -246,6 +251,7 @@ def suite_data(suite: Suite) -> Data:
 def _kernel_data(kernel: SuiteKernel) -> Data:
     return {
         **asdict(kernel.footprint),
+        "elaborations": [*map(elaboration_data, kernel.elaborations)],
         "lowered": kernel.lowered,
         "processes": len(kernel.processes),
         "compiler": _judgement_data(kernel.compiler),
@@ -284,6 +290,16 @@ def _rank(kernel: SuiteKernel) -> tuple[bool, bool, int, int]:
     judged = [each for each in (kernel.compiler, kernel.ours) if each is not None]
     doubted = any(each.verdict is not SOUND for each in judged)
     return not judged, not doubted, -abs(kernel.gained), -(kernel.footprint.bytes_before or 0)
+
+
+def words_below(kernels: Sequence[tuple[str, SuiteKernel]]) -> dict[str, str]:
+    """By the kernels' titles, what made each, and how often it was lowered."""
+    text = telling(map(made, kernels))
+    found = {}
+    for title, kernel in kernels:
+        parts = (text(made((title, kernel))), lowered_words(kernel))
+        found[title] = "; ".join(part for part in parts if part)
+    return found
 
 
 def lowered_words(kernel: SuiteKernel) -> str:

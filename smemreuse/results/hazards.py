@@ -7,6 +7,7 @@ from enum import Enum
 
 from smemreuse.ir.kernel import Stmt
 from smemreuse.ir.labels import brief, label
+from smemreuse.ir.source import SourceLine, place_words, source_of
 from smemreuse.results.accepted import Acceptances, Accepted, Identity, numbers_of
 from smemreuse.results.findings import fingerprint_of
 from smemreuse.results.serialized import LOCAL
@@ -52,20 +53,22 @@ class LintStatus(str, Enum):
 class Site:
     """A statement of the dump: its text and line, and in which iteration of the loops around it.
 
-    `stmt` is the statement itself, where a mend has to find it, and `brief` its text with long
-    indices elided, for people who have the dump.
+    `source` is the line of the user's Python that it comes from, where that is sure, `stmt` the
+    statement itself, where a mend has to find it, and `brief` its text with long indices elided,
+    for people who have the dump.
     """
 
     statement: str
     line: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
     stmt: Stmt | None = field(default=None, compare=False, repr=False, metadata=LOCAL)
+    source: SourceLine | None = None
     brief: str = field(default="", compare=False, repr=False, metadata=LOCAL)
 
     @classmethod
     def of(cls, stmt: Stmt, loops: tuple[tuple[str, int], ...] = ()) -> Site:
         """Where a statement is."""
-        return cls(label(stmt), stmt.line, loops, stmt, brief(stmt))
+        return cls(label(stmt), stmt.line, loops, stmt, source_of(stmt), brief(stmt))
 
     def without_statement(self) -> Site:
         """The same by its text alone, which needs no kernel."""
@@ -75,13 +78,15 @@ class Site:
         """A text that names the statement, by its brief text if its line is known."""
         if not (self.line and self.brief):
             return text
-        at = f"` (line {self.line})"
-        return text.replace(f"`{self.statement}{at}", f"`{self.brief}{at}")
+        for end in "),":
+            at = f"` (line {self.line}{end}"
+            text = text.replace(f"`{self.statement}{at}", f"`{self.brief}{at}")
+        return text
 
     def __str__(self) -> str:
-        line = f" (line {self.line})" if self.line else ""
+        place = place_words(self.line, self.source)
         at = ", ".join(f"{name} = {value}" for name, value in self.loops)
-        return f"`{self.statement}`{line}" + (f" at {at}" if at else "")
+        return f"`{self.statement}`{place}" + (f" at {at}" if at else "")
 
 
 class Remedy(str, Enum):
@@ -185,6 +190,12 @@ def told(hazard: Hazard) -> str:
         sure += f" if the loop over {' and '.join(hazard.if_long)} is long enough"
     whose = ", the compiler's" if hazard.origin is HazardOrigin.COMPILER else ""
     return f"{hazard.kind} ({sure}{whose}): {hazard.witness}"
+
+
+def place_of(site: Site) -> str:
+    """The line of the dump and that of the user's Python, before a sentence, as far as known."""
+    words = place_words(site.line, site.source).strip(" ()")
+    return f"{words}: " if words else ""
 
 
 def _bare(site: Site | None) -> Site | None:

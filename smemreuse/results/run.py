@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smemreuse.ir.kernel import Kernel
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.explanation import ArenaSharing
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
@@ -35,7 +36,7 @@ class RunKernel:
 
     `title` is its name, made distinct where several kernels of the run have it. `lint` is what is
     known of its own hazards, None where that was not asked; `mending` what came of mending it;
-    `compiler` whose own merge it is held against.
+    `compiler` whose own merge it is held against; `elaboration` the call that made it.
     """
 
     title: str
@@ -45,3 +46,9 @@ class RunKernel:
     lint: LintReport | None = None
     mending: Mending | None = None
     compiler: str = "TileLang"
+    elaboration: Elaboration = field(default_factory=Elaboration)
+
+    @property
+    def elaborations(self) -> tuple[Elaboration, ...]:
+        """The call that made it, if it is known."""
+        return (self.elaboration,) if self.elaboration.is_known else ()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from smemreuse.results.carried import ScopePlans
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.verdict import SOUND, UNPROVED, UNSOUND, Verdict, VerdictKind
@@ -40,6 +41,8 @@ class SuiteKernel:
     lowered it; `dump` is the file with what its merge received, if that was asked. `key` tells it
     from all others: a name for what the merge received, and which of its kernels this is.
 
+    `elaborations` are the calls that made it, each once, in the order of the records.
+
     What was not asked for is empty: `scopes` are its plans, to be drawn, `lint` what was found of
     its own hazards, `mends` what was put in against these, and `unmended` those that could not be
     mended, a sentence each.
@@ -57,6 +60,7 @@ class SuiteKernel:
     lint: LintReport | None = None
     mends: tuple[str, ...] = ()
     unmended: tuple[str, ...] = ()
+    elaborations: list[Elaboration] = field(default_factory=list)
 
     @property
     def name(self) -> str:

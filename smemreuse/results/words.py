@@ -25,7 +25,7 @@ class Worded(str, Enum):
         return str(self.value)
 
 
-_LINE = re.compile(r" \(line \d+\)")
+_LINE = re.compile(r" \((?:line \d+|(?:line \d+, )?from [^`\n]*?:\d+)\)")
 
 
 def without_lines(text: str) -> str:

@@ -78,7 +78,8 @@ def test_json_has_all_of_a_hazard() -> None:
     assert (kernel["status"], kernel["barriers"], kernel["silenced"]) == ("hazards", "present", 0)
     (hazard,) = kernel["hazards"]
     assert (hazard["kind"], hazard["certain"], hazard["buffers"]) == ("race", True, ["As"])
-    assert hazard["site"] == {"statement": "Y_1[tx] = As_1[127 - tx]", "line": 23, "loops": {}}
+    statement = "Y_1[tx] = As_1[127 - tx]"
+    assert hazard["site"] == {"statement": statement, "line": 23, "source": None, "loops": {}}
     assert hazard["other"]["line"] == 22
     assert hazard["agents"] == ["thread 0", "thread 127"]
     assert hazard["blocks"] == {"bx": 0}

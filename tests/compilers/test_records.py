@@ -14,6 +14,8 @@ import pytest
 
 from smemreuse.compilers.outcomes import error_line
 from smemreuse.compilers.records import Recorder, Settings, dumped, read_suite
+from smemreuse.ir.source import SourceLine
+from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.footprint import KernelFootprint
 from smemreuse.results.hazards import LintReport
 from smemreuse.results.suite import Judgement, Trouble
@@ -46,6 +48,15 @@ def test_a_kernel_that_many_processes_lower_counts_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
     (kernel,) = read_suite(tmp_path).kernels
     assert (kernel.lowered, len(kernel.processes)) == (2, 2)
+
+
+def test_calls_that_made_a_kernel_are_kept_once(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    one, two = Elaboration("f", SourceLine("a.py", 3), {"M": 1}, "t::a"), Elaboration(test="t::b")
+    for made in (one, two, one, None, Elaboration()):
+        recorder.lowered("a/0", made, footprint=FOOTPRINT)
+    (kernel,) = read_suite(tmp_path).kernels
+    assert (kernel.elaborations, kernel.lowered) == ([one, two], 5)
 
 
 def test_a_process_that_is_killed_costs_its_last_line(tmp_path: Path) -> None:

@@ -67,5 +67,5 @@ def test_as_data() -> None:
     assert (data["status_before"], data["status"]) == ("hazards", "clean")
     assert data["unmended"] == []
     (mend,) = data["mends"]
-    assert mend["at"] == {"statement": "anchor()", "line": 6, "loops": {}}
+    assert mend["at"] == {"statement": "anchor()", "line": 6, "source": None, "loops": {}}
     assert mend["put_in"] == ["meet()"]

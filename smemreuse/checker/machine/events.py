@@ -21,6 +21,7 @@ from smemreuse.checker.values.evaluation import Slot
 from smemreuse.ir.expr import Expr, Var
 from smemreuse.ir.kernel import Buffer, If, Stmt
 from smemreuse.ir.labels import label
+from smemreuse.ir.source import place_words, source_of
 from smemreuse.results.rules import Rule
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.effects import Effect
@@ -42,7 +43,7 @@ class AccessEvent:
     def __str__(self) -> str:
         text = label(self.stmt)
         text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
-        line = f" (line {self.stmt.line})" if self.stmt.line else ""
+        line = place_words(self.stmt.line, source_of(self.stmt))
         at = ", ".join(f"{name} = {value}" for name, value in self.loops)
         return f"`{text}`{line}" + (f" at {at}" if at else "")
 

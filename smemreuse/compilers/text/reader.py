@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from smemreuse.compilers.text.comments import MARK, commented_sources, name_sources
 from smemreuse.compilers.text.depth import TOO_DEEP, check_depth
 from smemreuse.compilers.text.kernels import split_kernels
 from smemreuse.compilers.text.statements import FunctionText, StatementReader
@@ -119,6 +120,9 @@ def parse_dump(source: str, file: str = "<dump>") -> Dump:
     ensure()
     try:
         functions = tuple(_functions(_parse(source), _prefixes(source), _version(source)))
+        sources = commented_sources(split_lines(source)) if MARK in source else {}
+        for function in functions:
+            name_sources(function.text.body, sources)
     except InputError as error:
         raise error.located(file=file) from None
     except (RecursionError, MemoryError):

@@ -24,7 +24,8 @@ from tilelang.language.eager import builder
 
 from smemreuse.compilers.active import current_session, inherited_by_threads, pinned_session
 from smemreuse.compilers.tilelang.binaries import registers_of
-from smemreuse.compilers.tilelang.installed import missing, module
+from smemreuse.compilers.tilelang.elaborated import noting_calls, noting_functions
+from smemreuse.compilers.tilelang.installed import engine, missing, module
 from smemreuse.compilers.tilelang.parsing import remembering
 from smemreuse.compilers.tilelang.visitor import VERSION
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
@@ -63,6 +64,10 @@ def install() -> None:
         tvm_ffi.register_global_func(COMPILE, compiled, override=True)
         if hasattr(JITImpl, "_frontend_cache_key_data"):  # of one version alone
             JITImpl._frontend_cache_key_data = _data_key(JITImpl._frontend_cache_key_data)
+        if hasattr(JITImpl, "get_tir"):
+            JITImpl.get_tir = noting_calls(JITImpl.get_tir)
+        if hasattr(engine, "PreLowerSemanticCheck"):
+            engine.PreLowerSemanticCheck = noting_functions(engine.PreLowerSemanticCheck)
         builder.mutate = remembering(builder.mutate)
         JITImpl._kernel_cache = _PerSession("_kernel_cache", dict)
         call_forms = getattr(module("jit"), "_CallFormCache", None)

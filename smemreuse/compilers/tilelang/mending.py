@@ -6,13 +6,14 @@ A function is read anew, statement by statement, and written back with what is p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tilelang import tvm
 
 from smemreuse.audit import BarrierStage
+from smemreuse.compilers.functions import SourceNamer
 from smemreuse.compilers.rewrite import LiveRewriter
 from smemreuse.compilers.tilelang.visitor import TIR, TirVisitor, tirx
 from smemreuse.errors import BackendError
@@ -31,12 +32,14 @@ NAMESPACES = ("tl", TIR)
 class Synchronized:
     """A live function that has all its barriers and fences.
 
-    `merged` gives the buffers that our plans have made pointers into an arena, as for the visitor.
+    `merged` gives the buffers that our plans have made pointers into an arena, as for the visitor;
+    `sources` writes into the statements of its kernels where they come from.
     """
 
     name: str
     func: Any
     merged: Mapping[Any, Buffer]
+    sources: SourceNamer | None = None
 
     @cached_property
     def reader(self) -> TirVisitor:
@@ -44,7 +47,10 @@ class Synchronized:
 
     @cached_property
     def kernels(self) -> list[Kernel]:
-        return self.reader.kernels(self.name, self.func)
+        found = self.reader.kernels(self.name, self.func)
+        if self.sources is not None:
+            self.sources(self.reader, found)
+        return found
 
     def report(self, launch: int) -> LintReport:
         """The hazards of one of its kernels."""
@@ -61,7 +67,7 @@ class Synchronized:
         if not edits:
             return self, found
         written = MendWriter(self.func, self.reader).written(edits)
-        again = Synchronized(self.name, written, self.merged)
+        again = replace(self, func=written)
         hazards = [again.report(launch).hazards for launch in range(len(found))]
         if list(map(_kinds, hazards)) != [_kinds(one.after.hazards) for one in found]:
             doubt = "lint finds something else in the function after the fixes were inserted"

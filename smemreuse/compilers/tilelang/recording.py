@@ -16,6 +16,7 @@ from tilelang.utils.language import get_prim_func_name
 from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedFunction
 from smemreuse.compilers.observers import SessionObserver
 from smemreuse.compilers.records import Recorder, Settings, dumped
+from smemreuse.compilers.text.sources import with_sources
 from smemreuse.explainer.carried import carried, carried_unmerged
 from smemreuse.pipeline.fallback import LeftToStock, left_to_stock
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
@@ -67,12 +68,17 @@ class RunRecorder(SessionObserver):
         self.recorder.note("received", name=function.name)
         key = hashlib.sha256(f"{options}\n{text}".encode()).hexdigest()[:32]
         self._noted.received[function.name] = _Received(key)
+        told = text
+        if self.settings.drawn or self.settings.dump is not None:
+            with self._noting_failure(function.name):
+                function.name_sources()
+                told = with_sources(text, function.kernels)
         if self.settings.drawn:
             with self._noting_failure(function.name):
-                dumped(Path(self.settings.folder), key, text)
+                dumped(Path(self.settings.folder), key, told)
         if self.settings.dump is not None:
             with self._noting_failure(function.name):
-                file = dumped(Path(self.settings.dump), function.name, text)
+                file = dumped(Path(self.settings.dump), function.name, told)
                 self._noted.received[function.name] = _Received(key, file)
 
     def on_merged(self, functions: Sequence[PlannedFunction]) -> None:
@@ -90,6 +96,7 @@ class RunRecorder(SessionObserver):
                     footprint=kernel.footprint(),
                     ours=None if self.settings.audits_only else _judgement(kernel.plans),
                     kept=any(one.plan.provenance.is_kept for one in kernel.plans),
+                    elaboration=kernel.elaboration,
                     dump=received.dump,
                 )
                 noted.append((key, kernel))

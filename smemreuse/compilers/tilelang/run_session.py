@@ -17,6 +17,7 @@ from smemreuse.compilers.functions import (
     scopes_to_merge,
     stock_proposal,
 )
+from smemreuse.compilers.tilelang.elaborated import Begun
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.session import (
     Pass,
@@ -26,7 +27,7 @@ from smemreuse.compilers.tilelang.session import (
     own_merge,
 )
 from smemreuse.compilers.tilelang.verify import judged_as_merged
-from smemreuse.compilers.tilelang.visitor import TirVisitor, tirx
+from smemreuse.compilers.tilelang.visitor import tirx
 from smemreuse.pipeline.fallback import left_to_stock, require_sizes
 from smemreuse.pipeline.lowered import AppliedPlan, LoweredKernel
 
@@ -73,11 +74,12 @@ class AuditSession(RunSession):
         def watched(mod: Any) -> Any:
             self._lowering.begin()
             self._audited.functions = {}
+            begun = Begun.taken()
             scopes = merged_scopes(tvm.transform.PassContext.current().config)
             request = MergeRequest(stock, scopes, self.options)
             for name, func in _functions(mod):
                 with self._leaving(name):
-                    function = DeviceFunction(name, func, TirVisitor())
+                    function = begun.device_function(name, func)
                     if function.kernels:
                         for observer in self.observers:
                             observer.on_received(function, request)
@@ -121,8 +123,10 @@ def _as_the_compiler_merged(
     require_sizes(function.kernels, wanted)
     made = stock_proposal(function.kernels, wanted, stock)
     judged = judged_as_merged(function, made, func) if any(wanted) else made
-    synchronized = Synchronized(function.name, func, function.visitor.allocated)
+    merged = function.visitor.allocated
+    synchronized = Synchronized(function.name, func, merged, function.sources)
     for number, launch in enumerate(judged.launches):
         kernel = function.kernels[number]
         plans = tuple(AppliedPlan(kernel, one.plan, one.verdict) for one in launch)
-        yield LoweredKernel(kernel, stock, plans, lint=partial(synchronized.report, number))
+        lint = partial(synchronized.report, number)
+        yield function.with_origin(LoweredKernel(kernel, stock, plans, lint=lint))

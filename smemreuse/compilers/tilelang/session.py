@@ -15,6 +15,7 @@ from smemreuse._version import code_stamp
 from smemreuse.compilers.functions import DeviceFunction, MergeRequest, PlannedFunction
 from smemreuse.compilers.observers import SessionLog
 from smemreuse.compilers.session import MergeSession
+from smemreuse.compilers.tilelang.elaborated import Begun
 from smemreuse.compilers.tilelang.mending import Synchronized
 from smemreuse.compilers.tilelang.observed import ObservedMerge
 from smemreuse.compilers.tilelang.rewrite import with_plain_conditions
@@ -24,7 +25,7 @@ from smemreuse.compilers.tilelang.verify import (
     StockMerge,
     with_barriers,
 )
-from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION, TirVisitor
+from smemreuse.compilers.tilelang.visitor import IN_SEQUENCE, VERSION
 from smemreuse.errors import SmemReuseError
 from smemreuse.ir.kernel import DYNAMIC_SCOPE
 from smemreuse.pipeline.fallback import LeftToStock
@@ -125,7 +126,7 @@ class TileLangSession(MergeSession):
 
         def transform(mod: Any, ctx: Any) -> Any:
             self._lowering.begin()
-            options = self.options
+            begun, options = Begun.taken(), self.options
             if disable_reuse:
                 options = replace(options, objective="none")
             elif bool(ctx.config.get(VERSION.names.disable_sync, False)):
@@ -135,7 +136,7 @@ class TileLangSession(MergeSession):
             request = MergeRequest(stock, merged_scopes(ctx.config), options)
 
             def rewrite(name: str, var: Any, func: Any) -> Any:
-                function = DeviceFunction(name, func, TirVisitor())
+                function = begun.device_function(name, func)
                 return self.or_stock(
                     name,
                     lambda: self._merged(function, request, stock_pass),
@@ -220,13 +221,16 @@ class TileLangSession(MergeSession):
         if not known and name not in self._lowering.left:
             return func
         merged = known.function.visitor.allocated if known else {}
-        synchronized, mendings = self._mended(Synchronized(name, func, merged))
+        sources = known.function.sources if known else None
+        synchronized, mendings = self._mended(Synchronized(name, func, merged, sources))
         self._report(mendings)
         if known:
             lowered = [
-                LoweredKernel(
-                    *(kernel, known.stock, (), None, partial(synchronized.report, number)),
-                    mending=mendings[number] if mendings else None,
+                known.function.with_origin(
+                    LoweredKernel(
+                        *(kernel, known.stock, (), None, partial(synchronized.report, number)),
+                        mending=mendings[number] if mendings else None,
+                    )
                 )
                 for number, kernel in enumerate(known.function.kernels)
             ]
@@ -265,11 +269,12 @@ class TileLangSession(MergeSession):
         config = dict(tvm.transform.PassContext.current().config)
         stock = pending.stock.merge
         merged = function.visitor.allocated
-        synchronized, mendings = self._mended(Synchronized(function.name, confirmed, merged))
+        as_planned = Synchronized(function.name, confirmed, merged, function.sources)
+        synchronized, mendings = self._mended(as_planned)
         if synchronized.func is not confirmed and not self.unchecked:
             judged = function.judged(choice.proposal, synchronized.func)
             if not judged.acceptable:
-                synchronized = Synchronized(function.name, confirmed, merged)
+                synchronized = as_planned
                 mendings = tuple(one.taken_back(PLAN_FAILS) for one in mendings)
         self._report(mendings)
         audit = StockAudit(function, stock, choice.proposal, config)

@@ -194,6 +194,14 @@ def test_the_suite_of_the_fixtures_in_two_workers(tmp_path: Path) -> None:
     assert found["totals"]["processes"] == 2
     assert found["totals"]["stopped"] >= 2
     assert len(list((tmp_path / "dumps").iterdir())) == len(names)
+    made = [one for each in found["kernels"] for one in each["elaborations"]]
+    tuned = [one for one in made if one["function"] == "softmax"]
+    assert {(one["test"], one["config"]["rows"], one["config"]["block"]) for one in tuned} == {
+        (f"tests/test_rows.py::test_softmax[shape{number}]", rows, block)
+        for number, rows in enumerate((256, 512))
+        for block in (8, 16)
+    }
+    assert {Path(one["source"]["file"]) for one in tuned} == {Path("tiles", "rows.py")}
 
 
 def test_the_exit_code_is_the_program_s_and_a_table_follows(program: Path) -> None:
