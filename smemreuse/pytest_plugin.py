@@ -39,7 +39,7 @@ def _footprint(
     arch: str | None = None,
     stock: bool = False,
     policy: str = "dataflow",
-    objective: str = "speed",
+    objective: str = "bytes",
     **kwargs: Any,
 ) -> int:
     __tracebackhide__ = True

@@ -82,7 +82,7 @@ def measured(
     arch: str | None = None,
     stock: bool = False,
     policy: str = "dataflow",
-    objective: str = "speed",
+    objective: str = "bytes",
 ) -> list[Measured]:
     """The kernels of a dump's path, of a `Kernel`, or of what TileLang or Apache TVM can lower.
 

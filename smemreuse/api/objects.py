@@ -148,7 +148,7 @@ def plan(
     *,
     policy: str = "dataflow",
     packer: str = "best",
-    objective: str = "speed",
+    objective: str = "bytes",
     arch: str | None = None,
     strict: bool = False,
 ) -> Plan:

@@ -172,7 +172,7 @@ def _few(
     compared = [row.comparison for row in shown]
     if compared:
         yield compare_table(out, compared)
-        yield from compare_legend()
+        yield from compare_legend(compared)
         yield from hoped_lines(compared)
     changed = _changes(rows)
     yield from baseline_lines(changed, missing)
@@ -207,9 +207,9 @@ def _many(
     compared = [row.comparison for row in shown if row.comparison.buffers]
     if compared and every:
         yield compare_table(out, compared)
-        yield from compare_legend()
+        yield from compare_legend(compared)
         yield from hoped_lines(compared)
     elif compared:
         last = [change_words(one.change) for one in compared if one.change is not None]
         yield kernels_table(out, compared, [names[id(one)] for one in compared], last)
-        yield from kernels_legend()
+        yield from kernels_legend(compared)

@@ -83,6 +83,7 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         kept=plan.provenance.is_kept,
         finding=verdict.first_finding,
         symbolic="" if plan.arena_expr is None else plan.arena_text,
+        objective=plan.objective,
     )
 
 
@@ -182,17 +183,27 @@ def kernels_table(
     )
 
 
-def kernels_legend() -> Iterator[Text]:
-    """What the headings of `kernels_table` mean."""
+def _objective_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
+    if any(one.applied.objective == "speed" for one in compared):
+        yield Text(
+            "Planned for speed: buffers share bytes where that gains a resident block or L1. "
+            "`--objective bytes` plans the smallest arena.",
+            style="dim",
+        )
+
+
+def kernels_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
+    """What the headings of `kernels_table` mean, and what the plans are for."""
     yield Text(
         "outer: the rule of today's compilers. dataflow: the plan that smemreuse proves and "
         "applies. bound: no plan of dataflow takes fewer bytes. gap: dataflow / bound.",
         style="dim",
     )
+    yield from _objective_legend(compared)
 
 
-def compare_legend() -> Iterator[Text]:
-    """What the headings and the policies of `compare_table` mean."""
+def compare_legend(compared: Sequence[Comparison]) -> Iterator[Text]:
+    """What the headings and the policies of `compare_table` mean, and what the plans are for."""
     yield Text(
         "outer: the rule of today's compilers. inner: a finer variant, not safe by itself. "
         "dataflow: the plan that smemreuse proves and applies.",
@@ -203,6 +214,7 @@ def compare_legend() -> Iterator[Text]:
         "smallest: whether it is proved that no arena of that policy is smaller.",
         style="dim",
     )
+    yield from _objective_legend(compared)
 
 
 _Line = tuple[Comparison, PolicyResult, bool]

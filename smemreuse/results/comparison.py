@@ -21,7 +21,8 @@ class PolicyResult:
     `arena_text` is the arena for people: bytes, or an expression where it is `symbolic`, of which
     `arena_bytes` is the constant part. `blocks` are those that one SM holds by shared memory and
     threads alone, `resident` by the `registers` of each thread, too, and `fits` whether it holds
-    one; None is not known. `finding` is the first thing that keeps the plan from being sound.
+    one; None is not known. `finding` is the first thing that keeps the plan from being sound,
+    `objective` what it is planned for.
     """
 
     policy: str
@@ -38,6 +39,7 @@ class PolicyResult:
     symbolic: str = ""
     resident: int | None = None
     registers: Registers | None = None
+    objective: str = "bytes"
 
     @property
     def gap_bytes(self) -> int:
@@ -124,7 +126,7 @@ class Comparison:
             Concern.STOCK_UNSOUND: self.stock.verdict is UNSOUND,
             Concern.UNPROVED: applied.verdict is UNPROVED,
             Concern.HOPED: self.hoped_bytes is not None,
-            Concern.GAP: applied.gap_bytes > 0,
+            Concern.GAP: applied.gap_bytes > 0 and applied.objective == "bytes",
         }
         return next((concern for concern, holds in found.items() if holds), None)
 

@@ -17,7 +17,7 @@ from smemreuse.ir.labels import label
 from smemreuse.pipeline.planning import plan_kernel
 from smemreuse.plugins.tables import declaration
 from smemreuse.semantics.declarations import declare
-from tests.commands.running import run, run_json
+from tests.commands.running import SMALLEST, run, run_json
 from tests.compilers.text import texts
 from tests.conftest import ROOT
 
@@ -28,7 +28,7 @@ TOLD = "`mylib_load_tile` does as declared by smemreuse.toml, line 4"
 
 
 def test_without_the_file_nothing_is_shared() -> None:
-    (entry,) = run_json("compare", TILES, "--format", "json")["kernels"]
+    (entry,) = run_json("compare", *SMALLEST, TILES, "--format", "json")["kernels"]
     assert entry["policies"]["dataflow"]["arena_bytes"] == 8_192
     assert "mylib_load_tile" in str(entry["policies"]["dataflow"]["hoped"])
 
@@ -39,7 +39,7 @@ def with_the_file() -> None:
 
 def test_with_it_bytes_are_shared_and_the_verdict_says_on_whose_word() -> None:
     with_the_file()
-    (entry,) = run_json("compare", TILES, "--format", "json")["kernels"]
+    (entry,) = run_json("compare", *SMALLEST, TILES, "--format", "json")["kernels"]
     found = entry["policies"]["dataflow"]
     assert (found["arena_bytes"], found["verdict"]) == (4_096, "sound")
     assert TOLD in found["assumptions"]
@@ -49,7 +49,7 @@ def test_with_it_bytes_are_shared_and_the_verdict_says_on_whose_word() -> None:
 
 def test_check_lint_and_explain_say_so_too() -> None:
     with_the_file()
-    Path("plan.json").write_text(run("plan", TILES, "--format", "json").stdout)
+    Path("plan.json").write_text(run("plan", *SMALLEST, TILES, "--format", "json").stdout)
     (entry,) = run_json("check", TILES, "--plan", "plan.json", "--format", "json")["kernels"]
     assert TOLD in entry["assumptions"]
     assert TOLD in entry["rests_on"]["assumptions"]
@@ -74,16 +74,16 @@ def test_a_declaration_says_whether_there_are_barriers_inside_or_the_answer_says
     with_the_file()
     file = Path("smemreuse.toml")
     file.write_text(re.sub("barriers_inside = false.*", line, file.read_text()))
-    (entry,) = run_json("compare", TILES, "--format", "json")["kernels"]
+    (entry,) = run_json("compare", *SMALLEST, TILES, "--format", "json")["kernels"]
     assumed = [one for one in entry["policies"]["dataflow"]["assumptions"] if "inside" in one]
     assert assumed == ([f"`mylib_load_tile` has no barrier inside ({told})"] if told else [])
 
 
 def test_the_file_may_be_named_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(plugins.VARIABLE, "")
-    (entry,) = run_json("--config", FIXTURE / "smemreuse.toml", "plan", TILES, "--format", "json")[
-        "kernels"
-    ]
+    (entry,) = run_json(
+        "--config", FIXTURE / "smemreuse.toml", "plan", *SMALLEST, TILES, "--format", "json"
+    )["kernels"]
     assert entry["arena_bytes"] == 4_096
     missing = run("--config", "none.toml", "plan", TILES)
     assert missing.exit_code == 2
