@@ -1,6 +1,6 @@
 """Which line of the user's Python each statement of a lowered kernel comes from.
 
-TileLang 0.1.15 notes the line of every statement when it elaborates a function, in spans that take
+TileLang notes the line of every statement when it elaborates a function, in spans that take
 no part in comparisons. There they are those of the statement, or of a `with` around it. Passes keep
 the span of what they leave alone; what they build anew they often give that of a loop around it, or
 of TileLang's own Python, or none. So a span that is the head of a block of Python counts for none,

@@ -12,7 +12,7 @@ from smemreuse.ir.kernel import Kernel
 from smemreuse.ir.labels import node_name
 from smemreuse.pipeline.judging import judge
 from smemreuse.pipeline.planning import plan_kernel, sequence_of
-from tests.commands.running import VERBS, assert_one_line_error, run, run_json
+from tests.commands.running import SMALLEST, VERBS, assert_one_line_error, run, run_json
 from tests.conftest import ROOT
 
 LEGACY = ROOT / "fixtures" / "legacy"
@@ -97,7 +97,7 @@ def test_the_published_kernel_under_outer() -> None:
 
 def test_the_arena_of_the_published_kernel() -> None:
     options = ("--policy", "outer", "--packer", "best", "--format", "json")
-    (plan,) = run_json("plan", *options, STREAM_K)["kernels"]
+    (plan,) = run_json("plan", *SMALLEST, *options, STREAM_K)["kernels"]
     assert plan["arena_bytes"] == plan["lower_bound_bytes"] == 131072
     assert plan["offsets"][RED] == 0
 
@@ -151,7 +151,7 @@ def test_the_barriers_of_the_partial_tile_are_not_enough(tmp_path: Path) -> None
     """TVM inserted barriers before it merged, so none stands between the last read of the
     reduction and the first write of C_shared, which now has its bytes (rule 6)."""
     path = tmp_path / "plan.json"
-    path.write_text(run("plan", "--policy", "outer", "--format", "json", PARTIAL).stdout)
+    path.write_text(run("plan", *SMALLEST, "--policy", "outer", "--format", "json", PARTIAL).stdout)
     result = run("check", PARTIAL, "--plan", path)
     assert result.exit_code == 1
     assert "rule 6, C_shared and red_buf0" in result.stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.commands.running import run_json
+from tests.commands.running import SMALLEST, run_json
 from tests.conftest import ROOT
 
 STREAM_K = ROOT / "fixtures" / "legacy" / "stream_k_2024.tir"
@@ -14,7 +14,7 @@ STREAM_K = ROOT / "fixtures" / "legacy" / "stream_k_2024.tir"
 def test_the_arena_of_the_published_kernel(packer: str, arena: int) -> None:
     """TVM lays C_shared in front of the others, in an entry of its own."""
     (plan,) = run_json(
-        "plan", "--policy", "outer", "--packer", packer, "--format", "json", STREAM_K
+        *("plan", *SMALLEST, "--policy", "outer", "--packer", packer, "--format", "json", STREAM_K)
     )["kernels"]
     assert plan["arena_bytes"] == arena
     assert plan["notes"] == []

@@ -124,7 +124,10 @@ def test_what_is_not_found_again_in_the_text_is_not_written(
     monkeypatch.setattr(written, "lint", doubting)
     found = mended(source)
     assert found.dump.source == source
-    assert found.mendings[0].doubt == "lint finds unknown, not clean, in the text with its mends in"
+    assert (
+        found.mendings[0].doubt
+        == "lint finds unknown, not clean, in the text after the fixes were inserted"
+    )
 
 
 def test_of_two_kernels_the_one_is_mended_that_needs_it() -> None:
