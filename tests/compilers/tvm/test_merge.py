@@ -134,7 +134,7 @@ def test_the_pass_in_a_pipeline_of_ones_own() -> None:
 
     fixture = FIXTURES["batched_gemm"]
     before, _ = capture(fixture.make(**fixture.configs["small"]), fixture.pass_configs)
-    after = smemreuse.tvm.MergeSharedMemoryAllocations(policy="dataflow")(before)
+    after = smemreuse.tvm.MergeSharedMemoryAllocations(policy="dataflow", objective="bytes")(before)
     assert shared_bytes(after, "shared.dyn") == [16_384]
 
 
