@@ -40,7 +40,7 @@ OUT = ROOT / "docs" / "pictures"
 NOTEBOOK = ROOT / "fixtures" / "notebooks" / "kernel.ipynb"
 COLUMNS = 100
 COMMANDS = (
-    ("compare", "fixtures/dumps/batched_gemm.sm_80.tir"),
+    ("compare", "fixtures/dumps/batched_gemm.sm_80.tir", "--objective", "bytes"),
     ("explain", "fixtures/dumps/flash_attention.sm_90a.tir"),
 )
 FONTS = re.compile(r"@font-face \{.*?\}\n?", re.DOTALL)
