@@ -147,13 +147,13 @@ def test_numbers_of_a_kernel(opened: Open, entries: list[Any]) -> None:
         "after": "32,768",
         "lower bound": "32,768",
         "saved": "50.0 %",
-        "blocks per SM": "2 → 4",
+        "blocks per SM": "2 → 2 of 4",  # registers, as they are estimated
         "verdict": "sound",
     }
     assert {head: column(page, head)[0] for head in wanted} == wanted
     totals = part(page, ".totals").text
     assert "32,768 bytes, 50.0 % less than TileLang's default (65,536)" in totals
-    assert "1 gains a block" in totals
+    assert "gains a block" not in totals
 
 
 def test_the_overview_works_by_keyboard(opened: Open, entries: list[Any]) -> None:
