@@ -10,7 +10,7 @@ import numpy as np
 
 from smemreuse.checker.values.interned import InternedExpr
 from smemreuse.checker.values.linear import Linear, OfAtom, combined, distance, linear
-from smemreuse.checker.values.quotients import Edges, edges
+from smemreuse.checker.values.quotients import Edges, Quotient, edges
 from smemreuse.checker.values.unknowns import Begin, Unknowns
 from smemreuse.ir.expr import Call, Const, Expr, Load, Var, constant, walk
 from smemreuse.ir.kernel import For
@@ -38,18 +38,24 @@ class RoundCondition:
     def edges(self, unknowns: Unknowns) -> Edges | None:
         """How many of the first and of the last rounds it may be worth something else in than in
         all between; None if that is not known."""
-        length = unknowns.written(self.loop.extent, self.threads)
-        quotient = None if length is None else unknowns.quotient(length.form)
+        quotient = self._quotient(unknowns)
         found = None if quotient is None else self._bounded(unknowns)
         return None if quotient is None or found is None else edges(quotient, *found)
 
+    def _quotient(self, unknowns: Unknowns) -> Quotient | None:
+        length = unknowns.written(self.loop.extent, self.threads)
+        return None if length is None else unknowns.quotient(length.form)
+
     def stays_open(self, unknowns: Unknowns) -> bool:
         """Whether no round tells what it is worth, whatever the loop's length: it compares
-        something else that is not known, and does not cancel out. What threads or the rounds of
-        loops within this one differ in decides nothing of that."""
+        something else that is not known, and neither cancels out nor follows from the length. What
+        threads or the rounds of loops within this one differ in decides nothing of that."""
+        found, quotient = self._distance(unknowns), self._quotient(unknowns)
+        if found is not None and quotient is not None:
+            found = quotient.within(found).sum
         return any(
             self._is_unknown(atom, unknowns)
-            for atom in self._distance(unknowns) or ()
+            for atom in found or ()
             if isinstance(atom, InternedExpr) or self._differs(atom)
         )
 
