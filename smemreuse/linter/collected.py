@@ -26,7 +26,7 @@ WHOLE_OPERANDS = (
 )
 
 INSIDE = "an index that is not known, as data or the block decide it, stays inside its buffer"
-NO_LESS_THAN_NOTHING = "what data give as a length, of a sequence say, is not negative"
+NO_NEGATIVE_LENGTH = "what data give as a length, of a sequence say, is not negative"
 ELSEWHERE = "an mbarrier that the kernel itself does not initialize is initialized elsewhere"
 LANES_TOGETHER = (
     "lanes of a warp that wait for one phase together go on together, where some of them alone "

@@ -11,7 +11,7 @@ from smemreuse.checker.execution.traces import BlockTraces
 from smemreuse.checker.values.cases import Case
 from smemreuse.ir.expr import Var
 from smemreuse.ir.kernel import Block
-from smemreuse.linter.collected import NO_LESS_THAN_NOTHING, LintContext
+from smemreuse.linter.collected import NO_NEGATIVE_LENGTH, LintContext
 from smemreuse.linter.contents import ContentHazards
 from smemreuse.linter.ordering import OrderHazards
 from smemreuse.linter.phases import PhaseHazards
@@ -62,16 +62,13 @@ class HazardTraces(BlockTraces):
             self._known.hazards, self._known.assumed = before
             return trace, True
         except Stuck:
-            if not trace.values.unknowns.supposes_less_than_nothing:
-                hazards.stuck(trace.waiting.values())
+            hazards.stuck(trace.waiting.values())
+            if not trace.values.unknowns.supposes_negative:
                 raise
-            self._known.hazards = {}  # it is one, too
         else:
             hazards.ends(trace.state.pairings)
             hazards.still_read(trace.state.engines)
-            if not trace.values.unknowns.supposes_less_than_nothing:
-                return trace, True  # further cases may have other hazards
-        if self._known.hazards != before[0]:
+        if trace.values.unknowns.supposes_negative and self._known.hazards != before[0]:
             self._known.hazards, self._known.assumed = before
-            self._known.assumed.setdefault(NO_LESS_THAN_NOTHING)
-        return trace, True
+            self._known.assumed.setdefault(NO_NEGATIVE_LENGTH)
+        return trace, True  # further cases may have other hazards

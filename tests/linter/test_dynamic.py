@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smemreuse.linter.collected import NO_LESS_THAN_NOTHING
+from smemreuse.linter.collected import NO_NEGATIVE_LENGTH
 from smemreuse.results.hazards import told
 from tests.checker.small import COPY_A, SYNC, kernel_of, under
 from tests.linter.test_linter import found, report_on
@@ -116,10 +116,10 @@ def _last_apart(condition: str) -> str:
 
 def test_a_sequence_that_ends_before_it_begins_is_assumed_not_to_be() -> None:
     report = report_on(kernel_of(_last_apart("{whole} < {tiles}")))
-    assert (report.status, report.assumptions) == ("clean", (NO_LESS_THAN_NOTHING,))
+    assert (report.status, report.assumptions) == ("clean", (NO_NEGATIVE_LENGTH,))
     assert found(_last_apart("{whole} <= {tiles}")) == [("barrier-deadlock", False)]
     in_step = report_on(kernel_of(_in_step(), threads=96, elements=32))
-    assert NO_LESS_THAN_NOTHING not in in_step.assumptions
+    assert NO_NEGATIVE_LENGTH not in in_step.assumptions
 
 
 # What is certain --------------------------------------------------------------------------------
@@ -153,3 +153,16 @@ def test_nothing_is_certain_where_data_decide_something_else_too(first: str) -> 
     body = under(first, "O[tx] = Bs[tx]\n")
     body += under("for k in range(D[0])", "As[tx] = k\nO[tx] = As[63 - tx]\n" + SYNC)
     assert ("race", False) in found("Bs[tx] = tx\n" + body)
+
+
+def test_a_hang_alone_makes_lint_say_what_it_assumes() -> None:
+    """Nothing else is wrong in any case, so that nothing else tells of the assumption."""
+    waits = under("if (D[0] + 15) // 16 < 0", "T.mbarrier_wait_parity(full[0], 0)\n")
+    body = under("if tx == 0", "T.ptx_init_barrier_thread_count(full[0], 32)\n") + SYNC
+    rounds = "T.ptx_arrive_barrier(full[1])\nT.mbarrier_wait_parity(full[1], k % 2)\n"
+    body = body.replace(
+        "(full[0], 32)\n", "(full[0], 32)\n    T.ptx_init_barrier_thread_count(full[1], 64)\n"
+    )
+    body += under("for k in range((D[0] + 15) // 16)", rounds) + waits
+    report = report_on(kernel_of(body))
+    assert (report.status, report.assumptions) == ("clean", (NO_NEGATIVE_LENGTH,))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from smemreuse.linter.collected import LANES_TOGETHER, NO_LESS_THAN_NOTHING
+from smemreuse.linter.collected import LANES_TOGETHER, NO_NEGATIVE_LENGTH
 from smemreuse.results.hazards import HazardKind, LintReport
 from tests.soundness.model.modes import IllDefined, Mode, as_it_stands, held_at_each, starved
 from tests.soundness.model.run import Model
@@ -54,7 +54,7 @@ def respecting(report: LintReport, modes: Iterable[Mode]) -> Iterator[Mode]:
 def check_clean(report: LintReport, model: Model, seed: int, wrong: str, tried: int) -> None:
     """Raises `Missed` for a clean kernel that goes wrong, as was seen (`wrong`) or as a late warp
     shows."""
-    if not report.clean or NO_LESS_THAN_NOTHING in report.assumptions:
+    if not report.clean or NO_NEGATIVE_LENGTH in report.assumptions:
         return  # what is assumed of the data need not be so of those that are drawn
     if wrong and LANES_TOGETHER in report.assumptions:
         wrong = goes_wrong(model, respecting(report, many_modes(model, seed, tried)))

@@ -362,7 +362,7 @@ class Trace:
             first = self._loops.begin(stmt, begin, step, agent) if is_case else None
             length = None if first is None else self._loops.length(stmt, first, agent)
             if first is not None and length is not None:
-                if self.values.unknowns.may_be_long(length):
+                if self.values.unknowns.may_be_long(length.key):
                     self.findings.long.setdefault(stmt.var)
                 else:
                     self.findings.forked = True

@@ -201,7 +201,7 @@ class Traces(BlockTraces):
             return trace, True
         except Uncovered as reason:
             self.outcome.add(violations)
-            if isinstance(reason, Stuck) and trace.values.unknowns.supposes_less_than_nothing:
+            if isinstance(reason, Stuck) and trace.values.unknowns.supposes_negative:
                 return trace, not violations.found  # it hangs with or without the plan
             if self._is_bounded and trace.steps > LONG:
                 raise BoundReached(CHECK_WAS_BOUNDED) from None

@@ -97,9 +97,8 @@ class Findings(ABC):
 
     `forked`: a data-dependent path was chosen, which may never be taken. `long`: the variables of
     loops that were taken to have many rounds, as data may have it (`is_chosen`: either of the two).
-    `uneven`: the first
-    barrier that may be passed without all whom it is for, if any. `loose`: barriers order more than
-    is followed, so that what is not ordered may be all the same (rule 12).
+    `uneven`: the first barrier that may be passed without all whom it is for, if any. `loose`:
+    barriers order more than is followed, so that what is not ordered may be all the same (rule 12).
     """
 
     def __init__(self) -> None:

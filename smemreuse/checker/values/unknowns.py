@@ -74,7 +74,7 @@ class Unknowns:
         self._followed: dict[tuple[InternedExpr, int], int | None] = {}
         self._implied_by_length: dict[tuple[InternedExpr, int], int | None] = {}
         self._quotients: dict[InternedExpr, Quotient | None] = {}
-        self._beside: dict[Key, Length] = {}
+        self._derived: dict[Key, Length] = {}
         self.settled: set[Expr] = set()
         """Conditions of which something follows from the length of the loop around them."""
 
@@ -206,7 +206,7 @@ class Unknowns:
         key, more = self._without_constant(written.form)
         found = None
         if key not in self.case.given:
-            found = self._longer(key) or self._beside.get(key) or self._near(key)
+            found = self._longer(key) or self._derived.get(key) or self._derive(key)
         if found is None:
             is_new = key not in self.case.given
             found = Length(self.case.length(key), key)
@@ -240,15 +240,12 @@ class Unknowns:
     @property
     def supposes_length_alone(self) -> bool:
         """Whether all that the case begins with is that loops are long that may be."""
-        return all(map(self._may_be_long, self.case.given))
+        return all(map(self.may_be_long, self.case.given))
 
-    def may_be_long(self, length: Length) -> bool:
-        """Whether a loop is long in this case, and there are data for which it is."""
-        return self._may_be_long(length.key)
-
-    def _may_be_long(self, key: Key) -> bool:
-        """A quotient of a sum is any number, if what the kernel is given, and does not set, stands
-        in it by itself."""
+    def may_be_long(self, key: Key) -> bool:
+        """Whether a length is large in this case, and there are data for which it is: a quotient of
+        a sum is any number, if what the kernel is given, and does not set, stands in it by
+        itself."""
         is_assumed = key in self.case.given and self.case.is_length(key)
         quotient = self.quotient(key) if is_assumed else None
         return (
@@ -264,7 +261,7 @@ class Unknowns:
         )
 
     @property
-    def supposes_less_than_nothing(self) -> bool:
+    def supposes_negative(self) -> bool:
         """Whether something of which the case has a quotient is negative: `end - begin`, where
         there are `(end - begin + 63) // 64` rounds and that is less than 0."""
         return any(
@@ -296,7 +293,7 @@ class Unknowns:
 
     def _follows(self, written: InternedExpr) -> int | None:
         """The value that the assumptions imply, also for all loop lengths that are not tried."""
-        asked = (written, len(self.case.given) + len(self._beside))  # there only ever is more
+        asked = (written, len(self.case.given) + len(self._derived))  # there only ever is more
         if asked not in self._followed:
             self._followed[asked] = self._concluded(written)
         return self._followed[asked]
@@ -344,11 +341,11 @@ class Unknowns:
         return next((one for one in found if one is not None), None)
 
     def _lengths(self) -> Iterator[tuple[Key, Length]]:
-        """The expressions of which it is known how many rounds they are: assumed, or beside one."""
+        """The expressions of which it is known how many rounds they are: assumed, or derived."""
         for key, value in self.case.given.items():
             if self.case.is_length(key):
                 yield key, Length(value, key)
-        yield from self._beside.items()
+        yield from self._derived.items()
 
     def _comparison(self, condition: InternedExpr, length: Key, number: int) -> int | None:
         """What a comparison is worth where a length is `number`; None if that does not tell. It
@@ -403,7 +400,7 @@ class Unknowns:
         self.case.need(lengths[0], up.first + abs(more), up.period, down.first + abs(more))
         return Length(value, lengths[0], more)
 
-    def _near(self, written: InternedExpr) -> Length | None:
+    def _derive(self, written: InternedExpr) -> Length | None:
         """A length that differs from an assumed one by one of two numbers, as a quotient that is
         rounded up from the same one rounded down. Which of them is a condition of the case."""
         here = self.quotient(written)
@@ -418,23 +415,23 @@ class Unknowns:
                 is_less = self.interned(Call("lt", (written.expr, bound)))
                 more = more if self.case.truth(self.interned.condition(is_less)) else most
             self.case.need(length, abs(more), 1, max(more, 0))
-            self._beside[written] = Length(self.case.given[length] + more, length, more)
+            self._derived[written] = Length(self.case.given[length] + more, length, more)
             self.require_feasible(written)
-            return self._beside[written]
+            return self._derived[written]
         return None
 
     def _replaced(self, written: InternedExpr) -> tuple[int | None, list[Key]]:
         """The value with all assumptions substituted, and the assumed lengths in the expression."""
-        given, beside, lengths = self.case.given, self._beside, dict[Key, None]()
+        given, derived, lengths = self.case.given, self._derived, dict[Key, None]()
         numbers = []
         for part in self.interned.parts(written):
             if part in given:
                 numbers.append((part, given[part]))
                 if self.case.is_length(part):
                     lengths[part] = None
-            elif part in beside:
-                numbers.append((part, beside[part].rounds))
-                lengths[beside[part].key] = None
+            elif part in derived:
+                numbers.append((part, derived[part].rounds))
+                lengths[derived[part].key] = None
         if not numbers or self.interned.wraps(written):
             return None, []
         return self.interned.number(written, numbers), list(lengths)
@@ -451,7 +448,7 @@ class Unknowns:
             }
             number = Var("n", dtype_of(length.expr))
             up, down = (
-                replaced(written, {**given, **self._with_those_beside(length, along)})
+                replaced(written, {**given, **self._with_derived(length, along)})
                 for along in (number, negative(number))
             )
 
@@ -466,12 +463,12 @@ class Unknowns:
                 self._recurrences[asked] = None
         return self._recurrences[asked]
 
-    def _with_those_beside(self, length: Key, number: Expr) -> dict[InternedExpr, Expr]:
-        """A number for a length, and what then stands for those beside it."""
+    def _with_derived(self, length: Key, number: Expr) -> dict[InternedExpr, Expr]:
+        """A number for a length, and what then stands for those derived from it."""
         found: dict[InternedExpr, Expr] = {length: number}
-        for key, beside in self._beside.items():
-            if beside.key == length:
-                found[key] = Call("add", (number, literal(beside.more, dtype_of(key.expr))))
+        for key, derived in self._derived.items():
+            if derived.key == length:
+                found[key] = Call("add", (number, literal(derived.more, dtype_of(key.expr))))
         return found
 
 
