@@ -46,8 +46,11 @@ class SmStanding:
     def of(cls, kernel: Kernel, plan: Plan, arch: Architecture) -> SmStanding | None:
         """The standing of a kernel with this plan; None where a size is symbolic."""
         found = resident_blocks(kernel, plan, arch)
-        if found is None:
-            return None
+        return None if found is None else cls.by(found, arch)
+
+    @classmethod
+    def by(cls, found: Residents, arch: Architecture) -> SmStanding:
+        """The standing that resident blocks are."""
         return cls(found.blocks, arch.l1_left(*_asked(found)) if found.blocks else 0)
 
 
@@ -63,14 +66,12 @@ def with_occupancy(kernel: Kernel, plan: Plan, arch: Architecture | None) -> Pla
     Unchanged where the number of resident blocks is not known.
     """
     on, assumed = architecture_for(kernel, arch)
-    residents, standing = resident_blocks(kernel, plan, on), SmStanding.of(kernel, plan, on)
-    if residents is None or standing is None:
+    found = resident_blocks(kernel, plan, on)
+    if found is None:
         return plan
-    known = threads_of(kernel) is not None
-    found = Occupancy(
-        standing.blocks, on.name, assumed, known, standing.l1_left, residents.registers
-    )
-    return plan.with_provenance(occupancy=found)
+    known, left = threads_of(kernel) is not None, SmStanding.by(found, on).l1_left
+    occupancy = Occupancy(found.blocks, on.name, assumed, known, left, found.registers)
+    return plan.with_provenance(occupancy=occupancy)
 
 
 def rooms(kernel: Kernel, smallest: Plan, arch: Architecture | None) -> list[int]:

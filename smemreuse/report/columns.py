@@ -64,11 +64,15 @@ BY_REGISTERS = "blocks on an SM, `a of b`: shared memory and threads allow b, re
 """The legend of `blocks_text`, for tables in which registers stop a block."""
 
 
+def registers_stop(resident: int | None, by_memory: int | None) -> bool:
+    """Whether registers stop blocks that shared memory and threads allow."""
+    return resident is not None and resident != by_memory
+
+
 def blocks_text(resident: int | None, by_memory: int | None) -> str:
     """Blocks on an SM, and of how many where registers stop some."""
-    if resident is None or resident == by_memory:
-        return number(by_memory)
-    return f"{resident} of {by_memory}"
+    stop = registers_stop(resident, by_memory)
+    return f"{resident} of {by_memory}" if stop else number(by_memory)
 
 
 class FittingTable(Table):

@@ -21,11 +21,12 @@ from smemreuse.report.columns import (
     Col,
     blocks_text,
     number,
+    registers_stop,
     table_of,
 )
 from smemreuse.report.data import Subject, gap_text
 from smemreuse.report.regressions import change_findings
-from smemreuse.report.residents import by_memory, fits
+from smemreuse.report.residents import PlanBlocks
 from smemreuse.report.titles import counted
 from smemreuse.report.verdicts import hoped_words, kind_text, tally
 from smemreuse.results.comparison import STOCK, Comparison, Concern, PolicyResult
@@ -33,7 +34,6 @@ from smemreuse.results.findings import Finding, FindingKind, Level, Location, pl
 from smemreuse.results.plan import Plan
 from smemreuse.results.verdict import Judged, Verdict, VerdictKind
 from smemreuse.targets.architectures import Architecture, architecture_for
-from smemreuse.targets.residents import residents_of
 
 
 def comparison(
@@ -66,8 +66,7 @@ def comparison(
 
 
 def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> PolicyResult:
-    found = residents_of(subject.kernel, [plan], arch)
-    blocks = by_memory(subject.kernel, plan, arch)
+    found = PlanBlocks.of(subject.kernel, plan, arch)
     return PolicyResult(
         policy=plan.policy,
         arena_bytes=plan.arena_bytes,
@@ -75,10 +74,10 @@ def _result(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) 
         lower_bound_bytes=plan.lower_bound_bytes,
         gap=gap_text(plan),
         optimal=plan.optimal,
-        blocks=blocks,
-        resident=blocks if found is None else found.blocks,
-        registers=found.registers if found else None,
-        fits=fits(subject.kernel, plan, arch),
+        blocks=found.by_memory,
+        resident=found.resident,
+        registers=found.registers,
+        fits=found.fits,
         verdict=verdict.verdict,
         kept=plan.provenance.is_kept,
         finding=verdict.first_finding,
@@ -262,7 +261,7 @@ def _limits(rows: Sequence[Comparison]) -> str:
     limits = dict.fromkeys(row.limit for row in rows)
     title = f"Shared memory of each block, in bytes; {', '.join(limits)}"
     results = [one for row in rows for one in row.policies.values()]
-    if all(one.resident == one.blocks for one in results):
+    if not any(registers_stop(one.resident, one.blocks) for one in results):
         return title
     known = {one.registers.words for one in results if one.registers}
     told = known.pop() if len(known) == 1 else "estimated before ptxas"

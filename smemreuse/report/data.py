@@ -9,13 +9,12 @@ from smemreuse.ir.expr import format_expr
 from smemreuse.ir.kernel import SHARED_SCOPES, Buffer, Kernel, unique_names
 from smemreuse.ir.labels import label, node_name
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import beside, by_memory, fits, residents_data
+from smemreuse.report.residents import PlanBlocks, beside, residents_data
 from smemreuse.results.plan import Plan
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.results.serialized import picked
 from smemreuse.results.verdict import Judged, Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for
-from smemreuse.targets.residents import residents_of
 from smemreuse.versions import version_of
 
 Data = dict[str, object]
@@ -151,12 +150,13 @@ def compare_entry(
 
 
 def _policy_data(subject: Subject, plan: Plan, verdict: Verdict, arch: Architecture) -> Data:
+    blocks = PlanBlocks.of(subject.kernel, plan, arch)
     return {
         **placement_data(plan),
         **lifetimes_data(plan),
-        "blocks_per_sm": by_memory(subject.kernel, plan, arch),
-        "residents": residents_data(residents_of(subject.kernel, [plan], arch)),
-        "fits": fits(subject.kernel, plan, arch),
+        "blocks_per_sm": blocks.by_memory,
+        "residents": residents_data(blocks.residents),
+        "fits": blocks.fits,
         **verdict_data(verdict),
         "kept": plan.provenance.is_kept,
         "notes": list(notes(plan.provenance)),

@@ -21,7 +21,7 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import beside, by_memory, fits
+from smemreuse.report.residents import PlanBlocks, beside
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -29,7 +29,6 @@ from smemreuse.results.serialized import picked
 from smemreuse.results.timeline import Band, Peak, SyncMark, Timeline, peak_of
 from smemreuse.results.verdict import Verdict
 from smemreuse.targets.architectures import Architecture, architecture_for, threads_of
-from smemreuse.targets.residents import residents_of
 
 
 def overview_entry(
@@ -104,14 +103,12 @@ def _default(
 
 def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int | None) -> Data:
     """Whether a kernel under one plan fits, and its blocks per SM."""
-    kernel = subject.kernel
-    found = residents_of(kernel, [plan], arch, compiled=compiled)
-    blocks = by_memory(kernel, plan, arch)
+    found = PlanBlocks.of(subject.kernel, plan, arch, compiled=compiled)
     return {
-        "blocks": blocks,
-        "resident": blocks if found is None else found.blocks,
-        "registers": found.registers.words if found is not None and found.registers else None,
-        "fits": fits(kernel, plan, arch),
+        "blocks": found.by_memory,
+        "resident": found.resident,
+        "registers": None if found.registers is None else found.registers.words,
+        "fits": found.fits,
     }
 
 

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from smemreuse.ir.kernel import Kernel
 from smemreuse.results.plan import Plan
-from smemreuse.results.residents import Residents
+from smemreuse.results.residents import Registers, Residents
 from smemreuse.results.serialized import picked
 from smemreuse.targets.architectures import Architecture, threads_of
 from smemreuse.targets.blocks import block_memory
+from smemreuse.targets.residents import residents_of
 
 
-def by_memory(kernel: Kernel, plan: Plan, arch: Architecture) -> int | None:
-    """Blocks that an SM holds by its shared memory and threads; 0: too large, None: unknown."""
-    return block_memory(kernel, [plan]).blocks(arch, threads_of(kernel))
+@dataclass(frozen=True)
+class PlanBlocks:
+    """Blocks of a kernel under one plan.
 
+    `by_memory` are those that an SM holds by its shared memory and threads, 0 if one is too large;
+    `fits` tells whether one has room. `residents` reckon with registers, too. None is not known.
+    """
 
-def fits(kernel: Kernel, plan: Plan, arch: Architecture) -> bool | None:
-    """Whether a block under the plan has room; None if not known."""
-    return block_memory(kernel, [plan]).fits(arch)
+    by_memory: int | None
+    fits: bool | None
+    residents: Residents | None
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, plan: Plan, arch: Architecture, *, compiled: int | None = None
+    ) -> PlanBlocks:
+        """`compiled` are the registers of each thread where ptxas gave them."""
+        memory = block_memory(kernel, [plan])
+        residents = residents_of(kernel, [plan], arch, compiled=compiled)
+        return cls(memory.blocks(arch, threads_of(kernel)), memory.fits(arch), residents)
+
+    @property
+    def resident(self) -> int | None:
+        """Blocks that an SM holds, as far as it is known."""
+        return self.by_memory if self.residents is None else self.residents.blocks
+
+    @property
+    def registers(self) -> Registers | None:
+        """Those of each thread."""
+        return None if self.residents is None else self.residents.registers
 
 
 def beside(kernel: Kernel, plan: Plan) -> int | None:

@@ -18,6 +18,7 @@ from smemreuse.report.columns import (
     Col,
     blocks_text,
     number,
+    registers_stop,
     table_of,
 )
 from smemreuse.report.data import Data, Subject, placement_data, plan_entry, verdict_data
@@ -159,7 +160,11 @@ def blocks_of(took: KernelFootprint) -> tuple[str, str]:
 
 def blocks_legend(found: Iterable[KernelFootprint]) -> str:
     """What `1 of 6` means, for the title of a table that has such blocks."""
-    stopped = any(" of " in blocks for took in found for blocks in blocks_of(took))
+    stopped = any(
+        registers_stop(took.resident_before, took.blocks_before)
+        or registers_stop(took.resident_after, took.blocks_after)
+        for took in found
+    )
     return f"; {BY_REGISTERS}, estimated before ptxas" if stopped else ""
 
 
