@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
-from smemreuse.ir.kernel import Kernel, Stmt
+from smemreuse.ir.kernel import Buffer, Kernel, Stmt
 from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
 from smemreuse.semantics.pointers import Pointers
+from smemreuse.semantics.undeclared import handed_to_undeclared
 
 T = TypeVar("T")
 
@@ -45,6 +46,13 @@ class KernelFacts:
     def accesses(self) -> Mapping[Stmt, tuple[MemoryAccess, ...]]:
         """The accesses of each statement itself, in the order in which it makes them."""
         return self.memory.by_statement
+
+    @property
+    def undeclared(self) -> Mapping[Buffer, Stmt]:
+        """The buffers that device functions may access that nobody knows, each with the call."""
+        return self.kernel.memo.once(
+            handed_to_undeclared, lambda: handed_to_undeclared(self.accesses)
+        )
 
     def ask(self, fact: Callable[..., T], *args: Hashable) -> T:
         """`fact(self, *args)`, worked out when it is first asked for."""

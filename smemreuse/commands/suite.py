@@ -16,7 +16,7 @@ from smemreuse.errors import printable
 from smemreuse.extras import require
 from smemreuse.report.suite import suite_data, suite_lines, suite_table
 from smemreuse.report.tables import console, print_told
-from smemreuse.report.titles import counted
+from smemreuse.report.titles import counted, holding
 from smemreuse.results.suite import Suite
 from smemreuse.targets.architectures import architecture
 
@@ -118,7 +118,7 @@ def _own_failures(suite: Suite, settings: Settings) -> OwnExit:
         f"{counted(left, 'kernel')} not judged": left,
         NOTHING_LOWERED: not suite.kernels,
     }
-    reasons = tuple(clause for clause, count in clauses.items() if count)
+    reasons = tuple(holding(clauses))
     return OwnExit(int(bool(reasons)), reasons)
 
 

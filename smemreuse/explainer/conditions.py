@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from smemreuse.analysis.stages import stages_of
 from smemreuse.explainer.pairs import BufferPair, Explainer, where
 from smemreuse.facts import KernelFacts, facts_of
-from smemreuse.ir.kernel import Buffer, Kernel, Stmt
+from smemreuse.ir.kernel import Buffer, Kernel
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.headroom import ChangeKind, ChangeStep
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import StmtEntry
 from smemreuse.semantics.products import Ahead, Products
-from smemreuse.semantics.undeclared import handed_to_undeclared
 from smemreuse.targets.architectures import threads_of
 
 _REMEDY: Mapping[Rule, str] = {
@@ -70,10 +69,6 @@ def products_of(facts: KernelFacts) -> Products:
     return Products.of(facts.kernel.body, facts.accesses, facts.pointers)
 
 
-def _handed_of(facts: KernelFacts) -> Mapping[Buffer, Stmt]:
-    return handed_to_undeclared(facts.accesses)
-
-
 class Conditions:
     """The changes of one kernel that would let pairs of its buffers share."""
 
@@ -114,7 +109,7 @@ class Conditions:
         if remedy is None:
             return None
         one, two = found.names
-        handed = facts_of(self._kernel).ask(_handed_of)
+        handed = facts_of(self._kernel).undeclared
         if any(buffer in handed for buffer in found.buffers):
             remedy = "if it were known what is done to {one} and {two}"
         condition = f"{remedy.format(one=one, two=two)}: {against[0][1]}"

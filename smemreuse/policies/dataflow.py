@@ -45,7 +45,7 @@ from smemreuse.policies.attribution import inner
 from smemreuse.results.rules import Rule
 from smemreuse.results.sequence import Linearization, LiveRange
 from smemreuse.semantics.table import is_block_barrier, waits_for_phase
-from smemreuse.semantics.undeclared import declare_it, handed_to_undeclared
+from smemreuse.semantics.undeclared import declare_it
 
 Pair = frozenset[Buffer]
 
@@ -110,7 +110,6 @@ class _Growing:
         self.widened: dict[Buffer, list[Widening]] = {buffer: [] for buffer in self.live}
         self._facts = facts
         self._end = len(sequence.entries)
-        self._handed = handed_to_undeclared(facts.accesses)
         self._spans = {
             entry.stmt: (position, position + entry.scope_pair_offset + 1)
             for position, entry in enumerate(sequence.entries)
@@ -171,7 +170,7 @@ class _Growing:
     def _because(self, rule: Rule, buffer: Buffer, text: str, stmt: Stmt | None = None) -> Reason:
         """What `text` says of a statement; but for a buffer that a device function is handed that
         nobody knows, that it is to be declared: until then nothing else would help."""
-        call = self._handed.get(buffer)
+        call = self._facts.undeclared.get(buffer)
         if call is None:
             return Reason(rule, text, stmt)
         return Reason(rule, f"{declare_it([call])}; it is called", call)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from smemreuse.report.data import Data
-from smemreuse.report.titles import counted
+from smemreuse.report.titles import counted, holding
 from smemreuse.results.difference import CauseKind, Difference, NamedLayout
 from smemreuse.results.serialized import picked
 
@@ -35,7 +35,7 @@ def growth_clauses(found: Sequence[Difference], *, untold: bool) -> list[str]:
         f"{counted(lost, 'kernel')} lost a resident block": lost,
         UNTOLD: untold,
     }
-    return [clause for clause, count in clauses.items() if count]
+    return holding(clauses)
 
 
 def difference_lines(found: Difference, title: str | None = None) -> Iterator[Text]:

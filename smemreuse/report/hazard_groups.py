@@ -15,8 +15,8 @@ from smemreuse.errors import printable
 from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.report.titles import counted
 from smemreuse.results.gate import Gate
-from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site
-from smemreuse.results.words import without_lines
+from smemreuse.results.hazards import Hazard, HazardKind, HazardOrigin, Site, sure_words
+from smemreuse.results.words import to_be_declared, without_lines
 
 MOST_BUFFERS = 4
 """Buffers of a cause that are named."""
@@ -94,10 +94,9 @@ def grouped_lines(found: Sequence[Linted], gate: Gate) -> Iterator[Text]:
 def _part_lines(heading: _Heading, causes: list[_Cause]) -> Iterator[Text]:
     total = sum(one.count for one in causes)
     kernels = {name: None for one in causes for name in one.kernels}
-    sure = "certain" if heading.certain else "possible"
-    whose = ", the compiler's" if heading.origin is HazardOrigin.COMPILER else ""
+    sure = sure_words(heading.origin, certain=heading.certain)
     fails = ", exit code 1" if heading.fails else ""
-    line = Text(f"{heading.kind} ({sure}{whose}{fails}): ", "bold red" if heading.fails else "bold")
+    line = Text(f"{heading.kind} ({sure}{fails}): ", "bold red" if heading.fails else "bold")
     line.append(f"{total:,} in {counted(len(kernels), 'kernel')}", "default")
     if not heading.fails:
         buffers = Counter[str]()
@@ -137,7 +136,7 @@ def _undeclared_lines(found: Sequence[Linted], names: Sequence[str]) -> Iterator
         for function in filter(None, (hazard.mend.undeclared for hazard in one.hazards)):
             hazards[function][name] += 1
     for function, kernels in sorted(hazards.items(), key=lambda one: -one[1].total()):
-        line = Text(f"`{function}` is not known: declare it in smemreuse.toml; ", "bold")
+        line = Text(f"{to_be_declared(function)}; ", "bold")
         count = f"{kernels.total():,} of these in {counted(len(kernels), 'kernel')}"
         yield line.append(f"{count}: {_listed([*kernels], MOST_NAMES)}", "default")
 

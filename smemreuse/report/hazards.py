@@ -10,7 +10,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
-from smemreuse.report.titles import counted
+from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
@@ -178,7 +178,7 @@ def failures(found: Sequence[Linted], gate: Gate, since: str = "") -> list[str]:
         f"{counted(stopped, 'kernel')} with {what} that fail by {option}": stopped,
         f"{counted(unclear, 'kernel')} not followed to the end, which fails by {option}": unclear,
     }
-    return [clause for clause, count in clauses.items() if count]
+    return holding(clauses)
 
 
 def known_line(found: Sequence[Linted]) -> Text:

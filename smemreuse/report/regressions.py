@@ -8,7 +8,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
-from smemreuse.report.titles import counted
+from smemreuse.report.titles import counted, holding
 from smemreuse.results.findings import Finding, FindingKind, Level, Location, plan_finding
 from smemreuse.results.regressions import BaselineChange, BaselineEntry, Regression
 from smemreuse.results.serialized import as_data, picked
@@ -84,7 +84,7 @@ def since_baseline_failures(
         f"{counted(gone, 'kernel')} of the baseline missing": gone,
         "there is no device kernel, and the baseline has some": none,
     }
-    return [clause for clause, count in clauses.items() if count]
+    return holding(clauses)
 
 
 def baseline_lines(

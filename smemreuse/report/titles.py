@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from smemreuse.errors import printable
+from smemreuse.results.words import occurrences
 
 
 def numbered(names: Sequence[str]) -> list[str]:
     """The names; those that occur several times with a number, `mm_kernel #2`, in their order."""
-    total, seen = Counter(names), Counter[str]()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if total[name] == 1 else f"{name} #{seen[name]}")
-    return found
+    found = zip(names, occurrences(names), strict=True)
+    return [f"{name} #{at}" if many > 1 else name for name, (at, many) in found]
 
 
 def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -30,6 +27,11 @@ def titles(kernels: Sequence[tuple[str, str, str]]) -> list[str]:
             for file, one in zip(files, short, strict=True)
         ]
     )
+
+
+def holding(clauses: Mapping[str, object]) -> list[str]:
+    """The clauses that are true, or count something."""
+    return [clause for clause, holds in clauses.items() if holds]
 
 
 def counted(number: int, word: str, ending: str = "s") -> str:

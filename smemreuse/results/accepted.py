@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from smemreuse.results.findings import FindingKind
+from smemreuse.results.words import occurrences
 
 SHORT = 8
 """Hexadecimal digits of a fingerprint that people are shown."""
@@ -54,12 +54,7 @@ class Identity:
 def numbers_of(fingerprints: Sequence[str]) -> list[str]:
     """What tells those of one fingerprint apart. It says how many there are: once one of them is
     gone, no other takes its place unseen."""
-    total, seen = Counter(fingerprints), Counter[str]()
-    found = []
-    for one in fingerprints:
-        seen[one] += 1
-        found.append("" if total[one] == 1 else f"-{seen[one]}of{total[one]}")
-    return found
+    return [f"-{at}of{many}" if many > 1 else "" for at, many in occurrences(fingerprints)]
 
 
 @dataclass(frozen=True, slots=True)

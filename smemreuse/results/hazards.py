@@ -185,11 +185,16 @@ def told_briefly(hazard: Hazard) -> str:
 
 def told(hazard: Hazard) -> str:
     """Its kind, how sure it is, whose it is if not the author's, and the witness."""
-    sure = "certain" if hazard.certain else "possible"
-    if hazard.if_long:
-        sure += f" if the loop over {' and '.join(hazard.if_long)} is long enough"
-    whose = ", the compiler's" if hazard.origin is HazardOrigin.COMPILER else ""
-    return f"{hazard.kind} ({sure}{whose}): {hazard.witness}"
+    loops = " and ".join(hazard.if_long)
+    when = f" if the loop over {loops} is long enough" if loops else ""
+    sure = sure_words(hazard.origin, certain=hazard.certain, when=when)
+    return f"{hazard.kind} ({sure}): {hazard.witness}"
+
+
+def sure_words(origin: HazardOrigin, *, certain: bool, when: str = "") -> str:
+    """How sure a hazard is, `when` that is, and whose it is if not the author's."""
+    whose = ", the compiler's" if origin is HazardOrigin.COMPILER else ""
+    return f"{'certain' if certain else 'possible'}{when}{whose}"
 
 
 def place_of(site: Site) -> str:

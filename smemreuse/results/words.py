@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TypeVar
 
@@ -26,6 +28,19 @@ class Worded(str, Enum):
 
 
 _LINE = re.compile(r" \((?:line \d+|(?:line \d+, )?from [^`\n]*?:\d+)\)")
+
+
+def to_be_declared(function: str) -> str:
+    """What is to be done of a device function that is not known; no full stop."""
+    return f"`{function}` is not known: declare it in smemreuse.toml"
+
+
+def occurrences(names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Of each name the how-manieth of its like it is, from 1, and how many there are."""
+    total, seen = Counter(names), Counter[str]()
+    for name in names:
+        seen[name] += 1
+        yield seen[name], total[name]
 
 
 def without_lines(text: str) -> str:

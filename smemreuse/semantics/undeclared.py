@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from smemreuse.ir.kernel import Buffer, Stmt
+from smemreuse.results.words import to_be_declared
 from smemreuse.semantics.accesses import MemoryAccess
 from smemreuse.semantics.declarations import may_be_declared
 from smemreuse.semantics.foreign import function_of
@@ -21,7 +22,7 @@ def declare_it(stmts: Iterable[Stmt]) -> str:
     """What is to be done of the first such function that one of these statements calls, without a
     full stop; empty where none does."""
     found = next(filter(None, map(undeclared_function, stmts)), None)
-    return "" if found is None else f"`{found}` is not known: declare it in smemreuse.toml"
+    return "" if found is None else to_be_declared(found)
 
 
 def handed_to_undeclared(

@@ -52,8 +52,7 @@ class _Tails(Pipelines):
         width = self.step
         if self.chance(4):
             width = self.one_of((1, self.step // 2, self.step + 1, 2 * self.step, -self.step))
-        tile = f"({self.length} - 1 - k)" if self.is_reversed else "k"
-        left = f"{self.begin} + {tile} * {self.step}"
+        left = self.left
         return self.one_of(
             (
                 f"{left} + {width} <= {self.end}",
@@ -63,10 +62,15 @@ class _Tails(Pipelines):
             )
         )
 
+    @property
+    def left(self) -> str:
+        """Where a tile begins."""
+        tile = f"({self.length} - 1 - k)" if self.is_reversed else "k"
+        return f"{self.begin or 0} + {tile} * {self.step}"
+
     def own_part(self, who: Threads) -> str:
         """Whether a thread's element of a tile is in the sequence, or something like it."""
-        tile = f"({self.length} - 1 - k)" if self.is_reversed else "k"
-        left = f"{self.begin or 0} + {tile} * {self.step} + (tx - {who.first})"
+        left = f"{self.left} + (tx - {who.first})"
         return self.one_of(
             (
                 f"{left} < {self.end}",
