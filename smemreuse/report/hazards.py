@@ -13,6 +13,7 @@ from smemreuse.report.data import Data
 from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
+from smemreuse.results.evidence import by_severity, seen_of, seen_words
 from smemreuse.results.findings import Finding, Level, Location, fingerprint_of
 from smemreuse.results.gate import Gate
 from smemreuse.results.hazards import (
@@ -108,10 +109,12 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
     report = linted.report
     where = f"{printable(linted.file)}: {report.kernel}, {stage_words(report)}"
     yield status_text(report.status).append(f": {where}", style="default")
-    for hazard, identity in linted.open_hazards:
+    for hazard, identity in sorted(linted.open_hazards, key=lambda one: by_severity(one[0])):
         line = place_of(hazard.site)
         yield Text(f"  {line}{told_briefly(hazard)} [{identity.short}]")
         yield Text(f"    fix: {hazard.mend.sentence}")
+        if hazard.certain:
+            yield Text(f"    {seen_words(hazard.kind)}", style="dim")
     for reason in report.unknown:
         yield Text(f"  not followed: {reason}")
     for assumption in report.assumptions:
@@ -245,6 +248,11 @@ def hazard_data(hazard: Hazard, kernel: str) -> Data:
             "threads": as_data(mend.threads),
             "engine": mend.engine or None,
         },
+        "seen": [
+            picked(one, "card date kernels launches wrong hung how result")
+            for one in seen_of(hazard.kind)
+            if hazard.certain
+        ],
     }
 
 

@@ -153,3 +153,13 @@ def test_a_long_statement_is_short_for_people_and_whole_in_json() -> None:
     assert longest not in text
     assert "[...]" in text
     assert any(longest in one["witness"] for one in found)
+
+
+def test_a_certain_finding_says_what_its_kind_did_on_hardware() -> None:
+    data = json.loads(run("lint", RACE, "--format", "json").stdout)
+    (hazard,) = data["kernels"][0]["hazards"]
+    assert hazard["seen"][0]["wrong"] == hazard["seen"][0]["launches"] > 0
+    assert "seen of race: wrong in 80 of 80 launches" in " ".join(run("lint", RACE).stdout.split())
+    (possible,) = run_json("lint", POSSIBLE)["kernels"][0]["hazards"]
+    assert possible["seen"] == []
+    assert "seen of" not in run("lint", POSSIBLE).stdout
