@@ -10,6 +10,7 @@ from rich.text import Text
 
 from smemreuse.errors import printable
 from smemreuse.report.data import Data
+from smemreuse.report.timeline import timeline_of, timeline_text
 from smemreuse.report.titles import counted, holding
 from smemreuse.report.verdicts import tally
 from smemreuse.results.accepted import Acceptances, Identity
@@ -23,6 +24,7 @@ from smemreuse.results.hazards import (
     LintStatus,
     Site,
     place_of,
+    sure_words,
     told_briefly,
 )
 from smemreuse.results.known_hazards import KnownKernel
@@ -123,6 +125,21 @@ def lint_lines(linted: Linted) -> Iterator[Text]:
         known = counted(len(linted.silenced), "hazard")
         yield Text(f"  {known} in the baseline, not listed", style="dim")
     yield from accepted_lines(linted)
+
+
+def shown_lines(linted: Linted, finding: str) -> Iterator[Text]:
+    """The timelines of the hazards that a finding names: as in brackets, or its fingerprint."""
+    for hazard, identity in linted.told:
+        if finding not in (identity.short, identity.fingerprint):
+            continue
+        sure = sure_words(hazard.origin, certain=hazard.certain)
+        what = f"{hazard.kind} ({sure}) of {', '.join(hazard.buffers) or 'threads'}"
+        where = f"in {linted.report.kernel}, {printable(linted.file)}"
+        yield Text(f"{what} {where} [{identity.short}]", style="bold")
+        for line in timeline_text(timeline_of(hazard)):
+            yield Text(line)
+        if hazard.certain:
+            yield Text(seen_words(hazard.kind), style="dim")
 
 
 def accepted_lines(linted: Linted) -> Iterator[Text]:

@@ -1,7 +1,7 @@
 """What hazards of each kind did on hardware: counts of committed measurements.
 
-A static finding is as certain as its proof; this says beside it what kernels with such a hazard have
-done. Each row is counted in a file of docs/results, which a test compares it with.
+A static finding is as certain as its proof; this says beside it what kernels with such a hazard
+have done. Each row is counted in a file of docs/results, which a test compares it with.
 """
 
 from __future__ import annotations
