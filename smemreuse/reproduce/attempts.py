@@ -115,9 +115,7 @@ def _behind_the_barrier(hazard: Hazard) -> Iterator[Attempt]:
         yield _late(_ALL, hazard.site, cycles, after=True)
 
 
-def _late(
-    threads: tuple[int, int], site: Site, cycles: int, *, after: bool = False
-) -> Attempt:
+def _late(threads: tuple[int, int], site: Site, cycles: int, *, after: bool = False) -> Attempt:
     """These threads are late at a site, in its round."""
     assert site.stmt is not None, "lint was asked for statements"
     first, end = threads

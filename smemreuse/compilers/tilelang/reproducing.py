@@ -21,6 +21,7 @@ from tilelang import tvm
 from tilelang.jit import JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
 
+from smemreuse._version import __version__
 from smemreuse.compilers.active import activated, confined
 from smemreuse.compilers.functions import DeviceFunction
 from smemreuse.compilers.records import Recorder
@@ -199,7 +200,7 @@ def collecting(*, lower_only: bool, arch: str | None) -> Iterator[list[CompiledK
 
 def _pass_configs(kernel: Any) -> dict[str, Any]:
     """What a kernel is compiled with, flags of the device compiler among it."""
-    found = {str(key): value for key, value in (kernel.pass_configs or {}).items()}
+    found = {str(getattr(key, "value", key)): of for key, of in (kernel.pass_configs or {}).items()}
     if kernel.compile_flags:
         found.setdefault("tl.device_compile_flags", list(kernel.compile_flags))
     return found
@@ -231,12 +232,41 @@ class LaunchedKernel:
 
     @cached_property
     def mendings(self) -> tuple[Mending, ...]:
-        """What mends its function."""
+        """What came of mending its function."""
         return self.function.mended()[1]
 
     @property
     def mends(self) -> tuple[Edit, ...]:
+        """What is put into it."""
         return tuple(edit for one in self.mendings for edit in one.edits)
+
+    @property
+    def has_mends(self) -> bool:
+        return bool(self.mends)
+
+    @property
+    def original(self) -> str:
+        return self.made.source
+
+    @property
+    def elaboration(self) -> Elaboration:
+        return self.made.elaboration
+
+    @property
+    def arguments(self) -> Sequence[Argument] | None:
+        return self.made.arguments
+
+    @property
+    def func(self) -> str:
+        return str(tvm.ir.save_json(self.made.func))
+
+    @property
+    def target(self) -> Mapping[str, str]:
+        return {"kind": "cuda", "arch": str(self.made.target.attrs["arch"])}
+
+    @property
+    def pass_configs(self) -> Mapping[str, Any]:
+        return self.made.pass_configs
 
     def source(self, attempt: Attempt, *, mended: bool = False) -> str:
         """The CUDA of its function with an attempt in it, and with what mends it if that is asked.
@@ -284,3 +314,18 @@ class LaunchedKernel:
 def _call(name: str, *operands: Any) -> Any:
     """A statement that calls a device function of ours."""
     return tirx.Evaluate(tirx.call_extern("int32", name, *operands))
+
+
+def environment(made: CompiledKernel) -> dict[str, str]:
+    """What a kernel was compiled by and for, and what it can be launched on here."""
+    import torch
+
+    found = {
+        "tilelang": str(tilelang.__version__),
+        "smemreuse": __version__,
+        "torch": str(torch.__version__),
+        "arch": str(made.target.attrs["arch"]),
+    }
+    if torch.cuda.is_available():
+        found |= {"card": str(torch.cuda.get_device_name()), "cuda": str(torch.version.cuda)}
+    return found
