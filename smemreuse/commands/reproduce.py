@@ -16,8 +16,8 @@ import click
 
 from smemreuse import plugins
 from smemreuse._version import __version__
-from smemreuse.commands.output import emit_answer, force_option, format_option
-from smemreuse.commands.script import check_script, execute, lacks_gpu
+from smemreuse.commands.output import emit_answer, force_option, format_option, json_text
+from smemreuse.commands.script import check_script, execute
 from smemreuse.commands.taking_part import CACHE, NO_CACHES
 from smemreuse.commands.verb import Verb, end_with_finding, grouped, say
 from smemreuse.compilers.text.reader import Dump, may_be_dump, parse_dump, read_source
@@ -103,7 +103,7 @@ class Wanted:
     default=4,
     show_default=True,
     metavar="N",
-    help="How many findings are compiled and launched at a time.",
+    help="How many variants are compiled and launched at a time, each in a process of its own.",
 )
 @click.option("--lower-only", is_flag=True, help="Write the files, and launch nothing.")
 @click.option(
@@ -118,7 +118,6 @@ def reproduce(
     args: tuple[str, ...],
     wanted: Wanted,
     launching: Launching,
-    jobs: int,
     lower_only: bool,
     arch: str | None,
     output_format: str,
@@ -143,24 +142,18 @@ def reproduce(
         found = [*_of_dump(dump, wanted)]
         _write(found, folder)
     else:
-        found = _of_script(file, args, wanted, launching, _Run(folder, jobs, lower_only, arch))
+        found = _of_script(file, args, wanted, launching, _Run(folder, lower_only, arch))
     if wanted.finding is not None and not found:
         raise InputError(f"there is no certain finding {wanted.finding}", file=file)
-    emit_answer(
-        output_format,
-        "reproduce",
-        [reproduction_table(console(), found)] if found else [],
-        _content(file, found),
-    )
+    content = {"file": file, "findings": [*map(reproduction_data, found)]}
+    (folder / "reproduce.json").write_text(json_text("reproduce", **content))
+    tables = [reproduction_table(console(), found)] if found else []
+    emit_answer(output_format, "reproduce", tables, content)
     if found:
         shown = sum(one.shown.is_shown for one in found)
         what = counted(len(found), "certain finding")
         end_with_finding([f"{what}, of which {shown} were shown on this machine"])
     say("no certain finding")
-
-
-def _content(file: str, found: Sequence[Reproduction]) -> dict[str, object]:
-    return {"file": file, "findings": [*map(reproduction_data, found)]}
 
 
 def _write(found: Sequence[Reproduction], folder: Path) -> None:
@@ -218,7 +211,6 @@ def _of_dump(dump: Dump, wanted: Wanted) -> Iterator[Reproduction]:
 @dataclass(frozen=True)
 class _Run:
     folder: Path
-    jobs: int
     lower_only: bool
     arch: str | None
 
@@ -259,13 +251,12 @@ def _reproduced(
         for at in _certain(report, acceptances, file, wanted.finding):
             identity = report.identities(file)[at]
             about = environment(launch.made)
-            case = Case(file, launch, report.hazards[at], identity, launching, about)
+            several = sum(one.certain for one in report.hazards) > 1
+            case = Case(file, launch, report.hazards[at], identity, launching, about, several)
             cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")
-    for case in track(cases, "lowering"):
-        case.prepare()
     one = partial(_one, folder=run.folder, why=why)
-    with ThreadPoolExecutor(run.jobs) as pool:
+    with ThreadPoolExecutor(max(len(cases), 1)) as pool:
         found = [*track([*pool.map(one, cases, names)], "launching")]
     _write(found, run.folder)
     return found

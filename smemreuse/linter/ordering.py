@@ -100,8 +100,10 @@ class OrderHazards(Collected):
             bytes=met.bytes if met is not None else None,
             agents=agents,
             acts=(
-                words.act(f"{verbs[0]} {bytes_} of {name}", met and met.earlier, found.ids),
-                words.act(f"{verbs[1]} {bytes_} of {name}", met and met.later, traced.ids),
+                words.act(
+                    f"{verbs[0]} {bytes_} of {name}", met.earlier if met else None, found.ids
+                ),
+                words.act(f"{verbs[1]} {bytes_} of {name}", met.later if met else None, traced.ids),
             ),
         )
         self._add(hazard, later.stmt, traced.buffer)

@@ -6,6 +6,8 @@ So the CUDA that comes of it is the kernel's own, with these lines and no others
 
 from __future__ import annotations
 
+import linecache
+import runpy
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -41,9 +43,10 @@ from smemreuse.pipeline.options import checked_options
 from smemreuse.reproduce.arguments import Argument
 from smemreuse.reproduce.attempts import Attempt, Delay
 from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
+from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport
-from smemreuse.results.mending import Edit, Mending
+from smemreuse.results.mending import Edit, Mended, Mending
 
 
 class _Looked(threading.local):
@@ -130,13 +133,47 @@ class CompiledKernel:
             for number in range(len(function.kernels))
         ]
 
-    def lowered(self, replaced: Mapping[str, Any]) -> str:
-        """The CUDA of the same function with other device functions in it."""
+    @cached_property
+    def as_json(self) -> str | None:
+        """The function as TVM writes it; None where what TVM reads back is another one, as with
+        layouts that a program annotates."""
+        text = str(tvm.ir.save_json(self.func))
+        again = tvm.ir.load_json(text)
+        if tvm.ir.structural_equal(self.func, again):
+            return text
+        try:
+            return text if self.lowered({}, again) == self.source else None
+        except Exception:  # TVM's and TileLang's own, of whatever type
+            return None
+
+    @cached_property
+    def snippet(self) -> Snippet | None:
+        """The Python that makes the function, if it stands by itself: TileLang makes the same CUDA
+        of what it gives."""
+        source = self.elaboration.source
+        if source is None:
+            return None
+        text = "\n".join(map(str.rstrip, linecache.getlines(source.file)))
+        found = snippet_of(text, self.elaboration)
+        if found is None:
+            return None
+        with TemporaryDirectory() as folder:
+            path = Path(folder, f"{self.name}.py")  # TileLang reads the text of what it elaborates
+            path.write_text(found.text)
+            try:
+                func = eval(found.expression, runpy.run_path(str(path)))
+                return found if self.lowered({}, func) == self.source else None
+            except Exception:  # whatever the program's own code raises without the rest of it
+                return None
+
+    def lowered(self, replaced: Mapping[str, Any], func: Any = None) -> str:
+        """The CUDA of the same function, or another, with other device functions in it."""
+        func = self.func if func is None else func
         session = LookingSession.of(checked_options("dataflow", "best", "speed", strict=False))
         session.replaced = replaced
         config = normalize_pass_configs(dict(self.pass_configs))
         with confined(session), tvm.transform.PassContext(opt_level=3, config=config), self.target:
-            lowered = tilelang.lower(self.func, target=self.target)
+            lowered = tilelang.lower(func, target=self.target)
         return str(lowered.kernel_source)
 
 
@@ -209,6 +246,10 @@ def _pass_configs(kernel: Any) -> dict[str, Any]:
 # One of its kernels, with delays in it ------------------------------------------------------------
 
 
+_LOWERING = threading.RLock()
+"""TileLang's lowering has global state, and takes no less time in several threads."""
+
+
 @dataclass(eq=False)
 class LaunchedKernel:
     """One kernel of a function that has its barriers, its hazards, and what it becomes."""
@@ -216,6 +257,7 @@ class LaunchedKernel:
     made: CompiledKernel
     function: Synchronized
     number: int
+    _sources: dict[object, str] = field(default_factory=dict)
 
     @property
     def kernel(self) -> Kernel:
@@ -236,13 +278,8 @@ class LaunchedKernel:
         return self.function.mended()[1]
 
     @property
-    def mends(self) -> tuple[Edit, ...]:
-        """What is put into it."""
-        return tuple(edit for one in self.mendings for edit in one.edits)
-
-    @property
-    def has_mends(self) -> bool:
-        return bool(self.mends)
+    def mends(self) -> tuple[Mended, ...]:
+        return tuple(mended for one in self.mendings for mended in one.mends)
 
     @property
     def original(self) -> str:
@@ -257,8 +294,14 @@ class LaunchedKernel:
         return self.made.arguments
 
     @property
-    def func(self) -> str:
-        return str(tvm.ir.save_json(self.made.func))
+    def func(self) -> str | None:
+        with _LOWERING:
+            return self.made.as_json
+
+    @property
+    def snippet(self) -> Snippet | None:
+        with _LOWERING:
+            return self.made.snippet
 
     @property
     def target(self) -> Mapping[str, str]:
@@ -268,12 +311,18 @@ class LaunchedKernel:
     def pass_configs(self) -> Mapping[str, Any]:
         return self.made.pass_configs
 
-    def source(self, attempt: Attempt, *, mended: bool = False) -> str:
-        """The CUDA of its function with an attempt in it, and with what mends it if that is asked.
+    def source(self, attempt: Attempt, edits: Sequence[Edit] = ()) -> str:
+        """The CUDA of its function with an attempt and with edits in it.
 
-        Raises `BackendError` where that cannot be written.
+        Raises `BackendError` where these cannot be written. Threads may call it, one lowers.
         """
-        edits = self.mends if mended else ()
+        with _LOWERING:
+            key = (attempt, tuple(edits))
+            if key not in self._sources:
+                self._sources[key] = self._source(attempt, edits)
+            return self._sources[key]
+
+    def _source(self, attempt: Attempt, edits: Sequence[Edit]) -> str:
         if attempt.is_plain and not edits:
             return self.made.source
         writer = MendWriter(self.function.func, self.function.reader)
