@@ -45,26 +45,33 @@ class Standalone:
     def text(self, heading: str) -> str:
         """The file, which begins with this docstring: of Python alone where that is short enough,
         else the function is what TVM writes, compressed."""
-        found = [*self._texts(f'"""{heading}\n"""\n\n')]
+        found = [
+            f'"""{heading}\n"""\n\n{self._text(function, tall=tall)}'
+            for function in self._functions()
+            for tall in (True, False)
+        ]
         return next((text for text in found if text.count("\n") <= MOST_LINES), found[-1])
 
-    def _texts(self, head: str) -> Iterator[str]:
-        """From the most to the least readable."""
+    def _functions(self) -> Iterator[str]:
+        """What defines `function` in the file, from the most to the least readable."""
         template = _TEMPLATE.read_text()
-        constants, function, rest = map(template.index, (_CONSTANTS, _FUNCTION, _REST))
-        imports, blob, body = template[:constants], template[function:rest], template[rest:]
         if self.snippet is not None and not _defined(template) & _defined(self.snippet.text):
+            made = f"def function() -> Any:\n    return {self.snippet.expression}"
+            yield f"\n{self.snippet.text.strip()}\n\n\n{made}\n\n\n"
+        if self.func is not None:
+            blob = template[template.index(_FUNCTION) : template.index(_REST)]
+            yield blob.replace(_FUNCTION, _packed(self.func), 1)
+
+    def _text(self, function: str, *, tall: bool) -> str:
+        template = _TEMPLATE.read_text()
+        imports, rest = template[: template.index(_CONSTANTS)], template[template.index(_REST) :]
+        if "b85decode" not in function:
             for one in _OF_BLOBS:
                 imports = imports.replace(one, "")
-            made = f"def function() -> Any:\n    return {self.snippet.expression}\n\n\n"
-            for tall in (True, False):
-                text = f"{self.snippet.text}\n\n\n{made}"
-                yield head + imports + self._values(tall=tall) + "\n\n" + text + body
-        if self.func is None:
-            return
-        text = blob.replace(_FUNCTION, _packed(self.func), 1)
-        for tall in (True, False):
-            yield head + imports + self._values(tall=tall) + "\n" + text + body
+        if not tall:
+            imports = imports.replace("\nimport ", ", ")
+            function, rest = (one.replace("\n\n\n", "\n\n") for one in (function, rest))
+        return f"{imports}{self._values(tall=tall)}\n{function}{rest}"
 
     def _values(self, *, tall: bool) -> str:
         variants = "\n".join(
