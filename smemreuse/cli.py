@@ -31,7 +31,7 @@ SECTIONS = {
         "run": "Run a TileLang SCRIPT, and say what shared memory its kernels take.",
     },
     "Show": {
-        "reproduce": "Make the findings of lint show on a GPU, and write a report on each.",
+        "reproduce": "Make lint's findings show on a GPU, and write a report on each.",
     },
     "Advise": {
         "advise": "Rank tiles: what each takes of a GPU, and what bounds its speed.",

@@ -33,7 +33,7 @@ from smemreuse.report.reproductions import (
 )
 from smemreuse.report.tables import console
 from smemreuse.report.titles import counted, numbered
-from smemreuse.reproduce.cases import Case
+from smemreuse.reproduce.cases import ReproductionCase
 from smemreuse.reproduce.running import Launching
 from smemreuse.results.accepted import Acceptances
 from smemreuse.results.hazards import LintReport
@@ -122,7 +122,7 @@ def reproduce(
     arch: str | None,
     output_format: str,
 ) -> None:
-    """Make the findings of lint show on a GPU, and write a report on each.
+    """Make lint's findings show on a GPU, and write a report on each.
 
     FILE is a TileLang script, which runs as `python FILE ARGS` does, or a dump, which is never
     executed. Of each kernel that the script compiles, each certain finding is made to show: the
@@ -229,11 +229,9 @@ def _of_script(
 def _reproduced(
     file: str, args: Sequence[str], wanted: Wanted, launching: Launching, run: _Run
 ) -> list[Reproduction]:
-    import torch
+    from smemreuse.compilers.tilelang.reproducing import collecting, environment, has_gpu
 
-    from smemreuse.compilers.tilelang.reproducing import collecting, environment
-
-    why = ONLY_WRITTEN if run.lower_only else "" if torch.cuda.is_available() else NO_GPU
+    why = ONLY_WRITTEN if run.lower_only else "" if has_gpu() else NO_GPU
     with collecting(lower_only=bool(why), arch=run.arch) as compiled:
         end = execute(file, args)
     if not compiled:
@@ -252,7 +250,9 @@ def _reproduced(
             identity = report.identities(file)[at]
             about = environment(launch.made)
             several = sum(one.certain for one in report.hazards) > 1
-            case = Case(file, launch, report.hazards[at], identity, launching, about, several)
+            case = ReproductionCase(
+                file, launch, report.hazards[at], identity, launching, about, several
+            )
             cases.append(case)
             names.append(f"{title.replace(' #', '-')}-{identity.short}")
     one = partial(_one, folder=run.folder, why=why)
@@ -262,7 +262,7 @@ def _reproduced(
     return found
 
 
-def _one(case: Case, name: str, *, folder: Path, why: str) -> Reproduction:
+def _one(case: ReproductionCase, name: str, *, folder: Path, why: str) -> Reproduction:
     script = folder / f"{name}.py"
     found = case.written(script, heading, why) if why else case.reproduced(script, heading)
     return replace(found, report=f"{name}.md")

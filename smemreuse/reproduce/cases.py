@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from smemreuse.errors import BackendError
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import ZEROS, Attempt, attempts_of
 from smemreuse.reproduce.cuda import require_original
 from smemreuse.reproduce.running import Launching, Told, outcome_of
@@ -47,7 +47,7 @@ class Reproducible(Protocol):
         """What made it."""
 
     @property
-    def arguments(self) -> Sequence[Argument] | None:
+    def arguments(self) -> Sequence[LaunchArgument] | None:
         """With what it can be launched; None where that is not known."""
 
     @property
@@ -76,7 +76,7 @@ class Reproducible(Protocol):
 
 
 @dataclass(eq=False)
-class Case:
+class ReproductionCase:
     """A finding of a kernel, of which there may be `several`, and its variants."""
 
     file: str
@@ -188,15 +188,15 @@ class Case:
         """The file alone, of the first attempt, without a launch."""
         return self._search(script, heading).unlaunched(why)
 
-    def _search(self, script: Path, heading: Callable[[Reproduction], str]) -> _Search:
-        return _Search(self, script, heading)
+    def _search(self, script: Path, heading: Callable[[Reproduction], str]) -> _AttemptSearch:
+        return _AttemptSearch(self, script, heading)
 
 
 @dataclass(eq=False)
-class _Search:
+class _AttemptSearch:
     """The attempts of a case, launched one after the other."""
 
-    case: Case
+    case: ReproductionCase
     script: Path
     heading: Callable[[Reproduction], str]
     told: dict[str, Told] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
-from smemreuse.results.reproduction import Outcome
+from smemreuse.results.reproduction import VariantOutcome
 
 COMPILE_SECONDS = 300
 """What a variant may take until it is compiled."""
@@ -72,13 +72,13 @@ class Launching:
         return told
 
 
-def outcome_of(told: Told, reference: Told) -> Outcome:
+def outcome_of(told: Told, reference: Told) -> VariantOutcome:
     """What a variant gave, held against what the reference gave on the same inputs."""
     if "error" in told:
-        return Outcome(error=str(told["error"]))
+        return VariantOutcome(error=str(told["error"]))
     bits, must = told["bits"], reference.get("bits", [])
     pairs = [*zip(bits[::2], must[::2], strict=False)]
-    return Outcome(
+    return VariantOutcome(
         launches=len(bits) // 2,
         differing=sum(one != two for one, two in pairs),
         unsteady=sum(one != two for one, two in zip(bits[::2], bits[1::2], strict=False)),

@@ -5,21 +5,23 @@ from __future__ import annotations
 import ast
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import Change, changes, digest
 from smemreuse.reproduce.snippet import Snippet
 
 MOST_LINES = 150
 
 _TEMPLATE = files("smemreuse.reproduce").joinpath("template.py")
-_CONSTANTS, _FUNCTION, _REST = "SOURCE, SEED", 'KERNEL = ""', "def cuda("
+_CONSTANTS, _FUNCTION, _REST = "SOURCE, SEED", 'KERNEL = ""', "OTHER = "
 _OF_BLOBS = ("import base64\n", "import zlib\n")
+_AROUND_IMPORTS = re.compile(r"\n\n( )")
 _COLUMNS, _BLOB_LINES = 100, 12
 
 
@@ -38,7 +40,7 @@ class Standalone:
     source: str
     target: Mapping[str, str]
     pass_configs: Mapping[str, Any]
-    arguments: Sequence[Argument]
+    arguments: Sequence[LaunchArgument]
     variants: Mapping[str, str]
     reference: str
 
@@ -70,6 +72,7 @@ class Standalone:
                 imports = imports.replace(one, "")
         if not tall:
             imports = imports.replace("\nimport ", ", ")
+            rest = _AROUND_IMPORTS.sub(r"\n\1", rest)
             function, rest = (one.replace("\n\n\n", "\n\n") for one in (function, rest))
         return f"{imports}{self._values(tall=tall)}\n{function}{rest}"
 

@@ -34,7 +34,7 @@ class Shown(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VariantOutcome:
     """What the launches of one variant gave.
 
     `differing` launches gave other bits than the reference on the same inputs, `unsteady` ones
@@ -83,7 +83,7 @@ class Reproduction:
     why: str = ""
     attempt: str = ""
     reference: str = AS_IT_IS
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, VariantOutcome] = field(default_factory=dict)
     tried: tuple[str, ...] = ()
     mends: tuple[str, ...] = ()
     mend_diff: str = ""
@@ -99,7 +99,7 @@ HANGS = (HazardKind.MISSED_PHASE, HazardKind.BARRIER_DEADLOCK)
 
 
 def shown_by(
-    outcomes: Mapping[str, Outcome], reference: str, kind: HazardKind, *, several: bool
+    outcomes: Mapping[str, VariantOutcome], reference: str, kind: HazardKind, *, several: bool
 ) -> Shown:
     """Whether what was launched shows a finding of a kind, in a kernel that has `several`.
 

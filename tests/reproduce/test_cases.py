@@ -15,9 +15,9 @@ from smemreuse.compilers.text.reader import read_dump
 from smemreuse.errors import BackendError
 from smemreuse.linter import lint
 from smemreuse.mender import mend
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt
-from smemreuse.reproduce.cases import Case
+from smemreuse.reproduce.cases import ReproductionCase
 from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
 from smemreuse.reproduce.running import Launching
 from smemreuse.reproduce.snippet import Snippet
@@ -42,7 +42,7 @@ class FakeKernel:
     """A kernel whose CUDA has a line for each thing that is put in."""
 
     mends: Sequence[Mended] = ()
-    arguments: Sequence[Argument] | None = (Argument("int32", (4,), 0, 7),)
+    arguments: Sequence[LaunchArgument] | None = (LaunchArgument("int32", (4,), 0, 7),)
     broken: bool = False
     original: str = ORIGINAL
     elaboration: Elaboration = field(default_factory=Elaboration)
@@ -79,7 +79,7 @@ class FakeLaunching(Launching):
 
 def case(
     name: str, launching: Launching, kernel: FakeKernel | None = None, *, several: bool = False
-) -> Case:
+) -> ReproductionCase:
     path = ROOT / "fixtures" / "lint" / f"{name}.tir"
     (found,) = read_dump(path).kernels
     report = lint(found)
@@ -87,14 +87,16 @@ def case(
         stage = BarrierStage.LATER if report.barriers_follow else BarrierStage.PRESENT
         kernel = FakeKernel(mend(found, stage).mends)
     identity = report.identities()[0]
-    return Case("program.py", kernel, report.hazards[0], identity, launching, {}, several)
+    return ReproductionCase(
+        "program.py", kernel, report.hazards[0], identity, launching, {}, several
+    )
 
 
 def heading(found: Reproduction) -> str:
     return f"{found.attempt}: {found.shown}"
 
 
-def reproduced(one: Case, folder: Path) -> Reproduction:
+def reproduced(one: ReproductionCase, folder: Path) -> Reproduction:
     return one.reproduced(folder / "script.py", heading)
 
 

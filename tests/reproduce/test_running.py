@@ -9,7 +9,7 @@ import pytest
 
 from smemreuse.reproduce import running
 from smemreuse.reproduce.running import Launching, outcome_of
-from smemreuse.results.reproduction import Outcome
+from smemreuse.results.reproduction import VariantOutcome
 
 SCRIPT = """
 import json, sys, time, os
@@ -57,9 +57,9 @@ def test_a_process_that_does_not_end_is_killed(
 
 def test_bits_are_compared_launch_by_launch() -> None:
     must = {"bits": ["a", "a", "b", "b", "c", "c"]}
-    assert outcome_of(must, must) == Outcome(3)
+    assert outcome_of(must, must) == VariantOutcome(3)
     other = {"bits": ["a", "a", "x", "b", "y", "y"]}
-    assert outcome_of(other, must) == Outcome(3, differing=2, unsteady=1)
+    assert outcome_of(other, must) == VariantOutcome(3, differing=2, unsteady=1)
     hung = {"bits": ["a"], "hangs": True}
-    assert outcome_of(hung, must) == Outcome(0, hangs=True)
-    assert outcome_of({"error": "no"}, must) == Outcome(error="no")
+    assert outcome_of(hung, must) == VariantOutcome(0, hangs=True)
+    assert outcome_of({"error": "no"}, must) == VariantOutcome(error="no")

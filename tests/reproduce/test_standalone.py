@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.cuda import with_definitions
 from smemreuse.reproduce.snippet import Snippet
 from smemreuse.reproduce.standalone import MOST_LINES, Standalone
@@ -26,7 +26,10 @@ LARGE = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789",
 
 
 def made(func: str | None = "{}", snippet: Snippet | None = SNIPPET) -> Standalone:
-    arguments = [Argument("float16", (8, 8)), Argument("int32", (4,), values=(0, 1, 2, 3))]
+    arguments = [
+        LaunchArgument("float16", (8, 8)),
+        LaunchArgument("int32", (4,), values=(0, 1, 2, 3)),
+    ]
     configs = {"tl.disable_warp_specialized": True}
     target = {"kind": "cuda", "arch": "sm_90a"}
     return Standalone(func, snippet, ORIGINAL, target, configs, arguments, VARIANTS, MENDED)

@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import tilelang
+import torch
 from tilelang import tvm
 from tilelang.jit import JITKernel
 from tilelang.transform.pass_config import normalize_pass_configs
@@ -40,9 +41,9 @@ from smemreuse.ir.kernel import For, Kernel, Stmt
 from smemreuse.ir.tree import StatementTree
 from smemreuse.linter import Apart, counterparts, lint_apart, taken_apart
 from smemreuse.pipeline.options import checked_options
-from smemreuse.reproduce.arguments import Argument
+from smemreuse.reproduce.arguments import LaunchArgument
 from smemreuse.reproduce.attempts import Attempt, Delay
-from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions
+from smemreuse.reproduce.cuda import DELAY, FILL, with_definitions, without_delays
 from smemreuse.reproduce.snippet import Snippet, snippet_of
 from smemreuse.results.elaboration import Elaboration
 from smemreuse.results.hazards import LintReport
@@ -118,7 +119,7 @@ class CompiledKernel:
     source: str
     functions: Sequence[Synchronized]
     elaboration: Elaboration
-    arguments: Sequence[Argument] | None = None
+    arguments: Sequence[LaunchArgument] | None = None
 
     @property
     def name(self) -> str:
@@ -246,6 +247,11 @@ def _pass_configs(kernel: Any) -> dict[str, Any]:
 # One of its kernels, with delays in it ------------------------------------------------------------
 
 
+MOST_LOWERINGS = 8
+"""TileLang may give two workspaces of one kernel their names in either order, by where in memory
+its objects are: a kernel is lowered again until its names are those of the original."""
+
+_PLAIN = Attempt("")
 _LOWERING = threading.RLock()
 """TileLang's lowering has global state, and takes no less time in several threads."""
 
@@ -290,7 +296,7 @@ class LaunchedKernel:
         return self.made.elaboration
 
     @property
-    def arguments(self) -> Sequence[Argument] | None:
+    def arguments(self) -> Sequence[LaunchArgument] | None:
         return self.made.arguments
 
     @property
@@ -317,10 +323,22 @@ class LaunchedKernel:
         Raises `BackendError` where these cannot be written. Threads may call it, one lowers.
         """
         with _LOWERING:
-            key = (attempt, tuple(edits))
+            key = (attempt.delays, attempt.fill, tuple(edits))
             if key not in self._sources:
-                self._sources[key] = self._source(attempt, edits)
+                self._sources[key] = self._lowered_alike(attempt, edits)
             return self._sources[key]
+
+    def _lowered_alike(self, attempt: Attempt, edits: Sequence[Edit]) -> str:
+        """The CUDA with the names of what it has without the attempt, if TileLang gives them."""
+        found = self._source(attempt, edits)
+        if attempt.is_plain:
+            return found
+        must = self.source(_PLAIN, edits)
+        for _ in range(MOST_LOWERINGS - 1):
+            if without_delays(found) == must:
+                break
+            found = self._source(attempt, edits)
+        return found
 
     def _source(self, attempt: Attempt, edits: Sequence[Edit]) -> str:
         if attempt.is_plain and not edits:
@@ -365,16 +383,19 @@ def _call(name: str, *operands: Any) -> Any:
     return tirx.Evaluate(tirx.call_extern("int32", name, *operands))
 
 
+def has_gpu() -> bool:
+    """Whether PyTorch sees a GPU here."""
+    return bool(torch.cuda.is_available())
+
+
 def environment(made: CompiledKernel) -> dict[str, str]:
     """What a kernel was compiled by and for, and what it can be launched on here."""
-    import torch
-
     found = {
         "tilelang": str(tilelang.__version__),
         "smemreuse": __version__,
         "torch": str(torch.__version__),
         "arch": str(made.target.attrs["arch"]),
     }
-    if torch.cuda.is_available():
+    if has_gpu():
         found |= {"card": str(torch.cuda.get_device_name()), "cuda": str(torch.version.cuda)}
     return found
