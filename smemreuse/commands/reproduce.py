@@ -65,9 +65,7 @@ class Wanted:
         return path.absolute()
 
 
-@click.command(
-    cls=Verb, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@click.command(cls=Verb, context_settings={"ignore_unknown_options": True})
 @click.argument("file", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option(
@@ -125,10 +123,11 @@ def reproduce(
     """Make lint's findings show on a GPU, and write a report on each.
 
     FILE is a TileLang script, which runs as `python FILE ARGS` does, or a dump, which is never
-    executed. Of each kernel that the script compiles, each certain finding is made to show: the
-    threads that its witness names are made late at the statement of the witness, by lines put into
-    the kernel's own CUDA, and nothing else changes. The kernel is launched so, as it is, and with
-    its fixes, on the same random inputs, each in a process of its own.
+    executed. Options of the script that reproduce has itself stand behind `--`. Of each kernel that
+    the script compiles, each certain finding is made to show: the threads that its witness names
+    are made late at the statement of the witness, by lines put into the kernel's own CUDA, and
+    nothing else changes. The kernel is launched so, as it is, and with its fixes, on the same
+    random inputs, each in a process of its own.
 
     DIR gets for each finding a report in Markdown and a Python file that needs TileLang and PyTorch
     alone, and reproduce.json. Without a GPU, and of a dump, the reports say `not run`. A certain

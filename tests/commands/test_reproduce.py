@@ -110,3 +110,8 @@ def test_a_script_that_compiles_nothing_is_bad_input(tmp_path: Path) -> None:
     script = tmp_path / "nothing.py"
     script.write_text("x = 1\n")
     refused("--lower-only", "-o", tmp_path / "out", script, says="compiled no kernel")
+
+
+def test_options_may_stand_behind_the_file(tmp_path: Path) -> None:
+    assert run("reproduce", RACE, "-o", tmp_path / "out").exit_code == 1
+    assert len(document(tmp_path / "out")["findings"]) == 1
