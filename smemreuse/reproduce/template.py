@@ -58,7 +58,8 @@ def argument(dtype: str, shape: Any, low: int, high: int, values: Any, **random:
     if shape is None:
         return values[0]
     if values is not None:
-        return torch.tensor(values, device="cuda").to(getattr(torch, dtype)).reshape(shape)
+        made = torch.tensor(values, device=random["device"])
+        return made.to(getattr(torch, dtype)).reshape(shape)
     if low is None:
         return torch.randn(shape, **random).to(getattr(torch, dtype))
     return torch.randint(low, high + 1, shape, **random).to(getattr(torch, dtype))
@@ -72,7 +73,7 @@ def bits(args: Any) -> str:
     for one in filter(torch.is_tensor, args):
         total, parts = 0, one.contiguous().view(-1).view(torch.uint8).split(1 << 24)
         for number, part in enumerate(parts):
-            at = torch.arange(1, len(part) + 1, device="cuda") * 6364136223846793005 + number
+            at = torch.arange(1, len(part) + 1, device=part.device) * 6364136223846793005 + number
             total += int((part * (at * at + at)).sum())  # 64 bits, that wrap
         sums.append(total % 2**64)
     return " ".join(f"{one:016x}" for one in sums)

@@ -91,6 +91,32 @@ def test_a_large_function_fits_as_well() -> None:
     assert executed(text)["KERNEL"].count("\n") <= 14
 
 
+@pytest.mark.tilelang
+def test_bits_tell_any_change_and_arguments_are_the_same_for_a_seed() -> None:
+    import torch
+
+    found = executed(made().text("What is wrong."))
+
+    def arguments(seed: int) -> list[Any]:
+        random = torch.Generator("cpu").manual_seed(seed)
+        options = {"generator": random, "device": "cpu"}
+        rows = [*found["ARGUMENTS"], ("int8", [9], 3, 5, None), ("int", None, None, None, [7])]
+        return [found["argument"](*row, **options) for row in rows]
+
+    one, again, other = arguments(1), arguments(1), arguments(2)
+    assert found["bits"](one) == found["bits"](again) != found["bits"](other)
+    assert one[0].dtype is torch.float16
+    assert one[1].tolist() == [0, 1, 2, 3]
+    assert (one[2].dtype, int(one[2].min()) >= 3, int(one[2].max()) <= 5) == (
+        torch.int8,
+        True,
+        True,
+    )
+    assert one[3] == 7
+    again[0][3, 4], again[0][4, 3] = again[0][4, 3].clone(), again[0][3, 4].clone()
+    assert found["bits"](one) != found["bits"](again)
+
+
 def test_arguments_and_options_are_as_they_were() -> None:
     found = executed(made().text("What is wrong."))
     assert found["ARGUMENTS"] == [

@@ -201,7 +201,7 @@ def collecting(*, lower_only: bool, arch: str | None) -> Iterator[list[CompiledK
                     func,
                     self.target,
                     _pass_configs(self),
-                    str(adapter.get_kernel_source()),
+                    str(adapter.get_kernel_source(kernel_only=True)),
                     functions,
                     elaborations[0],
                     arguments_of(adapter.params),

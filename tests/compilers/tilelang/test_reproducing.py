@@ -138,6 +138,18 @@ def test_a_factory_is_cut_out_with_its_arguments_and_its_launch_stops() -> None:
     assert made.lowered({}) == made.source
 
 
+def test_a_kernel_that_is_compiled_has_the_cuda_that_is_lowered() -> None:
+    with collecting(lower_only=False, arch=None) as found:
+        tilelang.compile(
+            kernels.refilled_round_the_loop(False),
+            target={"kind": "cuda", "arch": ARCH},
+            pass_configs=kernels.PASS_CONFIGS,
+        )
+    (made,) = found
+    assert "__global__" in made.source
+    assert made.lowered({}) == made.source
+
+
 class _Param:
     """As TileLang's parameters are."""
 
