@@ -223,7 +223,7 @@ class _AttemptSearch:
             except BackendError as error:  # with what it is launched is not known
                 return self.unlaunched(str(error))
             rounds.append((found, attempt))
-            if found.shown.is_shown:
+            if found.shown.is_shown or found.outcomes[self.case.reference].error:
                 break
         if not rounds:
             return replace(before, why="; ".join(self.refused))

@@ -15,6 +15,10 @@ ALONE = "others fixed, delayed"
 """The variants of a kernel that are launched."""
 
 
+_MOST = 80
+"""Characters of an error in a few words."""
+
+
 class Shown(str, Enum):
     """Whether a finding was seen; the value is the word for it, in JSON too."""
 
@@ -56,7 +60,7 @@ class VariantOutcome:
     def words(self) -> str:
         """In a few words."""
         if self.error:
-            return f"failed: {self.error}"
+            return f"failed: {self.error[:_MOST]}"
         if self.hangs:
             return "hangs"
         unsteady = f", {self.unsteady} not the same twice" if self.unsteady else ""

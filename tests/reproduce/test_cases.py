@@ -63,14 +63,21 @@ class FakeKernel:
 class FakeLaunching(Launching):
     """Launches nothing: a variant is wrong or hangs if it is named so, from an attempt on."""
 
-    def __init__(self, wrong: Mapping[str, int], hangs: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        wrong: Mapping[str, int],
+        hangs: Mapping[str, int] | None = None,
+        fails: Sequence[str] = (),
+    ) -> None:
         super().__init__(2)
-        self.wrong, self.hangs = wrong, hangs or {}
+        self.wrong, self.hangs, self.fails = wrong, hangs or {}, fails
         self.rounds: dict[str, int] = {}
 
     def told(self, script: Path, variant: str) -> Mapping[str, Any]:
         assert json.dumps(variant) in script.read_text()
         number = self.rounds[variant] = self.rounds.get(variant, 0) + 1
+        if variant in self.fails:
+            return {"error": "no memory"}
         if number >= self.hangs.get(variant, 99):
             return {"bits": [], "hangs": True}
         bits = "wrong" if number >= self.wrong.get(variant, 99) else "right"
@@ -160,6 +167,12 @@ def test_in_a_kernel_of_several_it_is_told_from_the_others(tmp_path: Path) -> No
     assert reproduced(one, tmp_path).shown is Shown.DELAYED
     one = case("race_round_the_loop", FakeLaunching({AS_IT_IS: 1}), several=True)
     assert reproduced(one, tmp_path).shown is Shown.ONE_OF_SEVERAL
+
+
+def test_without_its_reference_nothing_more_is_tried(tmp_path: Path) -> None:
+    found = reproduced(case("race_round_the_loop", FakeLaunching({}, fails=[MENDED])), tmp_path)
+    assert (found.shown, len(found.tried)) == (Shown.NOT_COMPARABLE, 1)
+    assert found.outcomes[MENDED].words == "failed: no memory"
 
 
 def test_an_attempt_that_changes_more_is_refused(tmp_path: Path) -> None:

@@ -253,7 +253,8 @@ its objects are: a kernel is lowered again until its names are those of the orig
 
 _PLAIN = Attempt("")
 _LOWERING = threading.RLock()
-"""TileLang's lowering has global state, and takes no less time in several threads."""
+"""TileLang's lowering has global state, what is known of a kernel is found once, and neither takes
+less time in several threads."""
 
 
 @dataclass(eq=False)
@@ -285,7 +286,8 @@ class LaunchedKernel:
 
     @property
     def mends(self) -> tuple[Mended, ...]:
-        return tuple(mended for one in self.mendings for mended in one.mends)
+        with _LOWERING:
+            return tuple(mended for one in self.mendings for mended in one.mends)
 
     @property
     def original(self) -> str:
