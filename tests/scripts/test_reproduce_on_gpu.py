@@ -1,4 +1,4 @@
-"""The driver that makes findings show on a GPU: what it calls a fault, and which variants it has."""
+"""The driver that makes findings show on a GPU: what is a fault, and which variants there are."""
 
 from __future__ import annotations
 
