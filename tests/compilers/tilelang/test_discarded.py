@@ -30,9 +30,9 @@ def padded(rows: int, looked_at: int, dtype: str, *, transposed: bool = False) -
 
     @T.prim_func
     def main(
-        A: T.Tensor((rows, k), dtype),  # type: ignore[valid-type]
-        B: T.Tensor((N, k), dtype),  # type: ignore[valid-type]
-        C: T.Tensor((looked_at, N), total),  # type: ignore[valid-type]
+        A: T.Tensor((rows, k), dtype),
+        B: T.Tensor((N, k), dtype),
+        C: T.Tensor((looked_at, N), total),
     ) -> None:
         with T.Kernel(1, threads=128):
             a = T.alloc_shared(shape, dtype)
