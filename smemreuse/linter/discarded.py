@@ -8,19 +8,18 @@ branch, what goes to global memory, or an operation that is not followed. Where 
 reads are no hazard.
 
 Sets that only grow, in all iterations and whatever the order, miss nothing: poison is kept of each
-byte of shared memory, and of each byte of a local by thread. How the lanes of a warp hold a matrix
-is PTX ISA's "Matrix fragments for mma.m16n8k16" and its neighbours, and "ldmatrix".
+byte of shared memory, and of each byte of a local by thread. `semantics.fragments` has which lane
+of a warp holds which row.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from smemreuse.ir.access import Access
-from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer, Var, constant, walk
+from smemreuse.ir.expr import CHOICES, Call, Const, Expr, Load, Pointer, Var, walk
 from smemreuse.ir.kernel import (
     SHARED_SCOPES,
     THREAD_EXTENT,
@@ -46,8 +45,8 @@ from smemreuse.semantics.accesses import KernelAccesses, MemoryAccess
 from smemreuse.semantics.effects import LANES, Answer
 from smemreuse.semantics.elements import flat_index, lanes_of
 from smemreuse.semantics.evaluate import Threads, all_threads, axis_index, evaluate
+from smemreuse.semantics.fragments import LoadedMatrices, MultipliedMatrices, fragments_of
 from smemreuse.semantics.pointers import Address, Pointers, address_of, element_address
-from smemreuse.semantics.rows.forms import text_at
 from smemreuse.semantics.table import effect_of, evaluated_call
 
 MAX_ROUNDS = 512
@@ -56,9 +55,7 @@ MAX_ROUNDS = 512
 MAX_VISITS = 20_000
 """Statements that are visited in all."""
 
-_TILE = re.compile(r"m16n8k(?P<k>\d{1,3})", re.ASCII)
 _ROW = 16  # bytes of a row of `ldmatrix`
-_PRODUCT = 11  # the operand of `ptx_mma` that is the product
 
 
 def is_discarded(
@@ -162,30 +159,28 @@ class _Flow:
 
     def _evaluate(self, stmt: Evaluate, threads: Threads) -> None:
         call = evaluated_call(stmt)
-        if call is not None and is_whole_warps(threads):
-            if call.op == "ptx_ldmatrix" and len(call.args) == 4:
-                self._ldmatrix(stmt, call, threads)
-                return
-            if call.op == "ptx_mma":
-                self._mma(stmt, call, threads)
-                return
-        self._no_poison(stmt.value, stmt, threads)
+        found = None if call is None or not is_whole_warps(threads) else fragments_of(call)
+        if isinstance(found, LoadedMatrices):
+            self._load_matrices(stmt, found, threads)
+        elif isinstance(found, MultipliedMatrices):
+            self._multiply(found, threads)
+        else:
+            self._no_poison(stmt.value, stmt, threads)
 
     # Tensor cores -------------------------------------------------------------------------------
 
-    def _ldmatrix(self, stmt: Stmt, call: Call, threads: Threads) -> None:
-        """Each 8 lanes name the rows of a matrix; a lane gets 4 bytes of each matrix, of the row
-        of its group of four, or 2 bytes of two rows if it is transposed."""
-        transposed, number = evaluate(call.args[0], threads), constant(call.args[1])
+    def _load_matrices(self, stmt: Stmt, loaded: LoadedMatrices, threads: Threads) -> None:
+        """Each 8 lanes name the rows of a matrix."""
         source = next(self._reads(stmt), None)
-        target = address_of(call.args[3], self._pointers)
         if source is None:
             return
-        if number is None or target is None or not isinstance(transposed, int):
+        transposed = evaluate(loaded.transposed, threads)
+        target = address_of(loaded.target, self._pointers)
+        if target is None or not isinstance(transposed, int):
             raise Decides
         rows = self._poison.in_shared(source.buffer, source.footprint, _ROW, threads)
         rows = rows.reshape(-1, LANES, _ROW)
-        for matrix in range(number):
+        for matrix in range(loaded.number):
             bytes_ = rows[:, 8 * matrix : 8 * matrix + 8]  # warps, rows, bytes
             if transposed:
                 pairs = np.asarray(bytes_.reshape(-1, 8, 8, 2).any(axis=3))  # warps, rows, columns
@@ -195,33 +190,27 @@ class _Flow:
             lanes = where(threads, each.reshape(-1), True)
             self._poison.add_local(_moved(target, 4 * matrix), 4, lanes)
 
-    def _mma(self, stmt: Stmt, call: Call, threads: Threads) -> None:
-        """Rows g and g + 8 of the product are held by the four lanes of group g, and made of the
-        same rows of the first matrix: its registers take turns, of the one and of the other."""
-        tile, effect = _TILE.fullmatch(text_at(call, 1) or ""), effect_of(call)
-        if tile is None or effect.matrices is None:
-            raise Decides
-        one, two = (self._operand(call, at) for at in effect.matrices)
-        result = self._operand(call, _PRODUCT)
-        row = int(tile["k"]) * element_bits(one.buffer.dtype) // 8  # bytes
-        if row % 16 or element_bits(one.buffer.dtype) > 32:
+    def _multiply(self, made: MultipliedMatrices, threads: Threads) -> None:
+        one, two, product = map(self._registers, (made.first, made.second, made.product))
+        bits = element_bits(one.buffer.dtype)
+        row = made.k * bits // 8  # bytes
+        if row % 16 or bits > 32:
             raise Decides
         a = self._poison.in_registers(one, row // 2, threads).reshape(-1, 8, 4, row // 8, 4)
         b = self._poison.in_registers(two, row // 4, threads).reshape(-1, LANES * row // 4)
-        half = 2 * element_bits(result.buffer.dtype) // 8  # two elements of each row
+        half = 2 * element_bits(product.buffer.dtype) // 8  # two elements of each row
         registers = np.asarray(a.any(axis=(2, 4)))  # warps, groups, registers
         for way in (0, 1):
             rows = registers[:, :, way::2].any(axis=2) | b.any(axis=1, keepdims=True)
             lanes = where(threads, rows.repeat(4, axis=1).reshape(-1), True)
-            self._poison.add_local(_moved(result, way * half), half, lanes)
+            self._poison.add_local(_moved(product, way * half), half, lanes)
 
-    def _operand(self, call: Call, at: int) -> Address:
-        """The registers that a pointer and the number of elements after it name."""
-        place = address_of(call.args[at], self._pointers)
+    def _registers(self, operand: tuple[Expr, Expr]) -> Address:
+        pointer, elements = operand
+        place = address_of(pointer, self._pointers)
         if place is None or not place.buffer.scope.startswith("local"):
             raise Decides
-        size = element_bits(place.buffer.dtype) // 8
-        more = Call("mul", (call.args[at + 1], Const(size)))
+        more = Call("mul", (elements, Const(element_bits(place.buffer.dtype) // 8)))
         return Address(place.buffer, Call("add", (place.offset, more)))
 
     # Values -------------------------------------------------------------------------------------
