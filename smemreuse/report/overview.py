@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from smemreuse.ir.expr import format_expr
-from smemreuse.ir.kernel import Buffer
+from smemreuse.ir.kernel import Buffer, Stmt
 from smemreuse.ir.labels import entry_label, label
+from smemreuse.ir.source import place_words, source_of
 from smemreuse.report.data import (
     Data,
     Subject,
@@ -63,7 +64,7 @@ def overview_entry(
                 "text": entry_label(step.stmt, step.is_end),
                 "depth": step.depth,
                 "is_end": step.is_end,
-                "line": step.stmt.line,
+                **_line(step.stmt),
                 "touches": {
                     timeline.names[buffer]: access.value for buffer, access in step.touches.items()
                 },
@@ -113,7 +114,13 @@ def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int |
 
 
 def _drawn(one: Band | SyncMark, names: str) -> Data:
-    return {**picked(one, names), "text": label(one.stmt), "line": one.stmt.line}
+    return {**picked(one, names), "text": label(one.stmt), **_line(one.stmt)}
+
+
+def _line(stmt: Stmt) -> Data:
+    """The line of the dump, and the words that stand behind the statement's text: that line, and
+    that of the user's Python, as far as they are known."""
+    return {"line": stmt.line, "place": place_words(stmt.line, source_of(stmt))}
 
 
 def _plan(plan: Plan, verdict: Verdict, timeline: Timeline, remark: str | None) -> Data:

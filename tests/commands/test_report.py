@@ -41,6 +41,17 @@ def test_every_kernel_has_a_view_that_fits_together(sample_path: Path) -> None:
             assert set(drawn) <= names
 
 
+def test_steps_bands_and_marks_name_the_lines_of_python(tmp_path: Path) -> None:
+    path = tmp_path / BATCHED.name
+    lines = BATCHED.read_text().splitlines()
+    path.write_text("\n".join(f"{line}  # from d/k.py:{at}" for at, line in enumerate(lines, 1)))
+    entry = entry_of(path)
+    for one in (*entry["steps"], *entry["bands"], *entry["marks"]):
+        assert one["place"] == f" (line {one['line']}, from k.py:{one['line']})"
+    drawn = memory_map(entry, "dataflow")
+    assert "(line 33, from k.py:33)" in drawn
+
+
 def test_what_is_live_at_the_peak() -> None:
     peak = entry_of(BATCHED)["policies"]["dataflow"]["peak"]
     assert peak == {"position": 7, "bytes": 32768, "buffers": ["As", "Bs"]}

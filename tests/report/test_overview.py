@@ -53,6 +53,7 @@ def test_it_is_plain_data() -> None:
         "depth": 2,
         "is_end": False,
         "line": 15,
+        "place": " (line 15)",
         "touches": {"As": "read", "Bs": "read"},
     }
     assert [(band["begin"], band["end"], band["depth"]) for band in found["bands"]] == [

@@ -114,9 +114,9 @@ class MemoryMap {
     const peak = position === this.plan.peak.position ? ", the peak" : "";
     const marks = this.view.marks
       .filter((mark) => mark.position === position)
-      .map((mark) => `; before it ${mark.kind}: ${mark.text}${atLine(mark.line)}`);
+      .map((mark) => `; before it ${mark.kind}: ${mark.text}${mark.place}`);
     const where = element("span");
-    where.append(linked(atLine(step.line) + marks.join(""), listing, this.on.use));
+    where.append(linked(step.place + marks.join(""), listing, this.on.use));
     this.output.replaceChildren(
       element("span", `${position}: `), element("code", step.text), where,
       element("br"), element("span", `live here${peak}: ${names}; ${number(bytes)} bytes`),
