@@ -22,7 +22,7 @@ from smemreuse.report.data import (
     verdict_data,
 )
 from smemreuse.report.provenance import notes
-from smemreuse.report.residents import PlanBlocks, beside
+from smemreuse.report.residents import PlanBlocks, beside, room_data
 from smemreuse.results.explanation import Explanation
 from smemreuse.results.overview import Overview
 from smemreuse.results.plan import Plan
@@ -46,6 +46,7 @@ def overview_entry(
     `resident` as far as registers go, too: `compiled` of each thread where ptxas gave them.
     `source` is the dump's text, empty for a kernel that has none; `before` names the plan that
     there would be without us, where it is one of `policies`.
+    `left` are the bytes to the limit of a block, `one_more` is what one more block needs.
     `blocks`, `resident`, `fits` and the bytes beside the arena are None where a size, or for blocks
     the number of threads, is symbolic.
     """
@@ -110,6 +111,7 @@ def _residents(subject: Subject, plan: Plan, arch: Architecture, compiled: int |
         "resident": found.resident,
         "registers": None if found.registers is None else found.registers.words,
         "fits": found.fits,
+        **room_data(found.residents, arch),
     }
 
 
@@ -159,9 +161,18 @@ def _peak(peak: Peak, names: Mapping[Buffer, str]) -> Data:
 
 
 def _pair(found: Explanation) -> Data:
-    names = "buffers=names may_share words=sharing.words forbidden_by reasons settled outer"
-    verdict = picked(found, "verdict=verdict.verdict")
-    return {**picked(found, names), **verdict, "witnesses": _witnesses(found)}
+    """One pair; of those that were not judged only what keeps them apart without a proof."""
+    names = "buffers=names may_share words=sharing.words forbidden_by reasons settled outer judged"
+    pair = {
+        **picked(found, names),
+        **picked(found, "verdict=verdict.verdict"),
+        "witnesses": _witnesses(found),
+    }
+    if not found.judged:
+        words = "kept apart" if found.causes else "not checked: `explain` with both names does"
+        short = found.forbidden_by if found.causes else ""
+        pair.update(words=words, forbidden_by=short, witnesses=[])
+    return pair
 
 
 def _witnesses(found: Explanation) -> Sequence[str]:

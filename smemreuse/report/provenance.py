@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from smemreuse.report.titles import counted
 from smemreuse.results.provenance import Occupancy, Origin, Provenance, StockFailure, StockFault
 
 _ORIGINS: Mapping[Origin, str] = {
@@ -50,7 +51,8 @@ def _occupancy(found: Occupancy) -> str:
     if not found.fits:
         return f"does not fit {on}"
     if not found.threads_known:
-        return f"at most {found.blocks} blocks per SM {on}; the number of threads is not known"
+        return f"at most {counted(found.blocks, 'block')} per SM {on}; the number of threads is not known"
     l1 = f"{found.l1_left // 1024} KB left to L1"
     registers = f"registers ({found.registers.words})" if found.registers else "registers"
-    return f"{found.blocks} blocks per SM {on}, {l1}, by shared memory, threads and {registers}"
+    blocks = counted(found.blocks, "block")
+    return f"{blocks} per SM {on}, {l1}, by shared memory, threads and {registers}"

@@ -9,11 +9,11 @@ import pytest
 
 from smemreuse.compilers.text.reader import read_dump
 from smemreuse.explainer import pairs as pairs_module
-from smemreuse.explainer.pairs import NOT_JUDGED, Explainer, explained_pairs
+from smemreuse.explainer.pairs import Explainer, explained_pairs
 from smemreuse.explainer.plans import judged_plan
 from smemreuse.ir.kernel import Kernel
 from smemreuse.pipeline.planning import plan_kernel
-from smemreuse.results.explanation import Sharing
+from smemreuse.results.explanation import NOT_JUDGED, Sharing
 from smemreuse.results.rules import Rule
 from smemreuse.results.verdict import UNSOUND
 from tests.compilers.text.texts import LAUNCH, dump, kernel_of
