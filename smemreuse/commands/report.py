@@ -20,11 +20,11 @@ from smemreuse.explainer.overview import overview
 from smemreuse.explainer.plans import default_merge, hoped_for, judged_plans
 from smemreuse.ir.kernel import Kernel
 from smemreuse.report.data import Data, Subject
-from smemreuse.report.hazards import Linted
 from smemreuse.report.overview import overview_entry
-from smemreuse.report.page import hazards_entry, report_page
+from smemreuse.report.page import report_page, with_hazards
 from smemreuse.report.verdicts import hoped_words
 from smemreuse.results.accepted import Acceptances
+from smemreuse.results.hazards import LintReport
 from smemreuse.targets.architectures import Architecture
 
 FEW = 4
@@ -37,7 +37,7 @@ class Entry:
     """What the page shows of a kernel and scope, and what lint finds in it, if that was asked."""
 
     shown: Data
-    linted: Linted | None
+    report: LintReport | None
 
 
 @click.command(cls=Verb)
@@ -73,10 +73,9 @@ def report(batch: Batch, target: Target, planning: Planning, linting: bool) -> N
 
 def _shown(entry: Entry, acceptances: Acceptances) -> Data:
     """An entry with its hazards, of which the project accepts some."""
-    if entry.linted is None:
-        return entry.shown
-    held = entry.linted.report.held_against(acceptances, entry.linted.file)
-    return {**entry.shown, "lint": hazards_entry(replace(entry.linted, report=held))}
+    file, report = str(entry.shown["file"]), entry.report
+    held = None if report is None else report.held_against(acceptances, file)
+    return with_hazards(entry.shown, file, held)
 
 
 def _entries(
@@ -86,14 +85,14 @@ def _entries(
     where results may be `kept`."""
     made = (planning.packer, planning.objective, planning.arch, most_judged)
     subjects = subjects_of(source)
-    linted: dict[Kernel, Linted] = {}
+    linted: dict[Kernel, LintReport] = {}
     if linting and any(one.has_buffers for one in subjects):
         work = partial(linted_kernels, barriers=BarrierStage.AUTO)
         found = found_by(work, source, kept=kept)
         if found.error is not None:
             raise found.error
         kernels = dict.fromkeys(one.kernel for one in subjects)
-        linted = dict(zip(kernels, found.results, strict=True))
+        linted = dict(zip(kernels, (one.report for one in found.results), strict=True))
     shown = (one for one in subjects if one.has_buffers)
     return [Entry(entry_of(one, *made), linted.get(one.kernel)) for one in shown], []
 

@@ -50,9 +50,9 @@ def _occupancy(found: Occupancy) -> str:
     on = f"on {found.arch}" + (" (assumed)" if found.assumed else "")
     if not found.fits:
         return f"does not fit {on}"
+    blocks = counted(found.blocks, "block")
     if not found.threads_known:
-        return f"at most {counted(found.blocks, 'block')} per SM {on}; the number of threads is not known"
+        return f"at most {blocks} per SM {on}; the number of threads is not known"
     l1 = f"{found.l1_left // 1024} KB left to L1"
     registers = f"registers ({found.registers.words})" if found.registers else "registers"
-    blocks = counted(found.blocks, "block")
     return f"{blocks} per SM {on}, {l1}, by shared memory, threads and {registers}"

@@ -154,3 +154,16 @@ def test_of_many_pairs_only_the_first_are_judged(monkeypatch: pytest.MonkeyPatch
     again = explained_pairs(made, SCOPE)
     assert again is not None
     assert NOT_JUDGED not in [one.verdict for one in again]
+
+
+def test_without_the_checker_a_pair_is_proved_by_a_plan_alone() -> None:
+    """None is judged by itself; of the three pairs, the plans share bytes of two."""
+    one = kernel("batched_gemm.sm_80")
+    asked = {pair.names: pair for pair in Explainer(one, SCOPE).pairs()}
+    unasked = {pair.names: pair for pair in Explainer(one, SCOPE).pairs(0)}
+    assert {names: pair.sharing for names, pair in asked.items()} == {
+        names: pair.sharing for names, pair in unasked.items()
+    }
+    judged = {names for names, pair in unasked.items() if pair.judged}
+    assert judged == {("As", "Cs"), ("Bs", "Cs")}
+    assert unasked["As", "Bs"].forbidden_by == "live together"

@@ -7,17 +7,19 @@ from collections import Counter
 from smemreuse.report.data import Data
 from smemreuse.report.hazards import Linted, stage_words
 from smemreuse.results.accepted import Identity
-from smemreuse.results.hazards import Hazard, LintStatus, told_briefly
+from smemreuse.results.hazards import Hazard, LintReport, LintStatus, told_briefly
 
 _GRAVITY = (LintStatus.CLEAN, LintStatus.UNKNOWN, LintStatus.POSSIBLE, LintStatus.HAZARDS)
 """Statuses from the best to the worst: the order in which the overview sorts them."""
 
 
-def hazards_entry(linted: Linted) -> Data:
-    """The `lint` of a kernel's entry: a summary, and each hazard with what cures it.
+def with_hazards(entry: Data, file: str, report: LintReport | None) -> Data:
+    """The entry of a kernel with what lint found in it; as it is where that was not asked."""
+    return entry if report is None else {**entry, "lint": _hazards_entry(Linted(file, report))}
 
-    Accepted hazards come last, with the reason.
-    """
+
+def _hazards_entry(linted: Linted) -> Data:
+    """A summary, and each hazard with what cures it; accepted ones come last, with the reason."""
     report = linted.report
     found = sorted(linted.told, key=_order)
     return {
