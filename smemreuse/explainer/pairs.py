@@ -62,7 +62,7 @@ class Explainer:
 
     @cached_property
     def _plan(self) -> Plan:
-        return plan_kernel(self._kernel, self._scope)
+        return plan_kernel(self._kernel, self._scope, objective="bytes")
 
     @cached_property
     def _outer(self) -> tuple[dict[Buffer, LiveRange], list[tuple[set[Buffer], str]]]:
@@ -133,7 +133,7 @@ class Explainer:
 
     @cached_property
     def _smallest(self) -> Judged:
-        return judged_plan(self._kernel, self._scope)
+        return judged_plan(self._kernel, self._scope, objective="bytes")
 
     def _alone(self, pair: BufferPair) -> Verdict:
         align = self._align
