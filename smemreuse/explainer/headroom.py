@@ -23,13 +23,13 @@ def headroom_of(
     *,
     plan: Plan | None = None,
 ) -> Headroom:
-    """Of `plan`, by default the smallest that would be applied.
+    """Of `plan`, by default the smallest that is proved.
 
     `arch` is by default what the kernel's target says. The changes are those of the smallest plan;
     for one made otherwise there are none.
     """
     explainer = explainer_of(kernel, scope)
-    plan = plan or plan_kernel(kernel, scope)
+    plan = plan or plan_kernel(kernel, scope, objective="bytes")
     timeline = timeline_of(kernel, scope)
     spans = timeline.spans(plan)
     peak = peak_of(spans)

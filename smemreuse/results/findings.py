@@ -45,8 +45,8 @@ class Location:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One finding. `rule` is a word that stands for its kind; `fingerprint` tells it from others,
-    whatever the lines are; `other` is the second place where it takes two; `accepted` is the reason
-    for which the project accepts it, else empty."""
+    whatever the lines are; `related` are the second place where it takes two, and the lines of the
+    user's Python; `accepted` is the reason for which the project accepts it, else empty."""
 
     rule: str
     level: Level
@@ -54,7 +54,7 @@ class Finding:
     message: str
     place: Location
     fingerprint: str
-    other: Location | None = None
+    related: tuple[Location, ...] = ()
     accepted: str = ""
 
 
